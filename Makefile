@@ -1,0 +1,94 @@
+# Needs Python 3.10 to 3.13 and make; everything else goes into .venv.
+# Another interpreter: make test PYTHON=python3.12. Fewer tests: make test PYTEST_ARGS="tests/test_spec.py -x".
+
+PYTHON ?= python3
+PYTHON_OLDEST ?= python3.10
+PYTEST_ARGS ?=
+
+VENV := .venv
+OLDEST := .venv-oldest
+RUN := $(VENV)/bin/python -m
+
+# The stamp carries the interpreter's version: another Python finds no stamp and makes the venv anew.
+TAG := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])')
+STAMP := $(VENV)/.ready-$(TAG)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all test-oldest lint format bench pin clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP)  ## Make .venv with the pinned packages
+	@echo "[setup] $(VENV) is up to date"
+
+demo: $(STAMP)  ## Run the demonstration
+	@echo "[demo] starting"
+	@$(RUN) demo
+
+test: lint  ## Lint, then run every test that is not slow
+	@echo "[test] unit tests, properties, examples of the docs, the built wheel"
+	@$(RUN) pytest -m "not slow" $(PYTEST_ARGS)
+	@echo "[test] passed"
+
+test-all: lint  ## The same with the slow tests and many more examples of each property
+	@echo "[test] everything, with the exhaustive profile"
+	@EXTENSOR_HYPOTHESIS_PROFILE=all $(RUN) pytest $(PYTEST_ARGS)
+	@echo "[test] passed"
+
+test-oldest: $(OLDEST)/.ready-py310  ## The tests on the oldest supported releases
+	@echo "[test] on the oldest supported releases"
+	@$(OLDEST)/bin/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	@echo "[test] passed"
+
+lint: $(STAMP)  ## Check style, types and imports
+	@echo "[lint] ruff check"
+	@$(RUN) ruff check --quiet .
+	@echo "[lint] ruff format"
+	@$(RUN) ruff format --quiet --check .
+	@echo "[lint] pyright"
+	@$(RUN) pyright
+	@echo "[lint] imports between the floors"
+	@$(VENV)/bin/lint-imports --no-cache --no-logo
+
+format: $(STAMP)  ## Format the code and mend what ruff can mend
+	@echo "[format] ruff"
+	@$(RUN) ruff check --quiet --fix-only .
+	@$(RUN) ruff format .
+
+bench: $(STAMP)  ## Measure
+	@echo "[bench] starting"
+	@$(RUN) bench
+
+pin:  ## Pin the newest releases for this Python in constraints/
+	@echo "[pin] resolving for $(TAG)"
+	@set -e; scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
+	$(PYTHON) -m venv "$$scratch"; \
+	"$$scratch/bin/python" -m pip install --quiet --upgrade setuptools -e ".[tf-cpu,dev,demo]"; \
+	{ echo "# Written by \`make pin\`."; \
+	  "$$scratch/bin/python" -m pip freeze --all --exclude pip --exclude-editable | sort -f; \
+	} > constraints/$(TAG).txt
+	@echo "[pin] wrote constraints/$(TAG).txt"
+
+clean:  ## Remove the environments and everything that was built
+	@echo "[clean] removing environments, builds and caches"
+	@rm -rf $(VENV) $(OLDEST) build dist .pytest_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# $(call install,interpreter,venv,constraints): a stamp that is only out of date keeps the venv.
+define install
+	@test -e $@ || { echo "[setup] making $(2) with $(1)"; $(1) -m venv --clear $(2); }
+	@echo "[setup] installing the packages of $(3) (TensorFlow among them: about 1 GB the first time)"
+	@$(2)/bin/python -m pip install --quiet -c $(3) -e ".[tf-cpu,dev,demo]"
+	@touch $@
+endef
+
+$(STAMP): pyproject.toml constraints/$(TAG).txt
+	$(call install,$(PYTHON),$(VENV),constraints/$(TAG).txt)
+
+$(OLDEST)/.ready-py310: pyproject.toml constraints/oldest-py310.txt
+	$(call install,$(PYTHON_OLDEST),$(OLDEST),constraints/oldest-py310.txt)
+
+constraints/%.txt:
+	@echo "[setup] $(PYTHON) is '$*': extensor needs Python 3.10 to 3.13. Try: make PYTHON=python3.12"
+	@exit 1

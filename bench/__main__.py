@@ -1,0 +1,139 @@
+"""`python -m bench`: the table of all rows."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import traceback
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+# TensorFlow reads both when it is first imported: no log lines between the rows, and the same
+# device on every machine.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+import numpy as np
+import pyarrow as pa
+import tensorflow as tf
+
+from bench import arrow_rows, struct_rows
+from bench.measure import medians
+from bench.row import Row
+
+_HEADER = ("row", "ours", "peer", "ratio", "limit", "verdict")
+_VERDICTS = {True: "ok", False: "SHORT", None: "-"}
+
+
+@dataclass(frozen=True)
+class _Result:
+    """A measured row; times in seconds, None where the row could not run."""
+
+    row: str
+    ours: float | None
+    peer: float | None
+    ratio: float | None
+    limit: str
+    verdict: str
+
+    def cells(self) -> tuple[str, ...]:
+        return (
+            self.row,
+            _duration(self.ours),
+            _duration(self.peer),
+            "-" if self.ratio is None else f"{self.ratio:.3g}",
+            self.limit,
+            self.verdict,
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("filter", nargs="*", help="measure only rows with one of these in the name")
+    parser.add_argument("--seconds", type=float, default=3, help="about how long to measure a row")
+    parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there as well")
+    options = parser.parse_args()
+
+    # pyarrow would rather hand out a newer kind of capsule, which TensorFlow does not read yet.
+    warnings.filterwarnings("ignore", message="Exporting an unversioned DLPack capsule")
+    # It warns of functions that are traced again and again, which is what one row is about.
+    tf.get_logger().setLevel("ERROR")
+
+    rows = [
+        row
+        for row in (*arrow_rows.rows(), *struct_rows.rows())
+        if not options.filter or any(part.lower() in row.name.lower() for part in options.filter)
+    ]
+    if not rows:
+        parser.error(f"No row has {' or '.join(map(repr, options.filter))} in its name.")
+    with tempfile.TemporaryDirectory() as folder:
+        results = []
+        for number, row in enumerate(rows, 1):
+            print(f"[bench] {number}/{len(rows)} {row.name}", file=sys.stderr, flush=True)
+            results.append(_measure(row, Path(folder), options.seconds))
+
+    print(_table(results, options.markdown))
+    print(f"\nMedians of interleaved repetitions. {_machine()}.")
+    if options.json:
+        report = {"machine": _machine(), "rows": [asdict(result) for result in results]}
+        options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    return int(any(result.ratio is None for result in results))
+
+
+def _measure(row: Row, folder: Path, seconds: float) -> _Result:
+    try:
+        ours, peer = medians(*row.prepare(folder), seconds=seconds)
+    except Exception as error:
+        # One row that cannot run leaves the others their results.
+        verdict = "missing" if isinstance(error, ImportError | AttributeError) else "error"
+        print(f"[bench] {verdict}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        if verdict == "error":
+            traceback.print_exception(error)
+        return _Result(row.name, None, None, None, str(row.limit), verdict)
+    peer *= row.peer_scale
+    return _Result(
+        row.name,
+        ours,
+        peer,
+        row.limit.ratio(ours, peer),
+        str(row.limit),
+        _VERDICTS[row.limit.holds(ours, peer)],
+    )
+
+
+def _table(results: list[_Result], markdown: bool) -> str:
+    lines = [_HEADER, *(result.cells() for result in results)]
+    if markdown:
+        rule = ("---", *("---:",) * 3, "---", "---")
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in (lines[0], rule, *lines[1:]))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+        for cells in lines
+    )
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    for unit, size in (("s", 1), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
+
+
+def _machine() -> str:
+    return (
+        f"TensorFlow {tf.__version__}, pyarrow {pa.__version__}, NumPy {np.__version__}, "
+        f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} CPU cores"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

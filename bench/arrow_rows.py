@@ -1,0 +1,107 @@
+"""Recipes between Arrow and tensors."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import tensorflow as tf
+
+import extensor as xt
+from bench import byhand, peers, recipe
+from bench.measure import Call
+from bench.row import Faster, Row, Within
+
+_COUNT = 50_000
+_PYVAL_COUNT = 1_000
+_FEW, _MANY = 100_000, 1_000_000
+
+
+def rows() -> list[Row]:
+    ours = f"from_arrow, {_COUNT:,} recipes"
+    return [
+        Row(
+            f"{ours}, vs tf from_pyval(to_pylist()) of {_PYVAL_COUNT:,}, scaled up",
+            Faster(250),
+            _against_pyval,
+            peer_scale=_COUNT / _PYVAL_COUNT,
+        ),
+        Row(f"{ours}, vs TFRecord, batch(2048), parse_example", Faster(5), _against_tfrecord),
+        Row(f"{ours}, vs by hand", Within(1.5), _against_hand),
+        Row(
+            f"from_arrow, 8 numeric columns, {_MANY:,} rows, vs {_FEW:,} rows",
+            Within(1.3),
+            _many_against_few,
+        ),
+        Row(f"to_arrow, {_COUNT:,} recipes, vs by hand", Within(1.5), _back_against_hand),
+        Row(f"read_parquet, {_COUNT:,} recipes, vs pq.read_table alone", Within(2), _parquet),
+    ]
+
+
+@functools.cache
+def _recipes() -> pa.Table:
+    return recipe.recipes(_COUNT)
+
+
+@functools.cache
+def _check_round_trip() -> None:
+    """Makes sure that what is timed does the work."""
+    table = _recipes()
+    if not byhand.to_arrow(byhand.from_arrow(table)).equals(table.to_batches()[0]):
+        raise AssertionError("The conversion by hand changed the records.")
+    batch = xt.to_arrow(xt.from_arrow(table))
+    # Compared as Python values: nullability and metadata of the schema are extensor's to choose.
+    for start in (0, _COUNT - 1_000):
+        if batch.slice(start, 1_000).to_pylist() != table.slice(start, 1_000).to_pylist():
+            raise AssertionError("extensor's conversion changed the records.")
+
+
+def _against_pyval(folder: Path) -> tuple[Call, Call]:
+    _check_round_trip()
+    table = _recipes()
+    part = table.slice(0, _PYVAL_COUNT)
+    return lambda: xt.from_arrow(table), lambda: peers.from_pyval(part)
+
+
+def _against_tfrecord(folder: Path) -> tuple[Call, Call]:
+    _check_round_trip()
+    table = _recipes()
+    path = folder / "recipes.tfrecord"
+    peers.write_tfrecord(table, path)
+    read = peers.read_tfrecord(path)
+    if read() != _COUNT:
+        raise AssertionError(f"{path.name} does not hold {_COUNT:,} records.")
+    return lambda: xt.from_arrow(table), read
+
+
+def _against_hand(folder: Path) -> tuple[Call, Call]:
+    _check_round_trip()
+    table = _recipes()
+    return lambda: xt.from_arrow(table), lambda: byhand.from_arrow(table)
+
+
+def _many_against_few(folder: Path) -> tuple[Call, Call]:
+    many, few = recipe.numbers(_MANY), recipe.numbers(_FEW)
+    last = xt.from_arrow(many).field_value(many.column_names[-1])
+    if not np.array_equal(last, many.columns[-1]):
+        raise AssertionError("extensor's conversion changed the numbers.")
+    return lambda: xt.from_arrow(many), lambda: xt.from_arrow(few)
+
+
+def _back_against_hand(folder: Path) -> tuple[Call, Call]:
+    _check_round_trip()
+    table = _recipes()
+    value, tensors = xt.from_arrow(table), byhand.from_arrow(table)
+    return lambda: xt.to_arrow(value), lambda: byhand.to_arrow(tensors)
+
+
+def _parquet(folder: Path) -> tuple[Call, Call]:
+    path = str(folder / "recipes.parquet")
+    pq.write_table(_recipes(), path)
+    titles = xt.read_parquet(path).field_value("title")
+    if not tf.reduce_all(titles == byhand.from_arrow(_recipes())["title"]):
+        raise AssertionError("read_parquet changed the records.")
+    return lambda: xt.read_parquet(path), lambda: pq.read_table(path)

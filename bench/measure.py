@@ -1,0 +1,81 @@
+"""Times two calls side by side."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable
+
+Call = Callable[[], object]
+
+# A sample repeats a fast call until it takes this long, so that the clock's own cost and
+# resolution vanish in it.
+_SAMPLE_SECONDS = 2e-3
+_MIN_SAMPLES, _MAX_SAMPLES = 5, 41
+_MAX_REPEATS = 10_000
+
+
+def medians(*calls: Call, seconds: float = 3.0) -> list[float]:
+    """Returns the median duration of each call, in seconds.
+
+    The calls take turns, so that a busy moment of the machine hits all of them, and swap places
+    from turn to turn, so that none always runs in the wake of the same other. Dropping the result
+    of a call is not part of its duration.
+
+    Args:
+        *calls: Functions without arguments.
+        seconds: About how long to go on, all calls together. At least a few samples of each are
+            taken even if that takes longer.
+    """
+    for call in calls:
+        call()  # the first call of a kind pays for what is built once
+    gc.collect()
+    gc.freeze()  # nothing that stands by now is looked at again: collecting takes no time
+    try:
+        return _medians(calls, seconds)
+    finally:
+        gc.unfreeze()
+
+
+def _medians(calls: tuple[Call, ...], seconds: float) -> list[float]:
+    repeats = [_repeats(call) for call in calls]
+    samples: list[list[float]] = [[] for _ in calls]
+    turns = list(zip(calls, repeats, samples, strict=True))
+    end = time.perf_counter() + seconds
+    while len(samples[0]) < _MAX_SAMPLES:
+        if len(samples[0]) >= _MIN_SAMPLES and time.perf_counter() > end:
+            break
+        for call, count, durations in turns:
+            durations.append(_sample(call, count))
+        turns.reverse()
+    return [statistics.median(durations) for durations in samples]
+
+
+def _repeats(call: Call) -> int:
+    count = 1
+    while count < _MAX_REPEATS and _sample(call, count) * count < _SAMPLE_SECONDS:
+        count *= 2
+    return count
+
+
+def _sample(call: Call, count: int) -> float:
+    """Returns the mean duration of `count` calls in a row."""
+    gc.collect()
+    gc.disable()
+    try:
+        duration = 0.0
+        clock = time.perf_counter
+        if count == 1:
+            start = clock()
+            result = call()
+            duration = clock() - start
+            del result
+        else:
+            start = clock()
+            for _ in range(count):
+                call()
+            duration = clock() - start
+    finally:
+        gc.enable()
+    return duration / count

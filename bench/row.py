@@ -1,0 +1,99 @@
+"""One row of the table: two calls, and how far apart they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from bench.measure import Call
+
+
+class Limit(Protocol):
+    """How far apart the two calls of a row may be; `str` of it is for readers."""
+
+    def ratio(self, ours: float, peer: float) -> float: ...
+
+    def holds(self, ours: float, peer: float) -> bool | None: ...
+
+
+@dataclass(frozen=True)
+class Faster:
+    """The peer takes at least `times` as long as we do; the ratio is peer / ours."""
+
+    times: float
+
+    def ratio(self, ours: float, peer: float) -> float:
+        return peer / ours
+
+    def holds(self, ours: float, peer: float) -> bool:
+        return peer / ours >= self.times
+
+    def __str__(self) -> str:
+        return f"peer/ours >= {self.times:g}"
+
+
+@dataclass(frozen=True)
+class Within:
+    """We take at most `times` as long as the peer does; the ratio is ours / peer."""
+
+    times: float
+
+    def ratio(self, ours: float, peer: float) -> float:
+        return ours / peer
+
+    def holds(self, ours: float, peer: float) -> bool:
+        return ours / peer <= self.times
+
+    def __str__(self) -> str:
+        return f"ours/peer <= {self.times:g}"
+
+
+@dataclass(frozen=True)
+class Under:
+    """We take at most so many seconds, whatever the peer does; the ratio is ours / peer."""
+
+    seconds: float
+
+    def ratio(self, ours: float, peer: float) -> float:
+        return ours / peer
+
+    def holds(self, ours: float, peer: float) -> bool:
+        return ours <= self.seconds
+
+    def __str__(self) -> str:
+        return f"ours <= {self.seconds * 1e6:g} us"
+
+
+@dataclass(frozen=True)
+class NoLimit:
+    """For information; the ratio is ours / peer."""
+
+    def ratio(self, ours: float, peer: float) -> float:
+        return ours / peer
+
+    def holds(self, ours: float, peer: float) -> None:
+        return None
+
+    def __str__(self) -> str:
+        return "-"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Two calls to measure side by side.
+
+    Attributes:
+        name: What is measured against what.
+        limit: How far apart the two may be.
+        prepare: Makes our call and the peer's. It gets a folder for its files and does everything
+            that is not to be measured; names that extensor lacks are looked up here or in the
+            calls, so that a missing one costs this row and no other.
+        peer_scale: What the peer's time is multiplied with, where it does a part of the work.
+    """
+
+    name: str
+    limit: Limit
+    prepare: Callable[[Path], tuple[Call, Call]]
+    peer_scale: float = 1

@@ -1,0 +1,130 @@
+"""What a structured value costs where a dict of the same tensors would do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import tensorflow as tf
+
+import extensor as xt
+from bench.measure import Call
+from bench.row import Limit, NoLimit, Row, Under, Within
+
+_LENGTH = 32
+_NAMES = tuple(f"x{i}" for i in range(8))
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """One way to hold the eight tensors: how to make it, change a field, and take it apart."""
+
+    make: Callable[[dict[str, tf.Tensor]], Any]
+    plus_one: Callable[[Any], Any]
+    nest: ModuleType
+
+
+def rows() -> list[Row]:
+    return [
+        *_against_both("tf.function call, value in and out", Within(1.25), _call),
+        *_against_both("tf.function call, one field + 1", Within(1.25), _call_plus_one),
+        *_against_both("constructed anew and tf.function call", NoLimit(), _make_and_call),
+        *_against_both("trace and first call, one field + 1", Within(1.5), _trace),
+        Row(
+            "DenseStructuredTensor(shape, 8 fields), vs tf StructuredTensor.from_fields",
+            Under(20e-6),
+            lambda folder: _pair(_construct, _theirs()),
+        ),
+        Row(
+            "with_updates of 1 of 8 fields, vs tf StructuredTensor",
+            Under(10e-6),
+            _with_updates,
+        ),
+        *_against_both("nest.flatten into components", NoLimit(), _flatten),
+        *_against_both("nest.pack_sequence_as", NoLimit(), _pack),
+    ]
+
+
+def _against_both(what: str, limit: Limit, call: Callable[[_Kind], Call]) -> list[Row]:
+    """Returns the row that counts, against a dict, and one against TensorFlow's own structs."""
+    return [
+        Row(f"{what}, vs dict of 8 tensors", limit, lambda folder: _pair(call, _dict())),
+        Row(f"{what}, vs tf StructuredTensor", NoLimit(), lambda folder: _pair(call, _theirs())),
+    ]
+
+
+def _pair(call: Callable[[_Kind], Call], peer: _Kind) -> tuple[Call, Call]:
+    return call(_ours()), call(peer)
+
+
+def _ours() -> _Kind:
+    return _Kind(
+        lambda fields: xt.DenseStructuredTensor(shape=[_LENGTH], fields=fields),
+        lambda value: value.with_updates(x0=value.field_value("x0") + 1),
+        xt.nest,
+    )
+
+
+def _theirs() -> _Kind:
+    return _Kind(
+        lambda fields: tf.experimental.StructuredTensor.from_fields(fields, shape=[_LENGTH]),
+        lambda value: value.with_updates({"x0": value.field_value("x0") + 1}),
+        tf.nest,
+    )
+
+
+def _dict() -> _Kind:
+    return _Kind(dict, lambda value: {**value, "x0": value["x0"] + 1}, tf.nest)
+
+
+def _fields() -> dict[str, tf.Tensor]:
+    return {name: tf.fill([_LENGTH], float(i)) for i, name in enumerate(_NAMES)}
+
+
+def _call(kind: _Kind) -> Call:
+    value, function = kind.make(_fields()), tf.function(lambda value: value)
+    return lambda: function(value)
+
+
+def _call_plus_one(kind: _Kind) -> Call:
+    value, function = kind.make(_fields()), tf.function(kind.plus_one)
+    returned = type(function(value))
+    if returned is not type(value):
+        raise AssertionError(f"A {type(value).__name__} came back as {returned.__name__}.")
+    return lambda: function(value)
+
+
+def _make_and_call(kind: _Kind) -> Call:
+    # What a value remembers about itself is no help when every batch is a new value.
+    fields, function = _fields(), tf.function(lambda value: value)
+    return lambda: function(kind.make(fields))
+
+
+def _trace(kind: _Kind) -> Call:
+    value = kind.make(_fields())
+    return lambda: tf.function(kind.plus_one)(value)
+
+
+def _construct(kind: _Kind) -> Call:
+    fields = _fields()
+    return lambda: kind.make(fields)
+
+
+def _with_updates(folder: Path) -> tuple[Call, Call]:
+    new = tf.zeros([_LENGTH])
+    ours, theirs = _ours().make(_fields()), _theirs().make(_fields())
+    return lambda: ours.with_updates(x0=new), lambda: theirs.with_updates({"x0": new})
+
+
+def _flatten(kind: _Kind) -> Call:
+    value = kind.make(_fields())
+    return lambda: kind.nest.flatten(value, expand_composites=True)
+
+
+def _pack(kind: _Kind) -> Call:
+    value = kind.make(_fields())
+    components = kind.nest.flatten(value, expand_composites=True)
+    return lambda: kind.nest.pack_sequence_as(value, components, expand_composites=True)

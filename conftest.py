@@ -1,0 +1,102 @@
+"""What every test, and every example in a docstring or a page, finds ready."""
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# TensorFlow reads both when it is first imported: no log lines between the results, and the same
+# device on every machine.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+# The first TensorFlow call of a kind takes a thousand times longer than the next ones, so neither a
+# deadline nor a judgement on speed means anything.
+_ANY_SPEED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+# "default" draws the same few examples on every run, so that a red build has one cause: the change.
+settings.register_profile("default", max_examples=20, derandomize=True, **_ANY_SPEED)
+# "all" looks for news.
+settings.register_profile("all", max_examples=500, print_blob=True, **_ANY_SPEED)
+settings.load_profile(os.environ.get("EXTENSOR_HYPOTHESIS_PROFILE", "default"))
+
+
+class _FencedDocTestParser(doctest.DocTestParser):
+    """Reads examples in Markdown, where a closing fence ends the expected output."""
+
+    def parse(self, string, name="<string>"):
+        # Blank lines in place of the fences keep the line numbers right.
+        return super().parse(re.sub(r"(?m)^[ \t]*```.*$", "", string), name)
+
+
+# pytest reads text files with this class and offers no other way in. Docstrings are not affected.
+doctest.DocTestParser = _FencedDocTestParser
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _names_in_examples(doctest_namespace: dict[str, object]) -> None:
+    """Examples use the conventional names without importing them."""
+    import numpy as np
+    import pyarrow as pa
+    import tensorflow as tf
+
+    import extensor as xt
+
+    doctest_namespace.update(np=np, pa=pa, tf=tf, xt=xt)
+
+
+def _run_python(
+    code: str,
+    *,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 120,
+    check: bool = True,
+) -> subprocess.CompletedProcess[str]:
+    """Runs `code` in a fresh process of this interpreter and returns what it printed.
+
+    Args:
+        code: Python source; common indentation is removed.
+        env: variables to set on top of the current environment.
+        timeout: seconds after which the process is killed and the test fails.
+        check: whether a non-zero exit is an error.
+
+    Raises:
+        AssertionError: with the output, if the process failed or did not end in time.
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise AssertionError(
+            f"The process was still running after {timeout} s.\n"
+            f"--- stdout\n{_text(error.stdout)}\n--- stderr\n{_text(error.stderr)}"
+        ) from None
+    if check and done.returncode != 0:
+        raise AssertionError(
+            f"The process ended with exit status {done.returncode}.\n"
+            f"--- stdout\n{done.stdout}\n--- stderr\n{done.stderr}"
+        )
+    return done
+
+
+def _text(output: bytes | str | None) -> str:
+    # TimeoutExpired holds bytes even where text was asked for.
+    return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
+
+
+@pytest.fixture(scope="session")
+def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`run_python(code, env=None, timeout=120, check=True)`: a snippet in a fresh process."""
+    return _run_python

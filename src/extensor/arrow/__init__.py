@@ -1,0 +1,1 @@
+"""The middle of the house: Arrow data to and from StructuredTensors."""

@@ -1,0 +1,214 @@
+"""from_arrow: Arrow records become StructuredTensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor.arrow import buffers, schema
+from extensor.errors import DTypeError, NullError, StructureError
+from extensor.path import Path
+from extensor.struct.tensor import DenseStructuredTensor, RaggedStructuredTensor, StructuredTensor
+
+
+def from_arrow(data: Any, row_splits_dtype: Any = tf.int64) -> StructuredTensor:
+    """Returns Arrow records as a StructuredTensor of rank 1.
+
+    Numbers share Arrow's memory where it is 64-byte aligned (what Arrow's own readers and
+    compute functions allocate is; IPC files mostly are not, and are copied). Strings, booleans
+    and offsets that change their width are copied.
+
+    Args:
+        data: A pyarrow Table, RecordBatch, StructArray or ChunkedArray of structs, or anything
+            that exports itself by the Arrow PyCapsule interface, such as a polars DataFrame.
+        row_splits_dtype: The dtype of the row splits of lists. tf.int32 shares the offsets of
+            Arrow's `list` type instead of widening them.
+
+    Returns:
+        A StructuredTensor of shape `[number of records]` with a field for each column: numbers,
+        booleans and strings as tensors, lists as ragged tensors, fixed-size lists as dense ones,
+        structs as StructuredTensors, lists of structs as ragged ones.
+
+    Raises:
+        DTypeError: If `data` holds no records (also a TypeError).
+        UnsupportedTypeError: If a type has no counterpart; the error names path and type (also a
+            TypeError).
+        NullError: If there is a null; the error names the path and the first record that has one
+            (also a ValueError).
+        StructureError: If two fields of one record have one name, or the data is corrupt (also a
+            ValueError).
+
+    >>> table = pa.table({"title": ["Snickerdoodles", "Flapjacks"],
+    ...                   "steps": [[{"minutes": 5}, {"minutes": 20}], [{"minutes": 8}]]})
+    >>> recipes = xt.from_arrow(table)
+    >>> recipes
+    <StructuredTensor shape=(2,) {title: string, steps: [*] {minutes: int64}}>
+    >>> recipes["steps.minutes"]
+    <tf.RaggedTensor [[5, 20], [8]]>
+    """
+    splits = schema.splits_dtype(row_splits_dtype)
+    if isinstance(data, (pa.Array, pa.ChunkedArray)):
+        if not pa.types.is_struct(data.type):
+            raise _no_records(f"Arrow type {data.type}")
+        return _struct(_one_chunk(data, Path()), splits, _Place(Path()))
+    if not isinstance(data, (pa.Table, pa.RecordBatch)):
+        if not (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
+            raise _no_records(type(data).__name__)
+        data = pa.table(data)
+    names = schema.names_of(data.schema, Path())
+    columns = [
+        _one_chunk(data.column(i), Path(name)) for i, name in enumerate(names)
+    ]  # fmt: skip
+    return _records(names, columns, data.num_rows, splits, _Place(Path()))
+
+
+def _no_records(received: str) -> DTypeError:
+    return DTypeError(
+        path="from_arrow",
+        expected="a Table, a RecordBatch, or an array of structs",
+        received=received,
+        mend='Name the column of a bare array: pa.table({"x": array}).',
+    )
+
+
+class _Place:
+    """Where an array stands: its path, and how its elements lead back to records."""
+
+    __slots__ = ("offsets", "parent", "path", "size")
+
+    def __init__(
+        self, path: Path, parent: _Place | None = None, offsets: Any = None, size: int = 0
+    ) -> None:
+        self.path = path
+        self.parent = parent
+        self.offsets = offsets
+        self.size = size
+
+    def field(self, name: str) -> _Place:
+        return _Place(self.path / name, self)
+
+    def below(self, offsets: Any = None, size: int = 0) -> _Place:
+        """Returns the place of the values of a list, by its offsets or its fixed size."""
+        return _Place(self.path, self, offsets, size)
+
+    def record(self, element: int) -> int:
+        """Returns the number of the record that an element belongs to."""
+        if self.offsets is not None:
+            element = int(np.searchsorted(self.offsets, element, side="right")) - 1
+        elif self.size:
+            element //= self.size
+        return element if self.parent is None else self.parent.record(element)
+
+
+def _one_chunk(array: Any, path: Path) -> pa.Array:
+    if isinstance(array, pa.ChunkedArray):
+        try:
+            array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+        except pa.ArrowInvalid as error:
+            raise StructureError(
+                path=path,
+                expected="chunks that fit into one Arrow array",
+                received=f"{array.num_chunks} chunks that do not: {error}",
+                mend="Convert batch by batch, or cast the column to its large type.",
+            ) from error
+    try:
+        array.validate()
+    except pa.ArrowInvalid as error:
+        raise StructureError(
+            path=path,
+            expected="a valid Arrow array",
+            received=f"one that Arrow rejects: {error}",
+            mend="Find out who wrote these buffers; nothing was read from them.",
+        ) from error
+    return array
+
+
+def _check_nulls(array: pa.Array, place: _Place) -> None:
+    count = array.null_count
+    if count:
+        first = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
+        raise NullError(
+            path=place.path,
+            expected="no nulls",
+            received=f"{count}, the first in record {place.record(first)}",
+            mend="Fill them (pyarrow.compute.fill_null) or drop those records (Table.filter, "
+            "Table.drop_null) before the conversion.",
+        )
+
+
+def _value(array: pa.Array, splits: tf.DType, place: _Place) -> Any:
+    arrow_type = array.type
+    dtype = schema.number_dtype(arrow_type)
+    if dtype is not None:
+        _check_nulls(array, place)
+        return buffers.numbers_in(array, dtype)
+    if schema.is_string(arrow_type):
+        _check_nulls(array, place)
+        return buffers.strings_in(array, place.path)
+    if pa.types.is_boolean(arrow_type):
+        _check_nulls(array, place)
+        return buffers.booleans_in(array)
+    if pa.types.is_struct(arrow_type):
+        return _struct(array, splits, place)
+    if schema.is_list(arrow_type):
+        return _list(array, splits, place)
+    if pa.types.is_fixed_size_list(arrow_type):
+        return _fixed_size_list(array, splits, place)
+    raise schema.unsupported(arrow_type, place.path)
+
+
+def _struct(array: pa.Array, splits: tf.DType, place: _Place) -> DenseStructuredTensor:
+    _check_nulls(array, place)
+    names = schema.names_of(array.type.fields, place.path)
+    columns = [array.field(i) for i in range(len(names))]
+    return _records(names, columns, len(array), splits, place)
+
+
+def _records(
+    names: list[str], columns: list[pa.Array], count: int, splits: tf.DType, place: _Place
+) -> DenseStructuredTensor:
+    fields = {
+        name: _value(column, splits, place.field(name))
+        for name, column in zip(names, columns, strict=True)
+    }
+    return DenseStructuredTensor._of(1, fields, None if fields else tf.zeros([count, 0], tf.bool))
+
+
+def _list(array: pa.Array, splits: tf.DType, place: _Place) -> Any:
+    _check_nulls(array, place)
+    offsets = buffers.offsets_of(array, place.path)
+    first, last = int(offsets[0]), int(offsets[-1])
+    values = array.values.slice(first, last - first)
+    row_splits = buffers.row_splits_in(array, offsets, splits, place.path)
+    inner = _value(values, splits, place.below(offsets - offsets[0]))
+    if isinstance(inner, StructuredTensor):
+        return RaggedStructuredTensor._of(inner, row_splits)
+    return tf.RaggedTensor.from_row_splits(inner, row_splits, validate=False)
+
+
+def _fixed_size_list(array: pa.Array, splits: tf.DType, place: _Place) -> Any:
+    _check_nulls(array, place)
+    size = array.type.list_size
+    values = array.values.slice(array.offset * size, len(array) * size)
+    inner = _value(values, splits, place.below(size=size))
+    return _fold(inner, len(array), size, splits)
+
+
+def _fold(value: Any, nrows: int, size: int, splits: tf.DType) -> Any:
+    """Cuts the first dimension of a value into rows of one size."""
+    if isinstance(value, tf.Tensor):
+        return tf.reshape(value, [nrows, size, *value.shape[1:]])
+    if isinstance(value, tf.RaggedTensor):
+        partition = tf.convert_to_tensor(np.arange(nrows + 1) * size, splits)
+        folded = tf.RaggedTensor.from_row_splits(value, partition, validate=False)
+        spec = schema.folded_spec(tf.type_spec_from_value(value), nrows, size, splits)
+        return spec._from_components([folded.flat_values, *folded.nested_row_splits])
+    if isinstance(value, RaggedStructuredTensor):
+        partition = tf.convert_to_tensor(np.arange(nrows + 1) * size, splits)
+        return RaggedStructuredTensor._of(value, partition)
+    fields = {name: _fold(f, nrows, size, splits) for name, f in value._fields.items()}
+    carrier = None if value._rows is None else _fold(value._rows, nrows, size, splits)
+    return DenseStructuredTensor._of(value.rank + 1, fields, carrier)

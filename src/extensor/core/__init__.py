@@ -1,0 +1,1 @@
+"""What makes a class an extension type: its spec, the protocol, nests and boxes."""

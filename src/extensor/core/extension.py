@@ -1,0 +1,47 @@
+"""The protocol that makes a class an extension type."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+
+@runtime_checkable
+class ExtensionType(Protocol):
+    """What a class defines so that every generic TensorFlow API takes its values.
+
+    A value must be immutable and decompose into two parts: tensors (dynamic data, which may
+    differ from one run of a graph to the next) and a `TypeSpec` (static data, which may not).
+    The class needs no base class and imports nothing of extensor; one method is all:
+
+    >>> class MaskedTensor:
+    ...     def __init__(self, values, mask):
+    ...         self.values, self.mask = values, mask
+    ...
+    ...     def __tf_type_spec__(self):
+    ...         return MaskedTensorSpec(self.values.shape, self.values.dtype)
+    >>> class MaskedTensorSpec(xt.TypeSpec):
+    ...     def __init__(self, shape, dtype):
+    ...         self.shape, self.dtype = tf.TensorShape(shape), tf.dtypes.as_dtype(dtype)
+    ...
+    ...     value_type = MaskedTensor
+    ...
+    ...     @property
+    ...     def component_specs(self):
+    ...         return tf.TensorSpec(self.shape, self.dtype), tf.TensorSpec(self.shape, tf.bool)
+    ...
+    ...     def to_components(self, value):
+    ...         return value.values, value.mask
+    ...
+    ...     def from_components(self, components):
+    ...         return MaskedTensor(*components)
+    ...
+    ...     def serialize(self):
+    ...         return self.shape, self.dtype
+    >>> masked = MaskedTensor(tf.constant([3.0, 1.0]), tf.constant([True, False]))
+    >>> tf.function(lambda x: MaskedTensor(x.values * 2, x.mask))(masked).values
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([6., 2.], dtype=float32)>
+    """
+
+    def __tf_type_spec__(self) -> Any:
+        """Returns the `TypeSpec` that describes the type of this value."""
+        ...

@@ -1,0 +1,107 @@
+"""The errors that extensor raises, each also the builtin that TensorFlow users already catch.
+
+Every message names the path, what was expected, what was received and the mend, and never the
+contents of a tensor.
+"""
+
+from __future__ import annotations
+
+
+class ExtensorError(Exception):
+    """Base of every error that extensor raises on purpose.
+
+    Either give a whole sentence, or the four parts, from which the sentence is made:
+
+    >>> print(StructureError(path="recipe.est_time", expected="3 rows", received="2 rows",
+    ...                      mend="Give every field one value a record."))
+    recipe.est_time: expected 3 rows, got 2 rows. Give every field one value a record.
+
+    Args:
+        message: The whole message, when it does not fit the four parts.
+        path: Where the fault lies: a field path, a file, a class.
+        expected: What would have been right.
+        received: What was found.
+        mend: What to do about it.
+    """
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        path: object = None,
+        expected: str | None = None,
+        received: str | None = None,
+        mend: str | None = None,
+    ) -> None:
+        self.path = None if path is None else str(path)
+        self.expected = expected
+        self.received = received
+        self.mend = mend
+        super().__init__(self._sentence() if message is None else message)
+
+    def _sentence(self) -> str:
+        parts: list[str] = []
+        if self.expected is not None:
+            parts.append(f"expected {self.expected}")
+        if self.received is not None:
+            parts.append(f"got {self.received}")
+        text = ", ".join(parts)
+        if self.path:
+            text = f"{self.path}: {text}" if text else self.path
+        return f"{text}. {self.mend}" if self.mend else text
+
+    def __str__(self) -> str:
+        # KeyError would show the repr of its argument.
+        return str(self.args[0]) if self.args else ""
+
+
+class StructureError(ExtensorError, ValueError):
+    """The pieces of a value do not fit each other: shapes, row counts, row splits, names."""
+
+
+class DTypeError(ExtensorError, TypeError):
+    """A value has another dtype, or another kind of type, than its place asks for."""
+
+
+class FieldError(ExtensorError, KeyError):
+    """A path names a field that is not there."""
+
+
+class RowError(ExtensorError, IndexError):
+    """An index points outside the rows that there are."""
+
+
+class PathError(ExtensorError, ValueError):
+    """A text does not follow the grammar of field paths."""
+
+
+class NullError(ExtensorError, ValueError):
+    """A null stands where nothing was said about nulls."""
+
+
+class UnsupportedTypeError(ExtensorError, TypeError):
+    """A type of another library has no counterpart here (yet)."""
+
+
+class RegistrationError(ExtensorError, ValueError):
+    """A TypeSpec cannot be registered under the name asked for."""
+
+
+class ProtocolError(ExtensorError, TypeError):
+    """A class does not keep its side of a protocol."""
+
+
+class FormatError(ExtensorError, ValueError):
+    """A file or buffer does not hold the format that it was read as."""
+
+
+class MissingFileError(ExtensorError, FileNotFoundError):
+    """A file to read is not there."""
+
+
+class DirectoryError(ExtensorError, IsADirectoryError):
+    """A directory stands where a file is needed."""
+
+
+class MissingDependencyError(ExtensorError, ImportError):
+    """A package is needed that is not installed, or not in a version that serves."""

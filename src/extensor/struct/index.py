@@ -1,0 +1,159 @@
+"""Indexing: fields by name, records by position."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor.errors import DTypeError, RowError
+from extensor.path import Path
+from extensor.struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor.struct.spec import DenseStructuredTensorSpec, no_such_field, resolve
+
+if TYPE_CHECKING:
+    from extensor.struct.tensor import RaggedStructuredTensor, StructuredTensor
+
+_ALL = slice(None)
+
+
+def select(records: StructuredTensor, key: Any) -> Any:
+    """Returns what `records[key]` stands for.
+
+    Names and positions are told apart by type and may alternate. Taking a field commutes with
+    taking records, so all names are followed first, which runs no op, and the positions are
+    applied once, to what they lead to.
+    """
+    value: Any = records
+    at = Path()
+    positions: list[Any] = []
+    for part in key if isinstance(key, tuple) else (key,):
+        if isinstance(part, (str, Path)):
+            if not _is_records(value):
+                raise no_such_field(at / str(part), ())
+            used = sum(p is not Ellipsis for p in positions)
+            if used > value.rank:
+                raise _too_many(at, used, value.rank)
+            value = value.field_value(part)
+            at = Path(*at, *Path(*resolve(part, ())))
+        else:
+            positions.append(_position(part, at))
+    return _take(value, tuple(positions), at) if positions else value
+
+
+def _is_records(value: Any) -> bool:
+    kinds = (DenseStructuredTensorSpec.value_type, RaggedStructuredTensorSpec.ragged_type)
+    return isinstance(value, kinds)
+
+
+def _position(part: Any, at: Path) -> Any:
+    if part is Ellipsis or isinstance(part, slice):
+        return part
+    if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
+        return int(part)
+    if isinstance(part, tf.Tensor) and part.shape.rank == 0 and part.dtype.is_integer:
+        return part
+    raise DTypeError(
+        path=at or "index",
+        expected="a field name, an int, a slice or ...",
+        received=f"{type(part).__name__}",
+        mend="Pick many records at once with tf.gather or tf.boolean_mask on the fields.",
+    )
+
+
+def _too_many(at: Path, used: int, rank: int) -> RowError:
+    return RowError(
+        path=at or "index",
+        expected=f"at most {rank} position(s), one for each dimension of the records",
+        received=f"{used}",
+        mend="Positions that follow a field name may go on into the field's own dimensions.",
+    )
+
+
+def _take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
+    shape = getattr(value, "shape", None)
+    rank = None if shape is None else shape.rank if hasattr(shape, "rank") else len(shape)
+    if rank is not None:
+        positions = _spelled_out(positions, rank, at)
+        if all(isinstance(p, slice) and p == _ALL for p in positions):
+            return value
+        for p, size in zip(positions, shape or (), strict=False):
+            if isinstance(p, int) and size is not None and not -size <= p < size:
+                raise RowError(
+                    path=at or "index",
+                    expected=f"a position from {-size} to {size - 1}" if size else "no position",
+                    received=str(p),
+                    mend=f"There are {size} along this dimension.",
+                )
+    if not _is_records(value):
+        return value[positions]
+    if hasattr(value, "row_splits"):
+        return _take_ragged(value, positions, at)
+    return _take_dense(value, positions, at)
+
+
+def _spelled_out(positions: tuple[Any, ...], rank: int, at: Path) -> tuple[Any, ...]:
+    """Returns one position for each of the first dimensions, with `...` written out."""
+    dots = [i for i, p in enumerate(positions) if p is Ellipsis]
+    used = len(positions) - len(dots)
+    if used > rank or len(dots) > 1:
+        raise _too_many(at, len(positions), rank)
+    if dots:
+        filled = (_ALL,) * (rank - used)
+        positions = positions[: dots[0]] + filled + positions[dots[0] + 1 :]
+    return positions
+
+
+def _take_dense(records: Any, positions: tuple[Any, ...], at: Path) -> Any:
+    rank = records.rank - sum(not isinstance(p, slice) for p in positions)
+    fields = {n: _take(f, positions, at / n) for n, f in records._fields.items()}
+    carrier = None if records._rows is None else records._rows[positions]
+    return type(records)._of(rank, fields, carrier)
+
+
+def _take_ragged(
+    records: RaggedStructuredTensor, positions: tuple[Any, ...], at: Path
+) -> StructuredTensor:
+    first, rest = positions[0], positions[1:]
+    if isinstance(first, slice):
+        ragged = RaggedStructuredTensorSpec.ragged_type._of
+        if first == _ALL and isinstance(rest[0], slice) and rest[0] == _ALL:
+            return ragged(_take(records.values, rest, at), records.row_splits)
+        # Let TensorFlow's ragged indexing say which of the values are meant, and gather those.
+        picked = gather(records.values, _numbered(records)[(first, *rest[:1])])
+        kept = sum(isinstance(p, slice) for p in positions[:2])
+        return _take(picked, (_ALL,) * kept + rest[1:], at)
+    if isinstance(first, int) and first < 0:
+        start, end = records.row_splits[first - 1], records.row_splits[first]
+    else:
+        start, end = records.row_splits[first], records.row_splits[first + 1]
+    row = _take(records.values, (slice(start, end),), at)
+    return _take(row, rest, at) if rest else row
+
+
+def _numbered(records: Any) -> tf.RaggedTensor:
+    """Returns the positions of the values, cut into the same rows."""
+    splits = records.row_splits
+    numbers = tf.range(splits[-1], dtype=splits.dtype)
+    return tf.RaggedTensor.from_row_splits(numbers, splits, validate=False)
+
+
+def gather(value: Any, numbers: Any) -> Any:
+    """Returns the elements of `value` that stand at the given positions of its first dimension.
+
+    Args:
+        value: A tensor, RaggedTensor or StructuredTensor.
+        numbers: An integer tensor, or a RaggedTensor of them, which cuts the result likewise.
+    """
+    if not _is_records(value):
+        return tf.gather(value, numbers)
+    if isinstance(numbers, tf.RaggedTensor):
+        ragged = RaggedStructuredTensorSpec.ragged_type._of
+        return ragged(gather(value, numbers.values), numbers.row_splits)
+    if hasattr(value, "row_splits"):
+        return gather(value.values, tf.gather(_numbered(value), numbers))
+    rank = value.rank - 1 + numbers.shape.rank
+    fields = {n: gather(f, numbers) for n, f in value._fields.items()}
+    carrier = None if value._rows is None else tf.gather(value._rows, numbers)
+    return type(value)._of(rank, fields, carrier)

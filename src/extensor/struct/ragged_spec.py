@@ -1,0 +1,277 @@
+"""The spec of RaggedStructuredTensors, and how their rows are boxed."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import tensorflow as tf
+
+from extensor.core.box import box, boxed_specs, unbox
+from extensor.core.registry import register_type_spec
+from extensor.errors import DTypeError, ProtocolError, StructureError
+from extensor.path import Path
+from extensor.struct.spec import DenseStructuredTensorSpec, StructuredTensorSpec, known_rank
+
+
+@register_type_spec(name="extensor.RaggedStructuredTensorSpec")
+class RaggedStructuredTensorSpec(StructuredTensorSpec):
+    """Describes a RaggedStructuredTensor, or one row of such a tensor.
+
+    If `shape` has one dimension more than `values_spec`, it describes a RaggedStructuredTensor.
+    If it has as many, it describes one row that was unstacked from such a tensor: a
+    StructuredTensor that `values_spec` describes and that may differ in length from the other
+    rows, so that stacking rows gives a ragged tensor again. (`tf.RaggedTensorSpec` of ragged rank
+    0 is the same idea.)
+
+    Args:
+        shape: The shape of the collection of records, of known rank.
+        values_spec: The spec of the records below the outermost ragged dimension.
+        row_splits_dtype: The dtype of the row splits, tf.int64 or tf.int32.
+
+    Raises:
+        StructureError: If the rank is unknown or does not fit (also a ValueError).
+        DTypeError: If the row splits are no integers (also a TypeError).
+
+    >>> step = xt.DenseStructuredTensorSpec([None], {"minutes": tf.TensorSpec([None], tf.int32)})
+    >>> spec = xt.RaggedStructuredTensorSpec([None, None], step, tf.int64)
+    >>> spec.field_names(), spec.unstacked().shape
+    (('minutes',), TensorShape([None]))
+    """
+
+    ragged_type: ClassVar[type] = object  # set by struct/tensor.py, which stands above this room
+
+    def __init__(
+        self,
+        shape: Any,
+        values_spec: StructuredTensorSpec,
+        row_splits_dtype: tf.DType = tf.int64,
+    ) -> None:
+        self._shape = known_rank(shape, type(self).__name__)
+        if not isinstance(values_spec, StructuredTensorSpec) or values_spec.rank < 1:
+            raise StructureError(
+                path=f"{type(self).__name__}.values_spec",
+                expected="the spec of a StructuredTensor of rank 1 or more",
+                received=repr(values_spec),
+                mend="Ragged rows are cut from a collection of records.",
+            )
+        if self._shape.rank - values_spec.rank not in (0, 1):
+            raise StructureError(
+                path=f"{type(self).__name__}.shape",
+                expected=f"rank {values_spec.rank + 1}: one more than the values",
+                received=f"{self._shape}",
+                mend="Give the shape [nrows, None] followed by the values' inner dimensions.",
+            )
+        row_splits_dtype = tf.dtypes.as_dtype(row_splits_dtype)
+        if row_splits_dtype not in (tf.int64, tf.int32):
+            raise DTypeError(
+                path=f"{type(self).__name__}.row_splits_dtype",
+                expected="int64 or int32",
+                received=row_splits_dtype.name,
+                mend="Leave it out for int64.",
+            )
+        self._values_spec = values_spec
+        self._row_splits_dtype = row_splits_dtype
+        self._is_row = self._shape.rank == values_spec.rank
+        nrows = self._shape[0]
+        splits = tf.TensorSpec([None if nrows is None else nrows + 1], row_splits_dtype)
+        self._components: tuple[tf.TypeSpec, ...] = (
+            values_spec.component_specs if self._is_row else (values_spec, splits)
+        )
+
+    @property
+    def value_type(self) -> type:
+        """RaggedStructuredTensor; for one row, the type of the values."""
+        return self._values_spec.value_type if self._is_row else self.ragged_type
+
+    @property
+    def values_spec(self) -> StructuredTensorSpec:
+        """The spec of the records below the outermost ragged dimension."""
+        return self._values_spec
+
+    @property
+    def row_splits_dtype(self) -> tf.DType:
+        """The dtype of the row splits."""
+        return self._row_splits_dtype
+
+    @property
+    def record(self) -> DenseStructuredTensorSpec:
+        """The spec that holds the fields, below any ragged dimensions."""
+        return self._values_spec.record
+
+    def serialize(self) -> tuple[Any, ...]:
+        """Returns the constructor's arguments."""
+        return self._shape, self._values_spec, self._row_splits_dtype
+
+    def __repr__(self) -> str:
+        return (
+            f"RaggedStructuredTensorSpec({self._shape}, {self._values_spec!r}, "
+            f"{self._row_splits_dtype!r})"
+        )
+
+    def refined(self, value: Any) -> StructuredTensorSpec:
+        """Returns this spec with the static shapes that a value of it shows."""
+        values = self._values_spec.refined(value if self._is_row else value.values)
+        return RaggedStructuredTensorSpec(value.shape, values, self._row_splits_dtype)
+
+    @property
+    def component_specs(self) -> tuple[tf.TypeSpec, ...]:
+        """The specs of the values and the row splits; of one row, the values' own components."""
+        return self._components
+
+    def to_components(self, value: Any) -> tuple[Any, ...]:
+        """Returns the values and the row splits; of one row, the values' own components."""
+        if self._is_row:
+            return self._values_spec.to_components(value)
+        return value._values, value._row_splits
+
+    def from_components(self, components: tuple[Any, ...]) -> Any:
+        """Returns the RaggedStructuredTensor, or the row, that is made of the components."""
+        if self._is_row:
+            return self._values_spec.from_components(components)._with_hint(self)
+        return self.ragged_type._of(components[0], components[1], self)
+
+    def stacked(self, num: int | None) -> RaggedStructuredTensorSpec:
+        """Returns the spec of `num` stacked values."""
+        values = self._values_spec if self._is_row else _any_length(self)
+        return RaggedStructuredTensorSpec(
+            tf.TensorShape([num]).concatenate(self._shape), values, self._row_splits_dtype
+        )
+
+    def unstacked(self) -> StructuredTensorSpec:
+        """Returns the spec of one row."""
+        if self._is_row:
+            return self._values_spec.unstacked()
+        values = _any_length(self._values_spec)
+        if isinstance(values, RaggedStructuredTensorSpec):
+            return values
+        return RaggedStructuredTensorSpec(self._shape[1:], values, self._row_splits_dtype)
+
+    # A row of a ragged collection is boxed leaf by leaf, each leaf as TensorFlow boxes a
+    # RaggedTensor of the same partition. That repeats the row splits for every leaf, but it needs
+    # no kernel that TensorFlow does not have, and keeps the gradients that it has.
+
+    def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec]:
+        """Returns one variant TensorSpec for each leaf of the records."""
+        if self._is_row and minimum_rank > 0:
+            return self._values_spec.boxed_tensor_spec(minimum_rank)
+        return [tf.TensorSpec(None, tf.variant) for _ in leaf_specs(self)]
+
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[Any]:
+        """Returns each leaf of the records as a variant tensor."""
+        if self._is_row and minimum_rank > 0:
+            return self._values_spec.to_boxed_tensor(value, minimum_rank)
+        boxes: list[Any] = []
+        for spec, tensor in zip(leaf_specs(self), leaf_values(self, value), strict=True):
+            boxes.extend(box(spec, tensor, minimum_rank))
+        return boxes
+
+    def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
+        """Returns the records that boxed leaves stand for."""
+        specs = leaf_specs(self)
+        if len(specs) != len(boxed_tensor):
+            raise StructureError(
+                path=type(self).__name__,
+                expected=f"{len(specs)} boxed tensors, one for each leaf",
+                received=f"{len(boxed_tensor)}",
+                mend="Give what to_boxed_tensor of the same spec returned.",
+            )
+        values = [unbox(spec, [b]) for spec, b in zip(specs, boxed_tensor, strict=True)]
+        return from_leaf_values(self, iter(values))
+
+
+def _any_length(spec: StructuredTensorSpec) -> StructuredTensorSpec:
+    """Returns a spec with its first dimension of unknown size, in all its parts."""
+    shape = tf.TensorShape([None]).concatenate(spec.shape[1:])
+    if isinstance(spec, RaggedStructuredTensorSpec):
+        values = _any_length(spec.values_spec) if spec._is_row else spec.values_spec
+        return RaggedStructuredTensorSpec(shape, values, spec.row_splits_dtype)
+    fields = {n: s._unbatch()._batch(None) for n, s in spec.record.field_specs.items()}
+    return DenseStructuredTensorSpec(shape, fields)
+
+
+def leaf_specs(spec: Any) -> list[tf.RaggedTensorSpec]:
+    """Returns, for each leaf of a ragged collection, the spec of its RaggedTensor."""
+    if isinstance(spec, RaggedStructuredTensorSpec):
+        inner = leaf_specs(spec.values_spec)
+        if spec._is_row:
+            return inner
+        return [
+            tf.RaggedTensorSpec(
+                spec.shape[:1].concatenate([None]).concatenate(s.shape[1:]),
+                s.dtype,
+                s.ragged_rank + 1,
+                spec.row_splits_dtype,
+            )
+            for s in inner
+        ]
+    result: list[tf.RaggedTensorSpec] = []
+    for component, path in _named_components(spec):
+        if isinstance(component, StructuredTensorSpec):
+            result.extend(leaf_specs(component))
+        elif isinstance(component, tf.RaggedTensorSpec):
+            result.append(component)
+        else:
+            for tensor_spec in boxed_specs(component, 1):
+                if tensor_spec.dtype == tf.variant or tensor_spec.shape.rank is None:
+                    raise ProtocolError(
+                        path=path,
+                        expected="a type that boxes into plain tensors, inside ragged rows",
+                        received=type(component).__name__,
+                        mend="Keep fields of this type outside lists of records where values are "
+                        "stacked or unstacked.",
+                    )
+                result.append(tf.RaggedTensorSpec(tensor_spec.shape, tensor_spec.dtype, 0))
+    return result
+
+
+def leaf_values(spec: Any, value: Any) -> list[Any]:
+    """Returns the leaves of a ragged collection as tensors and RaggedTensors."""
+    if isinstance(spec, RaggedStructuredTensorSpec):
+        if spec._is_row:
+            return leaf_values(spec.values_spec, value)
+        return [
+            tf.RaggedTensor.from_row_splits(inner, value.row_splits, validate=False)
+            for inner in leaf_values(spec.values_spec, value.values)
+        ]
+    result: list[Any] = []
+    for component_spec, component in zip(
+        spec.component_specs, spec.to_components(value), strict=True
+    ):
+        if isinstance(component_spec, StructuredTensorSpec):
+            result.extend(leaf_values(component_spec, component))
+        elif isinstance(component_spec, tf.RaggedTensorSpec):
+            result.append(component)
+        else:
+            result.extend(box(component_spec, component, 1))
+    return result
+
+
+def from_leaf_values(spec: Any, values: Any) -> Any:
+    """Returns the records whose leaves the iterator `values` yields, in `leaf_specs`'s order."""
+    if isinstance(spec, RaggedStructuredTensorSpec):
+        if spec._is_row:
+            return from_leaf_values(spec.values_spec, values)._with_hint(spec)
+        splits: list[tf.Tensor] = []
+
+        def below() -> Any:
+            for value in values:
+                splits.append(value.row_splits)
+                yield value.values
+
+        inner = from_leaf_values(spec.values_spec, below())
+        return spec.from_components((inner, splits[0]))
+    components: list[Any] = []
+    for component_spec in spec.component_specs:
+        if isinstance(component_spec, StructuredTensorSpec):
+            components.append(from_leaf_values(component_spec, values))
+        elif isinstance(component_spec, tf.RaggedTensorSpec):
+            components.append(next(values))
+        else:
+            count = len(boxed_specs(component_spec, 1))
+            components.append(unbox(component_spec, [next(values) for _ in range(count)]))
+    return spec.from_components(tuple(components))
+
+
+def _named_components(spec: DenseStructuredTensorSpec) -> list[tuple[Any, Path]]:
+    names = sorted(spec.field_names()) or [""]
+    return [(c, Path(n)) for c, n in zip(spec.component_specs, names, strict=True)]

@@ -1,0 +1,331 @@
+"""The specs of StructuredTensors: shapes and schemas, apart from any value."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import tensorflow as tf
+
+from extensor._tf import BatchableTypeSpec
+from extensor.core.box import StackableTypeSpec
+from extensor.core.registry import register_type_spec
+from extensor.errors import DTypeError, FieldError, ProtocolError, StructureError
+from extensor.path import Path, PathLike
+from extensor.struct import leaf
+
+
+class StructuredTensorSpec(StackableTypeSpec):
+    """Describes a StructuredTensor: its shape and its schema. The base of the two below."""
+
+    _shape: tf.TensorShape
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The static shape of the collection of records. Its rank is known."""
+        return self._shape
+
+    @property
+    def rank(self) -> int:
+        """How many dimensions the collection of records has."""
+        return self._shape.rank
+
+    @property
+    @abc.abstractmethod
+    def record(self) -> DenseStructuredTensorSpec:
+        """The spec that holds the fields, below any ragged dimensions."""
+
+    @abc.abstractmethod
+    def refined(self, value: Any) -> StructuredTensorSpec:
+        """Returns this spec with the static shapes that a value of it shows."""
+
+    def field_names(self) -> tuple[str, ...]:
+        """Returns the names of the fields, in their order."""
+        return tuple(self.record.field_specs)
+
+    def field_spec(self, path: PathLike) -> tf.TypeSpec:
+        """Returns the spec of a field of the records below any ragged dimensions.
+
+        Args:
+            path: A field's name or path.
+
+        Raises:
+            FieldError: If there is no such field (also a KeyError).
+
+        >>> steps = xt.DenseStructuredTensorSpec([None], {"description": tf.TensorSpec([None],
+        ...                                                                            tf.string)})
+        >>> recipe = xt.DenseStructuredTensorSpec([None], {
+        ...     "steps": xt.RaggedStructuredTensorSpec([None, None], steps, tf.int64)})
+        >>> recipe.field_spec("steps.description")
+        TensorSpec(shape=(None,), dtype=tf.string, name=None)
+        """
+        spec: Any = self
+        done: list[str] = []
+        for name in resolve(path, self.record.field_specs):
+            if not isinstance(spec, StructuredTensorSpec):
+                raise no_such_field(Path(*done, name), ())
+            if name not in spec.record.field_specs:
+                raise no_such_field(Path(*done, name), spec.field_names())
+            spec = spec.record.field_specs[name]
+            done.append(name)
+        return spec
+
+    def leaves(self, path: Path | None = None) -> Iterator[tuple[Path, tf.TypeSpec]]:
+        """Yields the path and spec of every field that holds no further fields.
+
+        >>> spec = xt.DenseStructuredTensorSpec([None], {"title": tf.TensorSpec([None],
+        ...                                                                     tf.string)})
+        >>> [str(path) for path, _ in spec.leaves()]
+        ['title']
+        """
+        path = Path() if path is None else path
+        for name, spec in self.record.field_specs.items():
+            if isinstance(spec, StructuredTensorSpec):
+                yield from spec.leaves(path / name)
+            else:
+                yield path / name, spec
+
+
+@register_type_spec(name="extensor.DenseStructuredTensorSpec")
+class DenseStructuredTensorSpec(StructuredTensorSpec):
+    """Describes a DenseStructuredTensor.
+
+    Two specs that list the same fields in another order are equal, as dicts are.
+
+    Args:
+        shape: The shape of the collection of records, of known rank.
+        field_specs: For each field the spec of the whole field, including the outer dimensions
+            that correspond to `shape`.
+
+    Raises:
+        StructureError: If the rank is unknown, or a field's shape does not begin with `shape`
+            (also a ValueError).
+        DTypeError: If a field is described by something that is no TypeSpec (also a TypeError).
+
+    >>> spec = xt.DenseStructuredTensorSpec([2, 3], {"x": tf.TensorSpec([2, 3, 10], tf.int32)})
+    >>> spec.shape, spec.field_names()
+    (TensorShape([2, 3]), ('x',))
+    """
+
+    value_type: ClassVar[type] = object  # set by struct/tensor.py, which stands above this room
+
+    def __init__(self, shape: Any, field_specs: Mapping[str, tf.TypeSpec]) -> None:
+        self._shape = known_rank(shape, type(self).__name__)
+        rank = self._shape.rank
+        for name, spec in field_specs.items():
+            if not isinstance(spec, tf.TypeSpec):
+                raise DTypeError(
+                    path=Path(name),
+                    expected="a TypeSpec",
+                    received=type(spec).__name__,
+                    mend="Describe a field by a spec such as tf.TensorSpec([None], tf.string).",
+                )
+            field_shape = getattr(spec, "shape", None)
+            if field_shape is not None and field_shape.rank is not None:
+                if field_shape.rank < rank or not self._shape.is_compatible_with(
+                    field_shape[:rank]
+                ):
+                    raise StructureError(
+                        path=Path(name),
+                        expected=f"a shape that begins with {self._shape}",
+                        received=f"{field_shape}",
+                        mend="A field's spec includes the outer dimensions of the records.",
+                    )
+        self._field_specs = dict(field_specs)
+        self._order = sorted(field_specs)
+        # The number of records has to be kept somewhere when no field tells it: in a tensor
+        # without contents.
+        self._counts_rows = not field_specs
+        self._components: tuple[tf.TypeSpec, ...] = (
+            (tf.TensorSpec(self._shape.concatenate([0]), tf.bool),)
+            if self._counts_rows
+            else tuple(self._field_specs[name] for name in self._order)
+        )
+        # Whether a field is one row of a ragged tensor, which its value alone would not tell.
+        self._marks_rows = any(
+            isinstance(s, tf.RaggedTensorSpec) and s.ragged_rank == 0 for s in field_specs.values()
+        )
+        self._key: Any = None
+        self._hash: int | None = None
+
+    @property
+    def field_specs(self) -> Mapping[str, tf.TypeSpec]:
+        """The spec of each field, in the fields' order. Read-only."""
+        return MappingProxyType(self._field_specs)
+
+    @property
+    def record(self) -> DenseStructuredTensorSpec:
+        """This spec itself."""
+        return self
+
+    def serialize(self) -> tuple[Any, ...]:
+        """Returns the shape and the fields, as pairs so that a SavedModel keeps their order."""
+        return self._shape, tuple(self._field_specs.items())
+
+    @classmethod
+    def deserialize(cls, serialization: Any) -> DenseStructuredTensorSpec:
+        """Returns the spec that `serialize` described."""
+        shape, fields = serialization
+        return cls(shape, dict(fields))
+
+    def __repr__(self) -> str:
+        return f"DenseStructuredTensorSpec({self._shape}, {self._field_specs!r})"
+
+    def _cmp_key(self) -> Any:
+        if self._key is None:
+            # An unknown shape never comes here: TensorShape compares its dimensions.
+            self._key = (self._shape, tuple((n, self._field_specs[n]) for n in self._order))
+        return self._key
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            type(other) is DenseStructuredTensorSpec and self._cmp_key() == other._cmp_key()
+        )
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(self._cmp_key())
+        return self._hash
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Returns whether both have the same fields, compatible one by one."""
+        other = _spec_or_none(spec_or_value)
+        return (
+            isinstance(other, DenseStructuredTensorSpec)
+            and self._order == other._order
+            and self._shape.is_compatible_with(other._shape)
+            and all(self._field_specs[n].is_compatible_with(other._field_specs[n])
+                    for n in self._order)
+        )  # fmt: skip
+
+    def most_specific_compatible_type(self, other: Any) -> DenseStructuredTensorSpec | None:
+        """Returns the spec with both sides' shapes merged, or None."""
+        if self == other:
+            return self
+        if not isinstance(other, DenseStructuredTensorSpec) or self._order != other._order:
+            return None
+        shape = self._shape.most_specific_compatible_shape(other._shape)
+        if shape.rank is None:
+            return None
+        fields: dict[str, tf.TypeSpec] = {}
+        for name, spec in self._field_specs.items():
+            merged = spec.most_specific_common_supertype([other._field_specs[name]])
+            if merged is None:
+                return None
+            fields[name] = merged
+        return DenseStructuredTensorSpec(shape, fields)
+
+    def refined(self, value: Any) -> StructuredTensorSpec:
+        """Returns this spec with the static shapes that a value of it shows."""
+        fields = value._fields
+        return DenseStructuredTensorSpec(
+            value.shape,
+            {name: leaf.spec_of_field(fields[name], s) for name, s in self._field_specs.items()},
+        )
+
+    @property
+    def component_specs(self) -> tuple[tf.TypeSpec, ...]:
+        """The specs of the fields, ordered by name."""
+        return self._components
+
+    def to_components(self, value: Any) -> tuple[Any, ...]:
+        """Returns the fields, ordered by name."""
+        if self._counts_rows:
+            return (value._rows,)
+        fields = value._fields
+        return tuple([fields[name] for name in self._order])
+
+    def from_components(self, components: tuple[Any, ...]) -> Any:
+        """Returns the DenseStructuredTensor of the given fields."""
+        rank = self._shape.rank
+        if self._counts_rows:
+            return self.value_type._of(rank, {}, components[0])
+        by_name = dict(zip(self._order, components, strict=True))
+        fields = {name: by_name[name] for name in self._field_specs}
+        return self.value_type._of(rank, fields, None, self if self._marks_rows else None)
+
+    def stacked(self, num: int | None) -> DenseStructuredTensorSpec:
+        """Returns the spec of `num` stacked values."""
+        return DenseStructuredTensorSpec(
+            tf.TensorShape([num]).concatenate(self._shape),
+            {name: _batchable(s, Path(name))._batch(num) for name, s in self._field_specs.items()},
+        )
+
+    def unstacked(self) -> DenseStructuredTensorSpec:
+        """Returns the spec of one of the values that are stacked along the first dimension."""
+        if self.rank == 0:
+            raise nothing_to_unstack(self)
+        return DenseStructuredTensorSpec(
+            self._shape[1:],
+            {name: _batchable(s, Path(name))._unbatch() for name, s in self._field_specs.items()},
+        )
+
+
+def known_rank(shape: Any, owner: str) -> tf.TensorShape:
+    """Returns a shape as a TensorShape, of which the rank is known.
+
+    Raises:
+        StructureError: If it is not.
+    """
+    shape = tf.TensorShape(shape)
+    if shape.rank is None:
+        raise StructureError(
+            path=f"{owner}.shape",
+            expected="a shape of known rank",
+            received="<unknown>",
+            mend="Write None for a dimension of unknown size, such as [None] for a batch.",
+        )
+    return shape
+
+
+def resolve(path: PathLike, fields: Any) -> tuple[str, ...]:
+    """Returns the names of a path. A text that is a field's own name is that field."""
+    if isinstance(path, str) and path in fields:
+        return (path,)
+    return Path.of(path).names
+
+
+def no_such_field(path: Path, names: tuple[str, ...]) -> FieldError:
+    """Returns the error for a path that names no field, with what there is instead."""
+    listed = ", ".join(str(Path(name)) for name in names[:20])
+    if len(names) > 20:
+        listed += f", ... ({len(names)} in all)"
+    return FieldError(
+        path=path,
+        expected=f"one of the fields {listed}" if names else "a record, which has fields",
+        received=f"{Path(path.names[-1])}",
+        mend="Check the spelling; a name that holds a dot is quoted in a path.",
+    )
+
+
+def nothing_to_unstack(spec: tf.TypeSpec) -> StructureError:
+    """Returns the error for unstacking a single record."""
+    return StructureError(
+        path=type(spec).__name__,
+        expected="at least one dimension to unstack",
+        received="a single record",
+        mend="Unbatch or slice collections of records.",
+    )
+
+
+def _batchable(spec: tf.TypeSpec, path: Path) -> Any:
+    if isinstance(spec, BatchableTypeSpec):
+        return spec
+    raise ProtocolError(
+        path=path,
+        expected="a field whose values stack",
+        received=type(spec).__name__,
+        mend=f"Derive {type(spec).__name__} from xt.StackableTypeSpec, or leave the field out.",
+    )
+
+
+def _spec_or_none(spec_or_value: Any) -> Any:
+    if isinstance(spec_or_value, tf.TypeSpec):
+        return spec_or_value
+    type_spec = getattr(spec_or_value, "__tf_type_spec__", None)
+    return None if type_spec is None else type_spec()

@@ -1,0 +1,130 @@
+"""The built wheel, installed where nothing is but the packages that it asks for."""
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+
+# What a user does first, by public names only.
+IMPORT_AND_USE = """
+import sys
+import extensor as xt
+import tensorflow as tf
+
+assert xt.__file__.startswith(sys.prefix), f"imported {xt.__file__}"
+for name in xt.__all__:
+    getattr(xt, name)
+
+@xt.extension_type
+class Interval:
+    low: tf.Tensor
+    high: tf.Tensor
+
+@tf.function
+def double(interval):
+    return tf.nest.map_structure(lambda x: 2 * x, interval, expand_composites=True)
+
+doubled = double(Interval(low=[1.0, 2.0], high=[3.0, 4.0]))
+assert isinstance(doubled, Interval)
+assert doubled.high.numpy().tolist() == [6.0, 8.0]
+"""
+
+
+def _run(*command: str | Path, cwd: Path) -> None:
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    # Without isolation the build takes hatchling from this environment and needs no network.
+    _run(
+        *(sys.executable, "-m", "build", "--wheel", "--no-isolation"),
+        *("--outdir", folder, ROOT),
+        cwd=folder,
+    )
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_wheel_holds_the_sources_and_nothing_else(wheel: Path) -> None:
+    source = ROOT / "src"
+    expected = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name for name in names if ".dist-info/" not in name} == expected
+    assert "extensor/py.typed" in expected
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def test_wheel_works_with_its_declared_requirements_only(wheel: Path, tmp_path: Path) -> None:
+    home = tmp_path / "venv"
+    venv.create(home, symlinks=True)
+    python = home / "bin" / "python"
+    _run(
+        *(sys.executable, "-m", "pip", "--python", python),
+        *("install", "--no-deps", "--no-index", wheel),
+        cwd=tmp_path,
+    )
+    (site,) = home.glob("**/site-packages")
+    _link_requirements("extensor", extra=_tensorflow_extra(), site=site)
+    # -I: neither the working directory nor PYTHONPATH can offer another extensor.
+    _run(python, "-I", "-c", IMPORT_AND_USE, cwd=tmp_path)
+
+
+def _tensorflow_extra() -> str:
+    try:
+        distribution("tensorflow-cpu")
+    except PackageNotFoundError:
+        return "tf"
+    return "tf-cpu"
+
+
+def _link_requirements(name: str, *, extra: str, site: Path) -> None:
+    """Links what `name[extra]` requires, directly or not, from this environment into `site`.
+
+    Installing them anew would fetch a gigabyte; linking the whole environment would hide a
+    requirement that nobody declared.
+    """
+    seen = {canonicalize_name(name)}
+    waiting = [(name, {extra})]
+    while waiting:
+        parent, extras = waiting.pop()
+        for line in distribution(parent).requires or ():
+            requirement = Requirement(line)
+            key = canonicalize_name(requirement.name)
+            if key in seen or not _wanted(requirement, extras):
+                continue
+            seen.add(key)
+            waiting.append((requirement.name, requirement.extras))
+            found = distribution(requirement.name)
+            for top in {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}:
+                link = site / top
+                if not link.exists():
+                    link.symlink_to(Path(str(found.locate_file(top))).resolve())
+
+
+def _wanted(requirement: Requirement, extras: set[str]) -> bool:
+    marker = requirement.marker
+    return marker is None or any(marker.evaluate({"extra": extra}) for extra in extras | {""})
