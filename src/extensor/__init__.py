@@ -1,6 +1,9 @@
-"""extensor: values of your own types in every TensorFlow API, and nested records as tensors."""
+"""Values of your own types in every TensorFlow API, and nested records as tensors."""
 
-from extensor import struct
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from extensor import data, struct
 from extensor.arrow.read import from_arrow
 from extensor.arrow.schema import spec_from_schema
 from extensor.arrow.write import to_arrow
@@ -10,6 +13,7 @@ from extensor.core.extension import ExtensionType
 from extensor.core.registry import register_type_spec
 from extensor.core.spec import TypeSpec
 from extensor.errors import ExtensorError
+from extensor.formats.parquet import read_parquet, write_parquet
 from extensor.path import Path
 from extensor.struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor.struct.spec import DenseStructuredTensorSpec, StructuredTensorSpec
@@ -18,3 +22,37 @@ from extensor.struct.tensor import (
     RaggedStructuredTensor,
     StructuredTensor,
 )
+
+if TYPE_CHECKING:
+    from extensor import keras
+
+__all__ = [
+    "DenseStructuredTensor",
+    "DenseStructuredTensorSpec",
+    "ExtensionType",
+    "ExtensorError",
+    "Path",
+    "RaggedStructuredTensor",
+    "RaggedStructuredTensorSpec",
+    "StackableTypeSpec",
+    "StructuredTensor",
+    "StructuredTensorSpec",
+    "TypeSpec",
+    "data",
+    "from_arrow",
+    "keras",
+    "nest",
+    "read_parquet",
+    "register_type_spec",
+    "spec_from_schema",
+    "struct",
+    "to_arrow",
+    "write_parquet",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Keras takes longer to import than TensorFlow's users without it should wait.
+    if name == "keras":
+        return importlib.import_module("extensor.keras")
+    raise AttributeError(f"module 'extensor' has no attribute {name!r}")

@@ -53,6 +53,9 @@ class Path:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Path is immutable: cannot set {name!r}")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Path is immutable: cannot delete {name!r}")
+
     @classmethod
     def parse(cls, text: str) -> Path:
         """Returns the path that a text spells.
@@ -66,6 +69,8 @@ class Path:
         >>> Path.parse("recipe.ingredients[*].amount")
         Path('recipe.ingredients.amount')
         """
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise _no_path(text)
         return cls(*_parse(text))
 
     @classmethod
@@ -79,6 +84,8 @@ class Path:
             return path
         if isinstance(path, str):
             return cls.parse(path)
+        if not isinstance(path, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise _no_path(path)
         return cls(*path)
 
     def __truediv__(self, name: str) -> Path:
@@ -116,6 +123,15 @@ def quoted(name: str) -> str:
     if bare:
         return name
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _no_path(value: object) -> PathError:
+    return PathError(
+        path="path",
+        expected="a text, a sequence of field names or a Path",
+        received=type(value).__name__,
+        mend="Write a path as text or as a sequence of field names.",
+    )
 
 
 def _parse(text: str) -> Iterator[str]:

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._tf import BaseResourceVariable, CompositeTensor
+from extensor.core.box import box, unbox
 from extensor.errors import DTypeError, RowError
 from extensor.path import Path
 from extensor.struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor.struct.spec import DenseStructuredTensorSpec, no_such_field, resolve
 
 if TYPE_CHECKING:
-    from extensor.struct.tensor import RaggedStructuredTensor, StructuredTensor
+    from extensor.struct.tensor import StructuredTensor
 
 _ALL = slice(None)
+_GATHERED = (tf.RaggedTensor, BaseResourceVariable)  # composites that tf.gather itself takes
 
 
 def select(records: StructuredTensor, key: Any) -> Any:
@@ -32,11 +35,10 @@ def select(records: StructuredTensor, key: Any) -> Any:
         if isinstance(part, (str, Path)):
             if not _is_records(value):
                 raise no_such_field(at / str(part), ())
-            used = sum(p is not Ellipsis for p in positions)
-            if used > value.rank:
-                raise _too_many(at, used, value.rank)
-            value = value.field_value(part)
-            at = Path(*at, *Path(*resolve(part, ())))
+            positions = list(_spelled_out(tuple(positions), value.rank, at))
+            names = resolve(part, value.field_names())
+            value = value.field_value(names)
+            at = Path(*at, *names)
         else:
             positions.append(_position(part, at))
     return _take(value, tuple(positions), at) if positions else value
@@ -58,7 +60,8 @@ def _position(part: Any, at: Path) -> Any:
         path=at or "index",
         expected="a field name, an int, a slice or ...",
         received=f"{type(part).__name__}",
-        mend="Pick many records at once with tf.gather or tf.boolean_mask on the fields.",
+        mend="Pick many fields with with_only, and many records with tf.gather or "
+        "tf.boolean_mask on the fields.",
     )
 
 
@@ -86,11 +89,24 @@ def _take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
                     received=str(p),
                     mend=f"There are {size} along this dimension.",
                 )
-    if not _is_records(value):
-        return value[positions]
-    if hasattr(value, "row_splits"):
+    if hasattr(value, "row_splits") and (_is_records(value) or not isinstance(positions[0], slice)):
         return _take_ragged(value, positions, at)
-    return _take_dense(value, positions, at)
+    if _is_records(value):
+        return _take_dense(value, positions, at)
+    if isinstance(value, CompositeTensor) and not hasattr(type(value), "__getitem__"):
+        return _take_boxed(value, positions)
+    return value[positions]
+
+
+def _take_boxed(value: Any, positions: tuple[Any, ...]) -> Any:
+    """Indexes the boxes of a value whose type does not say what indexing it means."""
+    spec: Any = tf.type_spec_from_value(value)
+    boxes = [b[positions] for b in box(spec, value, len(positions))]
+    for _ in positions:
+        spec = spec._unbatch()
+    for _ in range(sum(isinstance(p, slice) for p in positions)):
+        spec = spec._batch(None)
+    return unbox(spec, boxes)
 
 
 def _spelled_out(positions: tuple[Any, ...], rank: int, at: Path) -> tuple[Any, ...]:
@@ -112,9 +128,8 @@ def _take_dense(records: Any, positions: tuple[Any, ...], at: Path) -> Any:
     return type(records)._of(rank, fields, carrier)
 
 
-def _take_ragged(
-    records: RaggedStructuredTensor, positions: tuple[Any, ...], at: Path
-) -> StructuredTensor:
+def _take_ragged(records: Any, positions: tuple[Any, ...], at: Path) -> Any:
+    """Indexes ragged records, or one row of a ragged tensor."""
     first, rest = positions[0], positions[1:]
     if isinstance(first, slice):
         ragged = RaggedStructuredTensorSpec.ragged_type._of
@@ -124,10 +139,13 @@ def _take_ragged(
         picked = gather(records.values, _numbered(records)[(first, *rest[:1])])
         kept = sum(isinstance(p, slice) for p in positions[:2])
         return _take(picked, (_ALL,) * kept + rest[1:], at)
-    if isinstance(first, int) and first < 0:
-        start, end = records.row_splits[first - 1], records.row_splits[first]
+    splits = records.row_splits
+    if not isinstance(first, int):  # a tensor, of either sign
+        start, end = splits[:-1][first], splits[1:][first]
+    elif first < 0:
+        start, end = splits[first - 1], splits[first]
     else:
-        start, end = records.row_splits[first], records.row_splits[first + 1]
+        start, end = splits[first], splits[first + 1]
     row = _take(records.values, (slice(start, end),), at)
     return _take(row, rest, at) if rest else row
 
@@ -143,10 +161,14 @@ def gather(value: Any, numbers: Any) -> Any:
     """Returns the elements of `value` that stand at the given positions of its first dimension.
 
     Args:
-        value: A tensor, RaggedTensor or StructuredTensor.
+        value: A tensor, RaggedTensor, StructuredTensor or other value that stacks.
         numbers: An integer tensor, or a RaggedTensor of them, which cuts the result likewise.
     """
     if not _is_records(value):
+        if isinstance(value, CompositeTensor) and not isinstance(value, _GATHERED):
+            spec: Any = tf.type_spec_from_value(value)
+            boxes = [tf.gather(b, numbers) for b in box(spec, value, 1)]
+            return unbox(spec._unbatch()._batch(None), boxes)
         return tf.gather(value, numbers)
     if isinstance(numbers, tf.RaggedTensor):
         ragged = RaggedStructuredTensorSpec.ragged_type._of

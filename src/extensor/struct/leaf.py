@@ -45,8 +45,8 @@ def as_field(value: Any, path: Path) -> Any:
             path=path,
             expected="a tensor, or something that converts to one",
             received=f"{type(value).__name__} that does not",
-            mend="Make lists of different lengths a tf.ragged.constant. "
-            f"TensorFlow says: {_first_line(error)}",
+            mend="Give all values one dtype, and make lists of different lengths a "
+            f"tf.ragged.constant. TensorFlow says: {_first_line(error)}",
         ) from error
     except TypeError as error:
         raise DTypeError(
@@ -56,6 +56,21 @@ def as_field(value: Any, path: Path) -> Any:
             mend="Give all values of a field one dtype. "
             f"TensorFlow says: {_first_line(error)}",
         ) from error
+
+
+def shape_of(value: Any) -> tf.TensorShape:
+    """Returns the static shape of a field's value, of unknown rank where nothing tells it.
+
+    A type of the user's own may mean anything by `shape`, so its spec is asked.
+    """
+    if isinstance(value, tf.Tensor):
+        return value.shape
+    if isinstance(value, CompositeTensor):
+        shape = getattr(value, "shape", None)
+        if not isinstance(shape, tf.TensorShape):
+            shape = getattr(tf.type_spec_from_value(value), "shape", None)
+        return shape if isinstance(shape, tf.TensorShape) else tf.TensorShape(None)
+    return tf.TensorShape(getattr(value, "shape", None))
 
 
 def spec_of_field(value: Any, hint: tf.TypeSpec | None = None) -> tf.TypeSpec:

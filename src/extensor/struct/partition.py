@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._tf import BaseResourceVariable
+from extensor.core.box import box
 from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
 from extensor.path import Path
 from extensor.struct.leaf import row_splits_dtypes
@@ -38,10 +39,9 @@ def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
         StructureError: If the splits do not cut the values.
         DTypeError: If they are no integers, or another dtype than splits within the values.
     """
-    if not isinstance(row_splits, (tf.Tensor, np.ndarray)):
-        row_splits = np.asarray(row_splits)
-        if row_splits.dtype.kind == "i" or row_splits.size == 0:
-            row_splits = row_splits.astype(np.int64)
+    known = None
+    if not isinstance(row_splits, (tf.Tensor, BaseResourceVariable)):
+        known = row_splits = _numbers(row_splits)
     row_splits = tf.convert_to_tensor(row_splits)
     if row_splits.dtype not in (tf.int64, tf.int32):
         raise DTypeError(
@@ -60,15 +60,36 @@ def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
             mend="TensorFlow does not mix the two: cast one side, or read with "
             "row_splits_dtype=...",
         )
-    if row_splits.shape.rank not in (None, 1):
+    if row_splits.shape.rank is None:
+        row_splits = tf.ensure_shape(row_splits, [None])
+    if row_splits.shape.rank != 1:
         raise _bad_splits("a vector", f"shape {row_splits.shape}")
-    nvals = values.shape[0]
-    if hasattr(row_splits, "numpy"):
-        check_offsets(row_splits.numpy(), nvals)
+    if known is None and hasattr(row_splits, "numpy"):
+        known = row_splits.numpy()
+    if known is not None:
+        check_offsets(known, values.shape[0])
     elif validate:
         with tf.control_dependencies(_assertions(row_splits, values)):
             row_splits = tf.identity(row_splits)
     return row_splits
+
+
+def _numbers(row_splits: Any) -> np.ndarray[Any, Any]:
+    """Returns a list or array as NumPy has it, Python's own integers as int64."""
+    try:
+        numbers = np.asarray(row_splits)
+    except ValueError as error:
+        raise _bad_splits("a vector", "lists of different lengths") from error
+    if numbers.dtype == object:
+        raise DTypeError(
+            path="row_splits",
+            expected="int64 or int32",
+            received="something else than numbers",
+            mend="Give a list, array or tensor of integers.",
+        )
+    if not isinstance(row_splits, np.ndarray) and (numbers.dtype.kind == "i" or not numbers.size):
+        numbers = numbers.astype(np.int64)
+    return numbers
 
 
 def check_offsets(splits: Any, nvals: int | None, path: Path | str = "row_splits") -> None:
@@ -126,15 +147,18 @@ def _assertions(row_splits: tf.Tensor, values: Any) -> list[Any]:
 
 
 def outer_sizes(value: Any, rank: int) -> tf.Tensor:
-    """Returns the first `rank` sizes of a value as an int32 tensor."""
-    leaf = tf.nest.flatten(value, expand_composites=True)
-    if isinstance(value, tf.RaggedTensor) or len(leaf) != 1:
-        splits = getattr(value, "row_splits", None)
-        if splits is not None:
-            return tf.cast(tf.shape(splits)[:1] - 1, tf.int32)
-        for part in tf.nest.flatten(value.__tf_type_spec__().to_components(value)):
-            return outer_sizes(part, rank)
-    return tf.shape(leaf[0])[:rank]
+    """Returns the first `rank` sizes of a value, which is uniform in them, as an int32 tensor."""
+    splits = getattr(value, "row_splits", None)
+    if splits is not None:
+        nrows = tf.shape(splits)[:1] - 1
+        if rank == 1:
+            return nrows
+        longest = tf.reduce_max(tf.concat([splits[:1], splits[1:] - splits[:-1]], axis=0))
+        inner = outer_sizes(value.values, rank - 1)[1:]
+        return tf.concat([nrows, [tf.cast(longest, tf.int32)], inner], axis=0)
+    if isinstance(value, (tf.Tensor, BaseResourceVariable)):
+        return tf.shape(value)[:rank]
+    return tf.shape(box(tf.type_spec_from_value(value), value, rank)[0])[:rank]
 
 
 def is_uniform(value: Any, axis: int, size: int) -> bool:
@@ -176,21 +200,29 @@ def uncut(value: Any, row_splits: Any, at: Path) -> Any:
         StructureError: If it is not cut into the same rows (also a ValueError).
     """
     own = getattr(value, "row_splits", None)
-    if own is None or not hasattr(value, "values"):
+    if own is None:
         raise StructureError(
             path=at,
             expected="a ragged value, cut into the same rows as the records",
             received=type(value).__name__,
             mend="Cut it with tf.RaggedTensor.from_row_splits(values, records.row_splits).",
         )
-    if own is row_splits or not (hasattr(own, "numpy") and hasattr(row_splits, "numpy")):
+    if own is row_splits:
         return value.values
-    if own.dtype != row_splits.dtype or not np.array_equal(own.numpy(), row_splits.numpy()):
+    told = hasattr(own, "numpy") and hasattr(row_splits, "numpy")
+    if own.dtype != row_splits.dtype or (
+        told and not np.array_equal(own.numpy(), row_splits.numpy())
+    ):
         raise StructureError(
             path=at,
-            expected=f"the records' own rows: {len(row_splits) - 1} rows of their lengths, "
+            expected=f"the records' own rows: {_rows(row_splits)} of their lengths, "
             f"row splits of {row_splits.dtype.name}",
-            received=f"{len(own) - 1} rows, row splits of {own.dtype.name}",
+            received=f"{_rows(own)}, row splits of {own.dtype.name}",
             mend="Compute it from a field of the same records, such as by tf.ragged.map_flat_values.",
         )
     return value.values
+
+
+def _rows(row_splits: Any) -> str:
+    nsplits = row_splits.shape[0]
+    return "rows" if nsplits is None else f"{nsplits - 1} rows"

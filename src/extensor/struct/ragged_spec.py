@@ -108,6 +108,12 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
             f"{self._row_splits_dtype!r})"
         )
 
+    def most_specific_compatible_type(self, other: Any) -> Any:
+        """Returns the spec with both sides' shapes merged, or None."""
+        if not isinstance(other, RaggedStructuredTensorSpec) or self.rank != other.rank:
+            return None
+        return super().most_specific_compatible_type(other)
+
     def refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes that a value of it shows."""
         values = self._values_spec.refined(value if self._is_row else value.values)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from extensor._tf import BatchableTypeSpec
+from extensor._tf import BatchableTypeSpec, VariableSpec
 from extensor.core.box import StackableTypeSpec
 from extensor.core.registry import register_type_spec
 from extensor.errors import DTypeError, FieldError, ProtocolError, StructureError
@@ -114,6 +114,13 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     def __init__(self, shape: Any, field_specs: Mapping[str, tf.TypeSpec]) -> None:
         self._shape = known_rank(shape, type(self).__name__)
         rank = self._shape.rank
+        if not isinstance(field_specs, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DTypeError(
+                path=f"{type(self).__name__}.field_specs",
+                expected="a mapping from field names to specs",
+                received=type(field_specs).__name__,
+                mend='Write {"title": tf.TensorSpec([None], tf.string)}.',
+            )
         for name, spec in field_specs.items():
             if not isinstance(spec, tf.TypeSpec):
                 raise DTypeError(
@@ -143,10 +150,11 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             if self._counts_rows
             else tuple(self._field_specs[name] for name in self._order)
         )
-        # Whether a field is one row of a ragged tensor, which its value alone would not tell.
-        self._marks_rows = any(
+        # Whether this spec knows what the fields' values alone would not tell: that a field is one
+        # row of a ragged tensor, or, where no field has a shape, how many records there are.
+        self._tells_more = any(
             isinstance(s, tf.RaggedTensorSpec) and s.ragged_rank == 0 for s in field_specs.values()
-        )
+        ) or (rank > 0 and not any(hasattr(s, "shape") for s in field_specs.values()))
         self._key: Any = None
         self._hash: int | None = None
 
@@ -247,7 +255,13 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             return self.value_type._of(rank, {}, components[0])
         by_name = dict(zip(self._order, components, strict=True))
         fields = {name: by_name[name] for name in self._field_specs}
-        return self.value_type._of(rank, fields, None, self if self._marks_rows else None)
+        return self.value_type._of(rank, fields, None, self if self._tells_more else None)
+
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[Any]:
+        """Returns the boxes of the fields, ordered by name."""
+        for name, spec in self._field_specs.items():
+            _batchable(spec, Path(name))
+        return super().to_boxed_tensor(value, minimum_rank)
 
     def stacked(self, num: int | None) -> DenseStructuredTensorSpec:
         """Returns the spec of `num` stacked values."""
@@ -284,8 +298,12 @@ def known_rank(shape: Any, owner: str) -> tf.TensorShape:
 
 
 def resolve(path: PathLike, fields: Any) -> tuple[str, ...]:
-    """Returns the names of a path. A text that is a field's own name is that field."""
-    if isinstance(path, str) and path in fields:
+    """Returns the names of a path. A text that is a field's own name is that field.
+
+    The empty text is a name like any other: a name that got lost on the way is missed, and does
+    not stand for the records themselves.
+    """
+    if isinstance(path, str) and (path in fields or not path):
         return (path,)
     return Path.of(path).names
 
@@ -316,6 +334,13 @@ def nothing_to_unstack(spec: tf.TypeSpec) -> StructureError:
 def _batchable(spec: tf.TypeSpec, path: Path) -> Any:
     if isinstance(spec, BatchableTypeSpec):
         return spec
+    if isinstance(spec, VariableSpec):
+        raise ProtocolError(
+            path=path,
+            expected="a field whose values stack",
+            received="a Variable",
+            mend="Read it first: records.with_updates({path: tf.convert_to_tensor(variable)}).",
+        )
     raise ProtocolError(
         path=path,
         expected="a field whose values stack",

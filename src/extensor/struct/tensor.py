@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from extensor.errors import DTypeError, ExtensorError, FieldError, StructureError
+from extensor.errors import DTypeError, ExtensorError, StructureError
 from extensor.path import Path, PathLike
 from extensor.struct import index, leaf, partition, rows, show
 from extensor.struct.ragged_spec import RaggedStructuredTensorSpec
@@ -142,22 +142,26 @@ class StructuredTensor(abc.ABC):
         >>> recipes.with_updates(hours=recipes["est_time"] / 60).field_names()
         ('est_time', 'hours')
         """
+        return self._with_updates({**(updates or {}), **fields}, Path())
+
+    def _with_updates(self, updates: Mapping[Any, Any], at: Path) -> StructuredTensor:
+        """`with_updates` for records that stand at the path `at` of the caller's."""
         by_name: dict[str, Any] = {}
         nested: dict[str, dict[tuple[str, ...], Any]] = {}
-        for path, value in {**(updates or {}), **fields}.items():
+        for path, value in updates.items():
             names = resolve(path, self.field_names())
             if not names:
-                raise no_such_field(Path(""), self.field_names())
+                raise no_such_field(at / "", self.field_names())
             if len(names) == 1:
                 by_name[names[0]] = value
             else:
                 nested.setdefault(names[0], {})[names[1:]] = value
         for name, inner in nested.items():
-            parent = by_name[name] if name in by_name else self._records_at(name)
+            parent = by_name[name] if name in by_name else self._field(name, at / name)
             if not isinstance(parent, StructuredTensor):
-                raise no_such_field(Path(name, *next(iter(inner))), ())
-            by_name[name] = parent.with_updates(inner)
-        return self._updated(by_name, Path())
+                raise no_such_field(Path(*at, name, *next(iter(inner))), ())
+            by_name[name] = parent._with_updates(inner, at / name)
+        return self._updated(by_name, at)
 
     def without(self, *field_names: PathLike) -> StructuredTensor:
         """Returns a copy without the given fields; all others are shared.
@@ -199,17 +203,27 @@ class StructuredTensor(abc.ABC):
         tree: dict[str, list[tuple[str, ...]]] = {}
         for path in paths:
             names = resolve(path, self.field_names())
-            if names not in self:
-                missing = names[0] if names else ""
-                if missing in self.field_names():
-                    self.field_value(names)  # raises, and names the level that lacks it
-                raise no_such_field(Path(*names) if names else Path(""), self.field_names())
+            if not names:
+                raise no_such_field(Path(""), self.field_names())
+            self._require(names)
             below = tree.setdefault(names[0], [])
             if len(names) > 1:
                 below.append(names[1:])
             else:
                 below.insert(0, ())
         return {name: [] if () in below else below for name, below in tree.items()}
+
+    def _require(self, names: tuple[str, ...]) -> None:
+        """Raises unless there is a field at a path. Cuts nothing, so any field will do."""
+        value: Any = self
+        at = Path()
+        for name in names:
+            while isinstance(value, RaggedStructuredTensor):
+                value = value.values
+            if not isinstance(value, StructuredTensor):
+                raise no_such_field(at / name, ())
+            at = at / name
+            value = value._field(name, at)
 
     def _records_at(self, name: str) -> StructuredTensor:
         return self._field(name, Path(name))
@@ -244,10 +258,11 @@ class StructuredTensor(abc.ABC):
         if not isinstance(path, (str, tuple, Path)):
             return False
         try:
-            self.field_value(path)
-        except (FieldError, ExtensorError):
+            names = resolve(path, self.field_names())
+            self._require(names)
+        except ExtensorError:
             return False
-        return True
+        return len(names) > 0  # the empty path is the records themselves
 
     def __len__(self) -> int:
         if self.rank == 0:
@@ -322,6 +337,13 @@ class DenseStructuredTensor(StructuredTensor):
 
     def __init__(self, shape: Any, fields: Mapping[str, Any]) -> None:
         shape = known_rank(shape, type(self).__name__)
+        if not isinstance(fields, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DTypeError(
+                path=f"{type(self).__name__}.fields",
+                expected="a mapping from field names to values",
+                received=type(fields).__name__,
+                mend='Write {"title": titles}.',
+            )
         kept: dict[str, Any] = {}
         for name, value in fields.items():
             if not isinstance(name, str):
@@ -377,15 +399,18 @@ class DenseStructuredTensor(StructuredTensor):
         return self._shape
 
     def _shape_of_parts(self) -> tf.TensorShape:
-        shape = tf.TensorShape([None] * self._rank) if self._hint is None else self._hint.shape
-        parts = self._fields.values() if self._rows is None else [self._rows]
-        for part in parts:
+        shape = tf.TensorShape([None] * self._rank)
+        for part in self._fields.values() if self._rows is None else [self._rows]:
             if shape.is_fully_defined():
-                break
-            part_shape = getattr(part, "shape", None)
-            if part_shape is not None and part_shape.rank is not None:
+                return shape
+            part_shape = leaf.shape_of(part)
+            if part_shape.rank is not None:
                 shape = shape.merge_with(part_shape[: self._rank])
-        return shape
+        if self._hint is None:
+            return shape
+        # What the parts show weighs more: the hint is from before they were, perhaps, replaced.
+        sizes = zip(shape, self._hint.shape, strict=True)
+        return tf.TensorShape([hinted if size is None else size for size, hinted in sizes])
 
     @property
     def rank(self) -> int:
@@ -620,11 +645,7 @@ def _common_shape(shape: tf.TensorShape, fields: Mapping[str, Any]) -> tf.Tensor
 def _merged_shape(shape: tf.TensorShape, value: Any, path: Path, rank: int) -> tf.TensorShape:
     if rank == 0:
         return shape
-    value_shape = getattr(value, "shape", None)
-    if value_shape is None:
-        return shape
-    if not isinstance(value_shape, tf.TensorShape):
-        value_shape = tf.TensorShape(value_shape)
+    value_shape = leaf.shape_of(value)
     value_rank = value_shape.rank
     if value_rank is None:
         return shape

@@ -1,0 +1,1 @@
+"""Doors: one file a format, each from and to Arrow."""

@@ -1,0 +1,31 @@
+"""The quarantine for Keras: every private Keras name that extensor uses, and why it needs it.
+
+No other file names a private part of Keras. `tests/test_keras_probe.py` holds one probe a name.
+Seen to work with Keras 3.10 to 3.15.
+
+| name | why |
+| --- | --- |
+| `Model._default_save_signature` | When TensorFlow saves a model, Keras traces `call` with a signature that it makes of the shapes that the model was built with, all of dtype float32. Strings and row splits are lost in that. The property is overridden with the signature that the model was called with. |
+| `Model._call_has_training_arg` | Whether `call` takes `training`, which an exported model sets to False, as Keras itself does. |
+"""  # noqa: E501 - a table row is one line
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class OwnSaveSignature:
+    """Gives TensorFlow a model's own signature when it saves the model."""
+
+    def serving_function(self) -> Any:
+        """Returns the tf.function to save, or None if the model does not know its input."""
+        raise NotImplementedError
+
+    @property
+    def _default_save_signature(self) -> Any:
+        return self.serving_function()
+
+
+def takes_training(model: Any) -> bool:
+    """Returns whether a model's `call` has an argument `training`."""
+    return model._call_has_training_arg

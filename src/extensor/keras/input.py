@@ -1,0 +1,57 @@
+"""Input: where a functional model takes an extension value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor.errors import DTypeError
+from extensor.keras.lower import leaf_names, lowered_spec, raised
+
+
+def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as keras.Input
+    """Returns a placeholder for values of a spec, to build a functional model from.
+
+    Fields of a structured placeholder are read as from a StructuredTensor: a dense field is a
+    KerasTensor, which any Keras layer takes; a ragged one goes into an `xt.keras.Layer`.
+
+    Args:
+        spec: The spec of a batch, such as a dataset's `element_spec`.
+        name: A prefix for the names of the Keras inputs, one for each component tensor. Needed
+            where two inputs have fields of the same name.
+
+    Returns:
+        An extension value whose tensors are KerasTensors.
+
+    Raises:
+        DTypeError: If `spec` is no TypeSpec (also a TypeError).
+
+    >>> spec = xt.DenseStructuredTensorSpec([None], {
+    ...     "est_time": tf.TensorSpec([None], tf.float32),
+    ...     "steps": tf.RaggedTensorSpec([None, None], tf.string)})
+    >>> recipe = xt.keras.Input(spec)
+    >>> recipe["est_time"].shape
+    (None,)
+    >>> recipe["steps"]
+    <SymbolicRagged shape=(None, None), dtype=string>
+    """
+    if not isinstance(spec, tf.TypeSpec):
+        raise DTypeError(
+            path="xt.keras.Input",
+            expected="a TypeSpec",
+            received=type(spec).__name__,
+            mend="Give the spec of a batch, such as dataset.element_spec.",
+        )
+    ((mark, leaves),) = lowered_spec(spec).items()
+    placeholders = [
+        keras.Input(
+            shape=leaf.shape[1:].as_list(),
+            batch_size=leaf.shape[0],
+            dtype=leaf.dtype.name,
+            name=leaf_name,
+        )
+        for leaf, leaf_name in zip(leaves, leaf_names(spec, name or ""), strict=True)
+    ]
+    return raised({mark: tuple(placeholders)})

@@ -1,0 +1,57 @@
+"""Whether an input is of the type that a model was built for, and if not, where it differs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor.errors import DTypeError
+from extensor.path import Path
+from extensor.struct.spec import StructuredTensorSpec
+
+
+def check_input(expected: Any, received: Any, model: str) -> None:
+    """Raises unless specs of an input are compatible with those that a model was built for.
+
+    Args:
+        expected: A nest of specs.
+        received: Another.
+        model: The model's name, for the error.
+
+    Raises:
+        DTypeError: Naming model, path, what was expected and what came (also a TypeError).
+    """
+    try:
+        tf.nest.assert_same_structure(expected, received)
+    except (ValueError, TypeError) as error:
+        raise _mismatch(model, "", str(expected), str(received)) from error
+    for want, have in zip(tf.nest.flatten(expected), tf.nest.flatten(received), strict=True):
+        if not want.is_compatible_with(have):
+            path, wanted, had = _difference(want, have, Path())
+            raise _mismatch(model, str(path), wanted, had)
+
+
+def _mismatch(model: str, path: str, expected: str, received: str) -> DTypeError:
+    return DTypeError(
+        path=f"{model}: input {path}" if path else f"{model}: input",
+        expected=expected,
+        received=received,
+        mend="Give the model the fields and dtypes that it was built for: "
+        "with_only, with_updates and tf.cast adapt records.",
+    )
+
+
+def _difference(want: Any, have: Any, path: Path) -> tuple[Path, str, str]:
+    """Returns the path of the first difference, what was wanted there and what stood there."""
+    if isinstance(want, StructuredTensorSpec) and isinstance(have, StructuredTensorSpec):
+        wanted, had = want.record.field_specs, have.record.field_specs
+        for name in wanted:
+            if name not in had:
+                return path / name, "this field", "records without it"
+            if not wanted[name].is_compatible_with(had[name]):
+                return _difference(wanted[name], had[name], path / name)
+        for name in had:
+            if name not in wanted:
+                return path / name, "no such field", "this field"
+    return path, str(want), str(have)
