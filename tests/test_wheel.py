@@ -24,18 +24,15 @@ assert xt.__file__.startswith(sys.prefix), f"imported {xt.__file__}"
 for name in xt.__all__:
     getattr(xt, name)
 
-@xt.extension_type
-class Interval:
-    low: tf.Tensor
-    high: tf.Tensor
+records = xt.DenseStructuredTensor([2], {"title": ["a", "b"], "x": [1.0, 2.0]})
 
 @tf.function
-def double(interval):
-    return tf.nest.map_structure(lambda x: 2 * x, interval, expand_composites=True)
+def double(records):
+    return records.with_updates(x=records["x"] * 2)
 
-doubled = double(Interval(low=[1.0, 2.0], high=[3.0, 4.0]))
-assert isinstance(doubled, Interval)
-assert doubled.high.numpy().tolist() == [6.0, 8.0]
+doubled = double(records)
+assert isinstance(doubled, xt.StructuredTensor)
+assert xt.to_arrow(doubled).to_pylist()[1] == {"title": "b", "x": 4.0}
 """
 
 

@@ -31,9 +31,7 @@ _LONG = 1536  # bytes on average: above, an object array is cheaper than substr
 _ONE_BLOB = 1 << 23  # bytes: up to here all strings are cut from one blob
 _BLOB = 1 << 18  # bytes of each blob above that, small enough for the allocator to reuse
 
-_UTF8_HINT = (
-    "Give schema= with a binary type for this field if it holds bytes rather than text."
-)
+_UTF8_HINT = "Give schema= with a binary type for this field if it holds bytes rather than text."
 
 
 class _View:
@@ -124,8 +122,9 @@ def row_splits_in(array: pa.Array, offsets: Any, dtype: tf.DType, path: Path) ->
         StructureError: If int32 is asked for and does not hold them (also a ValueError).
     """
     np_dtype = np.dtype(dtype.as_numpy_dtype)
-    if offsets[0] == 0 and offsets.dtype == np_dtype and array.buffers()[1] is not None:
-        return _shared(array.buffers()[1], array.offset, len(array) + 1, np_dtype)
+    buffer = array.buffers()[1]
+    if offsets[0] == 0 and offsets.dtype == np_dtype and buffer is not None and buffer.size:
+        return _shared(buffer, array.offset, len(array) + 1, np_dtype)
     if np_dtype.itemsize < 8 and int(offsets[-1]) - int(offsets[0]) > np.iinfo(np.int32).max:
         raise StructureError(
             path=path,

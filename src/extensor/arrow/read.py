@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,7 +19,7 @@ from extensor.struct.tensor import DenseStructuredTensor, RaggedStructuredTensor
 
 
 def from_arrow(data: Any, row_splits_dtype: Any = tf.int64) -> StructuredTensor:
-    """Returns Arrow records as a StructuredTensor of rank 1.
+    """Returns Arrow records as a StructuredTensor.
 
     Numbers share Arrow's memory where it is 64-byte aligned (what Arrow's own readers and
     compute functions allocate is; IPC files mostly are not, and are copied). Strings, booleans
@@ -23,14 +27,16 @@ def from_arrow(data: Any, row_splits_dtype: Any = tf.int64) -> StructuredTensor:
 
     Args:
         data: A pyarrow Table, RecordBatch, StructArray or ChunkedArray of structs, or anything
-            that exports itself by the Arrow PyCapsule interface, such as a polars DataFrame.
+            that exports itself by the Arrow PyCapsule interface, such as a polars DataFrame. Also
+            an array of lists of structs, or a StructScalar.
         row_splits_dtype: The dtype of the row splits of lists. tf.int32 shares the offsets of
             Arrow's `list` type instead of widening them.
 
     Returns:
         A StructuredTensor of shape `[number of records]` with a field for each column: numbers,
         booleans and strings as tensors, lists as ragged tensors, fixed-size lists as dense ones,
-        structs as StructuredTensors, lists of structs as ragged ones.
+        structs as StructuredTensors, lists of structs as ragged ones. An array of lists of
+        structs gives a higher rank, a StructScalar a single record.
 
     Raises:
         DTypeError: If `data` holds no records (also a TypeError).
@@ -49,19 +55,23 @@ def from_arrow(data: Any, row_splits_dtype: Any = tf.int64) -> StructuredTensor:
     >>> recipes["steps.minutes"]
     <tf.RaggedTensor [[5, 20], [8]]>
     """
-    splits = schema.splits_dtype(row_splits_dtype)
+    with tf.init_scope():  # the data is there now, also while a graph is being traced
+        return _converted(data, schema.splits_dtype(row_splits_dtype))
+
+
+def _converted(data: Any, splits: tf.DType) -> StructuredTensor:
+    if isinstance(data, pa.StructScalar):
+        return _converted(pa.array([data], data.type), splits)[0]
     if isinstance(data, (pa.Array, pa.ChunkedArray)):
-        if not pa.types.is_struct(data.type):
+        if not schema.holds_records(data.type):
             raise _no_records(f"Arrow type {data.type}")
-        return _struct(_one_chunk(data, Path()), splits, _Place(Path()))
+        return _value(_one_chunk(data, Path()), splits, _Place(Path()))
     if not isinstance(data, (pa.Table, pa.RecordBatch)):
         if not (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
             raise _no_records(type(data).__name__)
         data = pa.table(data)
     names = schema.names_of(data.schema, Path())
-    columns = [
-        _one_chunk(data.column(i), Path(name)) for i, name in enumerate(names)
-    ]  # fmt: skip
+    columns = [_one_chunk(data.column(i), Path(name)) for i, name in enumerate(names)]
     return _records(names, columns, data.num_rows, splits, _Place(Path()))
 
 
@@ -104,19 +114,31 @@ class _Place:
 
 
 def _one_chunk(array: Any, path: Path) -> pa.Array:
-    if isinstance(array, pa.ChunkedArray):
-        try:
-            array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-        except pa.ArrowInvalid as error:
-            raise StructureError(
-                path=path,
-                expected="chunks that fit into one Arrow array",
-                received=f"{array.num_chunks} chunks that do not: {error}",
-                mend="Convert batch by batch, or cast the column to its large type.",
-            ) from error
+    """Returns a column as one array whose buffers are as long as its type and length ask for.
+
+    Chunks are validated before they are joined, which reads by their offsets.
+    """
+    if not isinstance(array, pa.ChunkedArray):
+        return _validated(array, path)
+    chunks = [_validated(chunk, path) for chunk in array.chunks]
+    if len(chunks) == 1:
+        return chunks[0]
     try:
-        array.validate()
+        return array.combine_chunks()
     except pa.ArrowInvalid as error:
+        raise StructureError(
+            path=path,
+            expected="chunks that fit into one Arrow array",
+            received=f"{len(chunks)} chunks that do not: {error}",
+            mend="Convert batch by batch, or cast the column to its large type.",
+        ) from error
+
+
+def _validated(array: pa.Array, path: Path) -> pa.Array:
+    try:
+        # Offsets are checked where they are read, but the views of strings nowhere else.
+        array.validate(full=schema.holds(array.type, schema.is_string_view))
+    except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
         raise StructureError(
             path=path,
             expected="a valid Arrow array",
@@ -170,11 +192,38 @@ def _struct(array: pa.Array, splits: tf.DType, place: _Place) -> DenseStructured
 def _records(
     names: list[str], columns: list[pa.Array], count: int, splits: tf.DType, place: _Place
 ) -> DenseStructuredTensor:
+    places = [place.field(name) for name in names]
+    large = [
+        i
+        for i, column in enumerate(columns)
+        if schema.holds(column.type, schema.is_string) and column.nbytes > _LARGE
+    ]
+    in_threads: dict[int, Future[Any]] = {}
+    if len(large) > 1 and not hasattr(_thread, "works_for_pool"):
+        for i in sorted(large, key=lambda i: -columns[i].nbytes):
+            in_threads[i] = _pool().submit(_value, columns[i], splits, places[i])
     fields = {
-        name: _value(column, splits, place.field(name))
-        for name, column in zip(names, columns, strict=True)
+        name: in_threads[i].result() if i in in_threads else _value(columns[i], splits, places[i])
+        for i, name in enumerate(names)
     }
     return DenseStructuredTensor._of(1, fields, None if fields else tf.zeros([count, 0], tf.bool))
+
+
+# Copying strings takes nearly all of the time, in ops and NumPy loops that release the GIL.
+# Columns of more bytes than this are converted side by side.
+_LARGE = 1 << 20
+
+_thread = threading.local()
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    """Returns the threads that convert large columns. They must not wait for one another."""
+    return ThreadPoolExecutor(
+        max_workers=min(4, os.cpu_count() or 1),
+        thread_name_prefix="extensor-arrow",
+        initializer=lambda: setattr(_thread, "works_for_pool", True),
+    )
 
 
 def _list(array: pa.Array, splits: tf.DType, place: _Place) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -74,6 +75,22 @@ def is_list(arrow_type: pa.DataType) -> bool:
     return pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type)
 
 
+def holds_records(arrow_type: pa.DataType) -> bool:
+    """Returns whether values of the type are records, or lists of them."""
+    while is_list(arrow_type) or pa.types.is_fixed_size_list(arrow_type):
+        arrow_type = arrow_type.value_type
+    return pa.types.is_struct(arrow_type)
+
+
+def holds(arrow_type: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> bool:
+    """Returns whether there is a type of some kind, such as `is_string`, inside a type."""
+    while is_list(arrow_type) or pa.types.is_fixed_size_list(arrow_type):
+        arrow_type = arrow_type.value_type
+    if pa.types.is_struct(arrow_type):
+        return any(holds(field.type, is_kind) for field in arrow_type.fields)
+    return is_kind(arrow_type)
+
+
 def unsupported(arrow_type: pa.DataType, path: Path) -> UnsupportedTypeError:
     """Returns the error for an Arrow type without a counterpart."""
     return UnsupportedTypeError(
@@ -122,17 +139,16 @@ def spec_from_schema(
     ├── title: string
     └── steps: string[*]
     """
+    splits = splits_dtype(row_splits_dtype)
     names = names_of(schema, Path())
     fields = {
-        name: _spec(schema.field(i).type, [nrows], row_splits_dtype, Path(name))
+        name: _spec(schema.field(i).type, [nrows], splits, Path(name))
         for i, name in enumerate(names)
     }
     return DenseStructuredTensorSpec([nrows], fields)
 
 
-def _spec(
-    arrow: pa.DataType, outer: list[int | None], splits: tf.DType, path: Path
-) -> tf.TypeSpec:
+def _spec(arrow: pa.DataType, outer: list[int | None], splits: tf.DType, path: Path) -> tf.TypeSpec:
     dtype = tf.bool if pa.types.is_boolean(arrow) else number_dtype(arrow)
     if is_string(arrow):
         dtype = tf.string

@@ -25,7 +25,9 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
         schema: The Arrow schema or struct type to produce. Without it numbers keep their type,
             strings become `string` (text in UTF-8), ragged dimensions `large_list` for int64 row
             splits and `list` for int32, and further dense dimensions `fixed_size_list`. With it,
-            fields come in the schema's order, and values are converted where nothing is lost.
+            fields come in the schema's order, and numbers are cast as Arrow does it safely:
+            floats may lose precision, integers nothing. For records of higher rank, the type of
+            the lists of structs.
 
     Returns:
         A RecordBatch for records of rank 1, a StructScalar for a single record, and an array of
@@ -50,6 +52,18 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
             received=type(records).__name__,
             mend='Name the column of a bare tensor: xt.DenseStructuredTensor([n], {"x": tensor}).',
         )
+    if isinstance(schema, pa.Schema) and records.rank <= 1:
+        target = pa.struct(list(schema))
+    elif schema is None or isinstance(schema, pa.DataType):
+        target = schema
+    else:
+        raise DTypeError(
+            path="to_arrow: schema",
+            expected="a Schema or struct type" if records.rank <= 1
+            else f"the Arrow type of {records.rank - 1} list(s) of structs",
+            received=type(schema).__name__,
+            mend="Leave it out for the natural types.",
+        )  # fmt: skip
     for part in tf.nest.flatten(records, expand_composites=True):
         if not hasattr(part, "numpy"):
             raise DTypeError(
@@ -63,9 +77,9 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
         lone = spec.stacked(1).from_boxed_tensor(
             [tf.stack([box]) for box in spec.to_boxed_tensor(records)]
         )
-        return _array(lone, _struct_type(schema), Path())[0]
+        return _array(lone, target, Path())[0]
     if records.rank == 1:
-        array = _array(records, _struct_type(schema), Path())
+        array = _array(records, target, Path())
         full = schema if isinstance(schema, pa.Schema) else pa.schema(array.type.fields)
         columns = [array.field(i) for i in range(len(full))]
         return (
@@ -73,11 +87,7 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
             if columns
             else pa.RecordBatch.from_struct_array(array).replace_schema_metadata(full.metadata)
         )
-    return _array(records, schema, Path())
-
-
-def _struct_type(target: Any) -> pa.DataType | None:
-    return pa.struct(list(target)) if isinstance(target, pa.Schema) else target
+    return _array(records, target, Path())
 
 
 def _array(value: Any, target: pa.DataType | None, path: Path) -> pa.Array:
@@ -103,7 +113,7 @@ def _flat(tensor: tf.Tensor, target: pa.DataType | None, path: Path) -> pa.Array
     if tensor.dtype == tf.string:
         wanted = pa.string() if target is None else target
         if not types.is_string(wanted):
-            raise _not_convertible(path, wanted, "string", None)
+            raise _not_convertible(path, wanted, "string")
         return buffers.strings_out(tensor, wanted, path)
     natural = types.arrow_type(tensor.dtype, path)
     if tensor.dtype == tf.bool:
@@ -115,14 +125,14 @@ def _flat(tensor: tf.Tensor, target: pa.DataType | None, path: Path) -> pa.Array
     try:
         return array.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise _not_convertible(path, target, tensor.dtype.name, error) from error
+        raise _not_convertible(path, target, f"{tensor.dtype.name} values that do not") from error
 
 
-def _not_convertible(path: Path, target: Any, received: str, error: Any) -> DTypeError:
+def _not_convertible(path: Path, target: Any, received: str) -> DTypeError:
     return DTypeError(
         path=path,
         expected=f"values that fit Arrow type {target}",
-        received=received if error is None else f"{received}: {error}",
+        received=received,
         mend="Change the schema, or cast the field first.",
     )
 
@@ -132,7 +142,7 @@ def _list(value: Any, target: pa.DataType | None, path: Path) -> pa.Array:
     if target is not None and pa.types.is_fixed_size_list(target):
         return _uniform_list(value, target, path)
     if target is not None and not types.is_list(target):
-        raise _not_convertible(path, target, "a ragged value", None)
+        raise _not_convertible(path, target, "a ragged value")
     inner = _array(value.values, None if target is None else target.value_type, path)
     if target is None:
         target = pa.large_list(inner.type) if splits.dtype == tf.int64 else pa.list_(inner.type)
@@ -181,7 +191,7 @@ def _check_fixed(target: pa.DataType | None, size: int, path: Path) -> None:
         return
     fixed = pa.types.is_fixed_size_list(target)
     if not (fixed or types.is_list(target)):
-        raise _not_convertible(path, target, f"lists of {size}", None)
+        raise _not_convertible(path, target, f"lists of {size}")
     if fixed and target.list_size != size:
         raise StructureError(
             path=path,
@@ -233,12 +243,11 @@ def _records(records: DenseStructuredTensor, target: pa.DataType | None, path: P
         target = pa.struct(fields)
     else:
         if not pa.types.is_struct(target):
-            raise _not_convertible(path, target, "records", None)
+            raise _not_convertible(path, target, "records")
         wanted = types.names_of(target.fields, path)
         _check_names(wanted, names, path)
         columns = [
-            _array(records._fields[n], target.field(i).type, path / n)
-            for i, n in enumerate(wanted)
+            _array(records._fields[n], target.field(i).type, path / n) for i, n in enumerate(wanted)
         ]
     count = int(records.shape[0])
     return pa.Array.from_buffers(target, count, [None], children=columns)
