@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from extensor import _tf as _tf  # before all others: it says so where TensorFlow is missing
 from extensor import data, struct
 from extensor.arrow.read import from_arrow
 from extensor.arrow.schema import spec_from_schema
@@ -12,6 +13,7 @@ from extensor.core.box import StackableTypeSpec
 from extensor.core.extension import ExtensionType
 from extensor.core.registry import register_type_spec
 from extensor.core.spec import TypeSpec
+from extensor.dispatch.protocol import DispatchableType
 from extensor.errors import ExtensorError
 from extensor.formats.parquet import read_parquet, write_parquet
 from extensor.path import Path
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DenseStructuredTensor",
     "DenseStructuredTensorSpec",
+    "DispatchableType",
     "ExtensionType",
     "ExtensorError",
     "Path",

@@ -7,12 +7,14 @@ broke. Seen to work with TensorFlow 2.20 and 2.21.
 | name | why |
 | --- | --- |
 | `CompositeTensor` | TensorFlow asks `isinstance(value, CompositeTensor)` wherever it decides whether a value decomposes into tensors. It is an ABCMeta class, so a `__subclasshook__` lets classes in that have no base of ours. |
-| `SupportsTracingProtocol` (public: `tf.types.experimental`) | tf.function asks a value's class for this protocol before anything else asks for CompositeTensor. The same hook stands there, so that tf.function may be the first API that a class meets. |
+| `tf.types.experimental.SupportsTracingProtocol` (public; that it is asked first is not) | tf.function asks a value's class for this protocol before anything else asks for CompositeTensor. The same hook stands there, so that tf.function may be the first API that a class meets. |
 | `BatchableTypeSpec` | `Dataset.batch`, `map_fn` and `vectorized_map` stack values of these specs only. |
 | `type_spec_registry` | The one registry of names under which specs are written into a SavedModel. Its `register` refuses what a re-run notebook cell does; its two tables are amended here. |
 | `autograph.core.config.CONVERSION_RULES` | autograph rewrites the source of what a tf.function calls, unless a rule names its module, as TensorFlow's own list does for Keras and TFP. Rewriting extensor would make every trace slow and gain nothing: no loop of it depends on a tensor. |
 | `VariableSpec` | A field that holds a Variable is described by it, so that the variable survives tf.function. |
 """  # noqa: E501 - a table row is one line
+
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
@@ -20,13 +22,32 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import tensorflow as tf
+from extensor.errors import MissingDependencyError
+
+# The requirement of pyproject.toml, asked for here because no extra need have been chosen.
+try:
+    import tensorflow as tf
+except ModuleNotFoundError as error:
+    if error.name != "tensorflow":
+        raise
+    raise MissingDependencyError(
+        path="extensor",
+        expected="TensorFlow 2.20 or newer",
+        received="no TensorFlow",
+        mend='Install it: pip install "extensor[tf]", or "extensor[tf-cpu]" without a GPU.',
+    ) from None
+if tuple(int(part) for part in tf.__version__.split(".")[:2]) < (2, 20):
+    raise MissingDependencyError(
+        path="extensor",
+        expected="TensorFlow 2.20 or newer",
+        received=f"TensorFlow {tf.__version__}",
+        mend='Upgrade it: pip install --upgrade "extensor[tf]", or "extensor[tf-cpu]".',
+    )
 from tensorflow.python.autograph.core import config as autograph_config
 from tensorflow.python.framework import type_spec_registry
 from tensorflow.python.framework.composite_tensor import CompositeTensor
 from tensorflow.python.framework.type_spec import BatchableTypeSpec
 from tensorflow.python.ops.resource_variable_ops import BaseResourceVariable, VariableSpec
-from tensorflow.python.types.trace import SupportsTracingProtocol
 
 __all__ = [
     "BaseResourceVariable",
@@ -101,6 +122,10 @@ def admit(cls: type) -> bool:
     Returns:
         Whether the class follows the protocol.
     """
+    # A protocol has no values of its own, and on Python 3.10 and 3.11 it would ask of every class
+    # what is added to it.
+    if getattr(cls, "_is_protocol", False):
+        return False
     if not any(_PROTOCOL in vars(base) for base in cls.__mro__):
         return False
     for name, member in _MEMBERS.items():
@@ -126,7 +151,7 @@ def _hook(abstract: type) -> None:
 
 
 _hook(CompositeTensor)
-_hook(SupportsTracingProtocol)
+_hook(tf.types.experimental.SupportsTracingProtocol)
 
 
 autograph_config.CONVERSION_RULES = (

@@ -24,6 +24,10 @@ class ExtensorError(Exception):
         mend: What to do about it.
     """
 
+    # AutoGraph replaces an error that passes through a tf.function by one of its own, which no
+    # handler expects, unless the error has this attribute.
+    ag_pass_through = True
+
     def __init__(
         self,
         message: str | None = None,

@@ -19,14 +19,15 @@ class Path:
 
     In text the names stand between dots. A name that holds a dot, white space, a quote, a
     bracket, a backslash or a control character, and the empty name, is written in double quotes,
-    with a backslash before a double quote or a backslash. List levels are not written: the path
+    with a backslash before a double quote or a backslash; white space is read without quotes
+    too. List levels are not written: the path
     of the amounts in a list of ingredients is `recipe.ingredients.amount`. Error messages may
     show them (`recipe.ingredients[*].amount`), and `parse` reads such text too.
 
     >>> Path("recipe", "ingredients", "amount")
-    Path('recipe.ingredients.amount')
-    >>> Path("nutrition facts", "vit. C")
-    Path('"nutrition facts"."vit. C"')
+    Path('recipe', 'ingredients', 'amount')
+    >>> print(Path("recipe", "ingredients", "amount"), Path("nutrition facts", "vit. C"))
+    recipe.ingredients.amount "nutrition facts"."vit. C"
     >>> Path.parse('"nutrition facts"."vit. C"').names
     ('nutrition facts', 'vit. C')
 
@@ -67,7 +68,7 @@ class Path:
             PathError: If the text is not a path (also a ValueError).
 
         >>> Path.parse("recipe.ingredients[*].amount")
-        Path('recipe.ingredients.amount')
+        Path('recipe', 'ingredients', 'amount')
         """
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _no_path(text)
@@ -78,7 +79,7 @@ class Path:
         """Returns `path` as a Path: a text is parsed, names in a sequence are taken literally.
 
         >>> Path.of(("recipe", "est. time"))
-        Path('recipe."est. time"')
+        Path('recipe', 'est. time')
         """
         if isinstance(path, Path):
             return path
@@ -110,7 +111,7 @@ class Path:
         return ".".join(quoted(name) for name in self.names)
 
     def __repr__(self) -> str:
-        return f"Path({str(self)!r})"
+        return f"Path({', '.join(map(repr, self.names))})"
 
 
 def quoted(name: str) -> str:
@@ -154,7 +155,7 @@ def _name(text: str, at: int) -> tuple[str, int]:
     if text.startswith('"', at):
         return _quoted_name(text, at)
     end = at
-    while end < len(text) and text[end] not in _RESERVED and not text[end].isspace():
+    while end < len(text) and text[end] not in _RESERVED:
         end += 1
     if end == at:
         raise _not_a_path(text, at, "a field name")
@@ -181,6 +182,6 @@ def _not_a_path(text: str, at: int, expected: str) -> PathError:
         path=f"path {text!r}",
         expected=f"{expected} at position {at}",
         received=repr(text[at]) if at < len(text) else "the end",
-        mend="Quote a name that holds a dot, white space, a quote or a bracket: "
+        mend="Quote a name that holds a dot, a quote or a bracket: "
         'recipe."est. time", or give the names as a tuple.',
     )

@@ -1,5 +1,8 @@
 """StackableTypeSpec: extension values that can be stacked and unstacked, however many they are."""
 
+# The boxes of TensorFlow's own types have no public name.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import Any

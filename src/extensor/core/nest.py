@@ -12,6 +12,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor.errors import StructureError
+
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     """Returns the leaves of a nest as a list.
@@ -91,3 +93,17 @@ def assert_same_structure(
     tf.nest.assert_same_structure(
         nest1, nest2, check_types=check_types, expand_composites=expand_composites
     )
+    if expand_composites:
+        # tf.nest compares two values, or a value and a spec, but takes any two specs for the same.
+        tf.nest.map_structure(_assert_specs_meet, nest1, nest2, check_types=check_types)
+
+
+def _assert_specs_meet(a: Any, b: Any) -> None:
+    specs = [x for x in (a, b) if isinstance(x, tf.TypeSpec) and not isinstance(x, tf.TensorSpec)]
+    if len(specs) == 2 and a.most_specific_common_supertype([b]) is None:
+        raise StructureError(
+            path="assert_same_structure",
+            expected=f"a TypeSpec that is compatible with {a}",
+            received=str(b),
+            mend="Two specs have the same structure if some TypeSpec is compatible with both.",
+        )

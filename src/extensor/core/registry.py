@@ -78,7 +78,7 @@ def register_type_spec(cls: Any = None, name: str | None = None) -> Any:
 
 
 def _register(cls: type, name: str) -> None:
-    if not _NAME.fullmatch(name):
+    if not (isinstance(name, str) and _NAME.fullmatch(name)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise RegistrationError(
             path=f"{cls.__qualname__}, registered as {name!r}",
             expected="words of letters, digits and _, joined by dots",
@@ -93,7 +93,7 @@ def _register(cls: type, name: str) -> None:
     elif known is not None:
         raise RegistrationError(
             path=f"{cls.__module__}.{cls.__qualname__}",
-            expected=f"the name {known!r}, under which it is registered",
+            expected=f"the name {known.removeprefix(_DOTLESS)!r}, under which it is registered",
             received=repr(name),
             mend="A TypeSpec has one name: drop one of the two registrations.",
         )

@@ -117,6 +117,7 @@ class TypeSpec(tf.TypeSpec):
 
         By default two specs are compatible if they are of the same class and their
         serializations are: shapes, dtypes and specs by their own rule, all else by equality.
+        Equal specs always are.
 
         Args:
             spec_or_value: A TypeSpec, or a value that has one.
@@ -128,7 +129,8 @@ class TypeSpec(tf.TypeSpec):
                 return False
         if type(self) is not type(spec_or_value):
             return False
-        return _compatible(self.serialize(), cast("TypeSpec", spec_or_value).serialize())
+        other = cast("TypeSpec", spec_or_value)
+        return self == other or _compatible(self.serialize(), other.serialize())
 
     def most_specific_compatible_type(self, other: tf.TypeSpec) -> TypeSpec | None:
         """Returns the most specific spec whose type holds the values of both, or None.
@@ -199,18 +201,21 @@ _NOTHING = object()
 
 
 def _same_kind(a: Any, b: Any) -> bool:
-    """Whether two parts of serializations are of one class, namedtuples by name and fields.
+    """Whether two parts of serializations are of one class, as far as a SavedModel keeps it.
 
-    A namedtuple that went through a SavedModel has another class of the same name.
+    A namedtuple comes back as another class of the same name and fields, an OrderedDict as a dict.
     """
     if hasattr(a, "_fields") and hasattr(b, "_fields"):
         return type(a).__name__ == type(b).__name__ and a._fields == b._fields
+    if isinstance(a, dict):
+        return isinstance(b, dict)
     return type(a) is type(b)
 
 
 def _compatible(a: Any, b: Any) -> bool:
     if isinstance(a, tf.TypeSpec):
-        return a.is_compatible_with(b)
+        # Anything else TensorFlow's specs would take for a value, and raise where it is none.
+        return isinstance(b, tf.TypeSpec) and a.is_compatible_with(b)
     if not _same_kind(a, b):
         return False
     if isinstance(a, (list, tuple)):

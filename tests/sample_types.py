@@ -1,0 +1,104 @@
+"""Types as users write them, for the tests: classes with the one method that the protocol asks for.
+
+Nothing here registers with TensorFlow or calls it beyond making values, so a class is untouched
+until a test hands a value of it to an API.
+"""
+
+import tensorflow as tf
+
+import extensor as xt
+
+
+def fresh_masked_type():
+    """Returns a masked tensor class, and its spec class, that no API has met yet."""
+
+    class MaskedTensor:
+        def __init__(self, values, mask):
+            self.values, self.mask = values, mask
+
+        def __tf_type_spec__(self):
+            return MaskedTensorSpec(self.values.shape, self.values.dtype)
+
+    class MaskedTensorSpec(xt.StackableTypeSpec):
+        def __init__(self, shape, dtype):
+            self.shape, self.dtype = tf.TensorShape(shape), tf.dtypes.as_dtype(dtype)
+
+        value_type = MaskedTensor
+
+        @property
+        def component_specs(self):
+            return tf.TensorSpec(self.shape, self.dtype), tf.TensorSpec(self.shape, tf.bool)
+
+        def to_components(self, value):
+            return value.values, value.mask
+
+        def from_components(self, components):
+            return MaskedTensor(*components)
+
+        def serialize(self):
+            return self.shape, self.dtype
+
+    return MaskedTensor, MaskedTensorSpec
+
+
+# The same pair where a module is needed that another process can import.
+MaskedTensor, MaskedTensorSpec = fresh_masked_type()
+for _cls in (MaskedTensor, MaskedTensorSpec):
+    _cls.__module__, _cls.__qualname__ = __name__, _cls.__name__
+
+
+class Parcel:
+    """A value of any components, described by whatever spec it was made with."""
+
+    def __init__(self, components, spec):
+        self.components, self.spec = components, spec
+
+    def __tf_type_spec__(self):
+        return self.spec
+
+
+class ParcelSpec(xt.StackableTypeSpec):
+    """Says nothing but the specs of the components, as a nest; stacks if they do."""
+
+    def __init__(self, component_specs):
+        self._specs = component_specs
+
+    value_type = Parcel
+
+    @property
+    def component_specs(self):
+        return self._specs
+
+    def to_components(self, value):
+        return value.components
+
+    def from_components(self, components):
+        return Parcel(components, self)
+
+    def serialize(self):
+        return (self._specs,)
+
+
+class StaticSpec(xt.TypeSpec):
+    """Holds any static data and describes a pair of nothing: for the laws of specs."""
+
+    def __init__(self, *data):
+        self.data = data
+
+    value_type = tuple
+    component_specs = ()
+
+    def to_components(self, value):
+        return ()
+
+    def from_components(self, components):
+        return ()
+
+    def serialize(self):
+        return self.data
+
+
+def parcel(components):
+    """Returns the Parcel of some tensors and extension values."""
+    specs = tf.nest.map_structure(tf.type_spec_from_value, components)
+    return Parcel(components, ParcelSpec(specs))

@@ -1,0 +1,118 @@
+"""What `import extensor` costs, what it loads, and what it says where TensorFlow is missing."""
+
+import json
+import statistics
+import textwrap
+
+import pytest
+
+LIMIT_S = 0.25
+
+# Where pandas is installed, TensorFlow's own import loads it, and with it pyarrow. Without it the
+# whole of pyarrow is ours to pay for, so that is measured too.
+NO_PANDAS = """
+import sys
+sys.modules["pandas"] = None
+"""
+PANDAS = {"with pandas": "", "without pandas": NO_PANDAS}
+
+MEASURE = """
+import json, sys, time
+import tensorflow
+before = set(sys.modules)
+start = time.perf_counter()
+import extensor
+seconds = time.perf_counter() - start
+print(json.dumps({"seconds": seconds, "loaded": sorted(set(sys.modules) - before)}))
+"""
+
+
+@pytest.fixture(scope="module")
+def measured(run_python):
+    """What three imports each took and loaded, by whether pandas can be imported."""
+    return {
+        pandas: [json.loads(run_python(block + MEASURE).stdout) for _ in range(3)]
+        for pandas, block in PANDAS.items()
+    }
+
+
+@pytest.mark.parametrize("pandas", PANDAS)
+def test_import_adds_at_most_a_quarter_of_a_second(measured, pandas):
+    # The least of them: what else the machine does only ever adds.
+    seconds = [run["seconds"] for run in measured[pandas]]
+    assert min(seconds) <= LIMIT_S, (
+        f"import extensor took {min(seconds):.3f} s at best, {statistics.median(seconds):.3f} s in "
+        f"the median of {len(seconds)}, on top of import tensorflow; the limit is {LIMIT_S} s"
+    )
+
+
+# Keras, pandas and their kin take longer than everything else together; a driver is the business
+# of those who read from its database.
+NOT_LOADED = (
+    *("keras", "extensor.keras", "pandas", "pyarrow.dataset", "pyarrow.pandas_compat"),
+    *("pyarrow.flight", "polars", "duckdb", "psycopg", "psycopg2", "sqlite3", "sqlalchemy"),
+    *("adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite"),
+    *("google.cloud.spanner", "google.cloud.firestore", "ptars"),
+)
+
+
+@pytest.mark.parametrize("pandas", PANDAS)
+def test_import_loads_nothing_that_only_one_room_needs(measured, pandas):
+    for run in measured[pandas]:
+        loaded = [m for m in run["loaded"] if m.startswith(tuple(f"{n}." for n in NOT_LOADED))]
+        loaded += [m for m in run["loaded"] if m in NOT_LOADED]
+        assert loaded == []
+
+
+def test_the_measure_sees_what_an_import_loads(measured):
+    assert all("extensor.core.spec" in run["loaded"] for runs in measured.values() for run in runs)
+    assert all("pyarrow.lib" in run["loaded"] for run in measured["without pandas"])
+
+
+def error_on_import(run_python, before):
+    code = """
+    try:
+        import extensor
+    except ImportError as error:
+        from extensor.errors import MissingDependencyError
+        assert type(error) is MissingDependencyError, repr(error)
+        print(error)
+    else:
+        raise AssertionError("extensor was imported")
+    """
+    return run_python(textwrap.dedent(before) + textwrap.dedent(code)).stdout.strip()
+
+
+def test_without_tensorflow_the_error_says_what_to_install(run_python):
+    message = error_on_import(run_python, 'import sys; sys.modules["tensorflow"] = None\n')
+    assert message == (
+        "extensor: expected TensorFlow 2.20 or newer, got no TensorFlow. "
+        'Install it: pip install "extensor[tf]", or "extensor[tf-cpu]" without a GPU.'
+    )
+
+
+@pytest.mark.parametrize("version", ["1.15.0", "2.9.3", "2.19.1"])
+def test_with_an_old_tensorflow_the_error_says_what_to_install(run_python, version):
+    before = f"""
+    import sys, types
+    sys.modules["tensorflow"] = types.ModuleType("tensorflow")
+    sys.modules["tensorflow"].__version__ = {version!r}
+    """
+    message = error_on_import(run_python, before)
+    assert message.startswith(
+        f"extensor: expected TensorFlow 2.20 or newer, got TensorFlow {version}"
+    )
+    assert "extensor[tf]" in message
+
+
+def test_a_tensorflow_that_is_there_but_broken_keeps_its_own_error(run_python, tmp_path):
+    (tmp_path / "tensorflow.py").write_text("import a_part_of_tensorflow_that_is_missing\n")
+    code = """
+    try:
+        import extensor
+    except ModuleNotFoundError as error:
+        assert error.name == "a_part_of_tensorflow_that_is_missing"
+    else:
+        raise AssertionError("extensor was imported")
+    """
+    run_python(f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n" + textwrap.dedent(code))
