@@ -42,6 +42,8 @@ class ExtensorError(Exception):
         self.received = received
         self.mend = mend
         super().__init__(self._sentence() if message is None else message)
+        # ImportError has a `path` of its own, which its __init__ empties.
+        self.path = None if path is None else str(path)
 
     def _sentence(self) -> str:
         parts: list[str] = []
@@ -109,3 +111,7 @@ class DirectoryError(ExtensorError, IsADirectoryError):
 
 class MissingDependencyError(ExtensorError, ImportError):
     """A package is needed that is not installed, or not in a version that serves."""
+
+
+class ImmutableError(ExtensorError, AttributeError):
+    """Something was to be changed in a value that cannot change."""

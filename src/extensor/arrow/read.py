@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import os
-import threading
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -192,38 +188,11 @@ def _struct(array: pa.Array, splits: tf.DType, place: _Place) -> DenseStructured
 def _records(
     names: list[str], columns: list[pa.Array], count: int, splits: tf.DType, place: _Place
 ) -> DenseStructuredTensor:
-    places = [place.field(name) for name in names]
-    large = [
-        i
-        for i, column in enumerate(columns)
-        if schema.holds(column.type, schema.is_string) and column.nbytes > _LARGE
-    ]
-    in_threads: dict[int, Future[Any]] = {}
-    if len(large) > 1 and not hasattr(_thread, "works_for_pool"):
-        for i in sorted(large, key=lambda i: -columns[i].nbytes):
-            in_threads[i] = _pool().submit(_value, columns[i], splits, places[i])
     fields = {
-        name: in_threads[i].result() if i in in_threads else _value(columns[i], splits, places[i])
-        for i, name in enumerate(names)
+        name: _value(column, splits, place.field(name))
+        for name, column in zip(names, columns, strict=True)
     }
-    return DenseStructuredTensor._of(1, fields, None if fields else tf.zeros([count, 0], tf.bool))
-
-
-# Copying strings takes nearly all of the time, in ops and NumPy loops that release the GIL.
-# Columns of more bytes than this are converted side by side.
-_LARGE = 1 << 20
-
-_thread = threading.local()
-
-
-@functools.cache
-def _pool() -> ThreadPoolExecutor:
-    """Returns the threads that convert large columns. They must not wait for one another."""
-    return ThreadPoolExecutor(
-        max_workers=min(4, os.cpu_count() or 1),
-        thread_name_prefix="extensor-arrow",
-        initializer=lambda: setattr(_thread, "works_for_pool", True),
-    )
+    return DenseStructuredTensor.of_parts(1, fields, None if fields else tf.zeros([count], tf.bool))
 
 
 def _list(array: pa.Array, splits: tf.DType, place: _Place) -> Any:
@@ -234,7 +203,7 @@ def _list(array: pa.Array, splits: tf.DType, place: _Place) -> Any:
     row_splits = buffers.row_splits_in(array, offsets, splits, place.path)
     inner = _value(values, splits, place.below(offsets - offsets[0]))
     if isinstance(inner, StructuredTensor):
-        return RaggedStructuredTensor._of(inner, row_splits)
+        return RaggedStructuredTensor.of_parts(inner, row_splits)
     return tf.RaggedTensor.from_row_splits(inner, row_splits, validate=False)
 
 
@@ -257,7 +226,5 @@ def _fold(value: Any, nrows: int, size: int, splits: tf.DType) -> Any:
         return spec._from_components([folded.flat_values, *folded.nested_row_splits])
     if isinstance(value, RaggedStructuredTensor):
         partition = tf.convert_to_tensor(np.arange(nrows + 1) * size, splits)
-        return RaggedStructuredTensor._of(value, partition)
-    fields = {name: _fold(f, nrows, size, splits) for name, f in value._fields.items()}
-    carrier = None if value._rows is None else _fold(value._rows, nrows, size, splits)
-    return DenseStructuredTensor._of(value.rank + 1, fields, carrier)
+        return RaggedStructuredTensor.of_parts(value, partition)
+    return value.map_parts(lambda part, _: _fold(part, nrows, size, splits), value.rank + 1)

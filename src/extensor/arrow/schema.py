@@ -133,8 +133,8 @@ def spec_from_schema(
         UnsupportedTypeError: If a type has no counterpart (also a TypeError).
         StructureError: If two fields have one name (also a ValueError).
 
-    >>> spec = xt.spec_from_schema(pa.schema({"title": pa.string(), "steps": pa.list_(pa.string())}))
-    >>> print(xt.struct.tree(spec))
+    >>> schema = pa.schema({"title": pa.string(), "steps": pa.list_(pa.string())})
+    >>> print(xt.struct.tree(xt.spec_from_schema(schema)))
     records (None,)
     ├── title: string
     └── steps: string[*]

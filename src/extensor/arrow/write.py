@@ -12,7 +12,11 @@ from extensor.arrow import buffers
 from extensor.arrow import schema as types
 from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
 from extensor.path import Path
-from extensor.struct.tensor import DenseStructuredTensor, StructuredTensor
+from extensor.struct.tensor import (
+    DenseStructuredTensor,
+    StructuredTensor,
+    register_arrow_exports,
+)
 
 
 def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
@@ -80,7 +84,7 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
         return _array(lone, target, Path())[0]
     if records.rank == 1:
         array = _array(records, target, Path())
-        full = schema if isinstance(schema, pa.Schema) else pa.schema(array.type.fields)
+        full: Any = schema if isinstance(schema, pa.Schema) else pa.schema(array.type.fields)
         columns = [array.field(i) for i in range(len(full))]
         return (
             pa.RecordBatch.from_arrays(columns, schema=full)
@@ -211,9 +215,7 @@ def _lists_of(inner: pa.Array, nrows: int, size: int, target: pa.DataType | None
     return pa.Array.from_buffers(target, nrows, [None, offsets], children=[inner])
 
 
-def _folded_records(
-    records: DenseStructuredTensor, target: pa.DataType | None, path: Path
-) -> pa.Array:
+def _folded_records(records: Any, target: pa.DataType | None, path: Path) -> pa.Array:
     if records.rank == 1:
         return _records(records, target, path)
     nrows, size = records.shape.as_list()[:2]
@@ -228,9 +230,7 @@ def _unfolded(value: Any) -> Any:
     if hasattr(value, "row_splits"):
         return value.values
     if isinstance(value, DenseStructuredTensor):
-        fields = {name: _unfolded(f) for name, f in value._fields.items()}
-        carrier = None if value._rows is None else _unfolded(value._rows)
-        return DenseStructuredTensor._of(value.rank - 1, fields, carrier)
+        return value.map_parts(lambda part, _: _unfolded(part), value.rank - 1)
     nrows, size, *rest = value.shape.as_list()
     return tf.reshape(value, [nrows * size, *rest])
 
@@ -238,7 +238,7 @@ def _unfolded(value: Any) -> Any:
 def _records(records: DenseStructuredTensor, target: pa.DataType | None, path: Path) -> pa.Array:
     names = records.field_names()
     if target is None:
-        columns = [_array(records._fields[n], None, path / n) for n in names]
+        columns = [_array(records.field_value((n,)), None, path / n) for n in names]
         fields = [pa.field(n, c.type) for n, c in zip(names, columns, strict=True)]
         target = pa.struct(fields)
     else:
@@ -247,7 +247,8 @@ def _records(records: DenseStructuredTensor, target: pa.DataType | None, path: P
         wanted = types.names_of(target.fields, path)
         _check_names(wanted, names, path)
         columns = [
-            _array(records._fields[n], target.field(i).type, path / n) for i, n in enumerate(wanted)
+            _array(records.field_value((n,)), target.field(i).type, path / n)
+            for i, n in enumerate(wanted)
         ]
     count = int(records.shape[0])
     return pa.Array.from_buffers(target, count, [None], children=columns)
@@ -294,5 +295,4 @@ def _exported(records: StructuredTensor) -> Any:
     return to_arrow(records)
 
 
-StructuredTensor._arrow_array = staticmethod(_export_array)
-StructuredTensor._arrow_stream = staticmethod(_export_stream)
+register_arrow_exports(_export_array, _export_stream)

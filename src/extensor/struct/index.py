@@ -45,7 +45,7 @@ def select(records: StructuredTensor, key: Any) -> Any:
 
 
 def _is_records(value: Any) -> bool:
-    kinds = (DenseStructuredTensorSpec.value_type, RaggedStructuredTensorSpec.ragged_type)
+    kinds = (DenseStructuredTensorSpec.dense_type, RaggedStructuredTensorSpec.ragged_type)
     return isinstance(value, kinds)
 
 
@@ -54,8 +54,9 @@ def _position(part: Any, at: Path) -> Any:
         return part
     if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
         return int(part)
-    if isinstance(part, tf.Tensor) and part.shape.rank == 0 and part.dtype.is_integer:
-        return part
+    tensor: Any = part
+    if isinstance(tensor, tf.Tensor) and tensor.shape.rank == 0 and tensor.dtype.is_integer:
+        return tensor
     raise DTypeError(
         path=at or "index",
         expected="a field name, an int, a slice or ...",
@@ -93,9 +94,13 @@ def _take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
         return _take_ragged(value, positions, at)
     if _is_records(value):
         return _take_dense(value, positions, at)
-    if isinstance(value, CompositeTensor) and not hasattr(type(value), "__getitem__"):
+    if _is_without_indexing(value):
         return _take_boxed(value, positions)
     return value[positions]
+
+
+def _is_without_indexing(value: Any) -> bool:
+    return isinstance(value, CompositeTensor) and not hasattr(type(value), "__getitem__")
 
 
 def _take_boxed(value: Any, positions: tuple[Any, ...]) -> Any:
@@ -123,16 +128,14 @@ def _spelled_out(positions: tuple[Any, ...], rank: int, at: Path) -> tuple[Any, 
 
 def _take_dense(records: Any, positions: tuple[Any, ...], at: Path) -> Any:
     rank = records.rank - sum(not isinstance(p, slice) for p in positions)
-    fields = {n: _take(f, positions, at / n) for n, f in records._fields.items()}
-    carrier = None if records._rows is None else records._rows[positions]
-    return type(records)._of(rank, fields, carrier)
+    return records.map_parts(lambda part, name: _take(part, positions, at / name), rank)
 
 
 def _take_ragged(records: Any, positions: tuple[Any, ...], at: Path) -> Any:
     """Indexes ragged records, or one row of a ragged tensor."""
     first, rest = positions[0], positions[1:]
     if isinstance(first, slice):
-        ragged = RaggedStructuredTensorSpec.ragged_type._of
+        ragged = RaggedStructuredTensorSpec.ragged_type.of_parts
         if first == _ALL and isinstance(rest[0], slice) and rest[0] == _ALL:
             return ragged(_take(records.values, rest, at), records.row_splits)
         # Let TensorFlow's ragged indexing say which of the values are meant, and gather those.
@@ -171,11 +174,9 @@ def gather(value: Any, numbers: Any) -> Any:
             return unbox(spec._unbatch()._batch(None), boxes)
         return tf.gather(value, numbers)
     if isinstance(numbers, tf.RaggedTensor):
-        ragged = RaggedStructuredTensorSpec.ragged_type._of
+        ragged = RaggedStructuredTensorSpec.ragged_type.of_parts
         return ragged(gather(value, numbers.values), numbers.row_splits)
     if hasattr(value, "row_splits"):
         return gather(value.values, tf.gather(_numbered(value), numbers))
     rank = value.rank - 1 + numbers.shape.rank
-    fields = {n: gather(f, numbers) for n, f in value._fields.items()}
-    carrier = None if value._rows is None else tf.gather(value._rows, numbers)
-    return type(value)._of(rank, fields, carrier)
+    return value.map_parts(lambda part, _: gather(part, numbers), rank)

@@ -53,8 +53,7 @@ def as_field(value: Any, path: Path) -> Any:
             path=path,
             expected="a tensor, or something that converts to one",
             received=f"{type(value).__name__} that does not",
-            mend="Give all values of a field one dtype. "
-            f"TensorFlow says: {_first_line(error)}",
+            mend=f"Give all values of a field one dtype. TensorFlow says: {_first_line(error)}",
         ) from error
 
 
@@ -73,7 +72,7 @@ def shape_of(value: Any) -> tf.TensorShape:
     return tf.TensorShape(getattr(value, "shape", None))
 
 
-def spec_of_field(value: Any, hint: tf.TypeSpec | None = None) -> tf.TypeSpec:
+def spec_of_field(value: Any, hint: Any = None) -> tf.TypeSpec:
     """Returns the spec of a field's value.
 
     Args:

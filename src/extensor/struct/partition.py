@@ -13,6 +13,7 @@ from extensor.core.box import box
 from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
 from extensor.path import Path
 from extensor.struct.leaf import row_splits_dtypes
+from extensor.struct.spec import DenseStructuredTensorSpec
 
 _symbolic_ragged: dict[type, Callable[[Any, Any], Any]] = {}
 
@@ -158,6 +159,9 @@ def outer_sizes(value: Any, rank: int) -> tf.Tensor:
         return tf.concat([nrows, [tf.cast(longest, tf.int32)], inner], axis=0)
     if isinstance(value, (tf.Tensor, BaseResourceVariable)):
         return tf.shape(value)[:rank]
+    if isinstance(value, DenseStructuredTensorSpec.dense_type):
+        parts = value.__tf_type_spec__().to_components(value)
+        return outer_sizes(next((p for p in parts if isinstance(p, tf.Tensor)), parts[0]), rank)
     return tf.shape(box(tf.type_spec_from_value(value), value, rank)[0])[:rank]
 
 
@@ -218,7 +222,7 @@ def uncut(value: Any, row_splits: Any, at: Path) -> Any:
             expected=f"the records' own rows: {_rows(row_splits)} of their lengths, "
             f"row splits of {row_splits.dtype.name}",
             received=f"{_rows(own)}, row splits of {own.dtype.name}",
-            mend="Compute it from a field of the same records, such as by tf.ragged.map_flat_values.",
+            mend="Compute it from a field of the same records, as tf.ragged.map_flat_values does.",
         )
     return value.values
 

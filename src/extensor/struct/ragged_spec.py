@@ -84,6 +84,11 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         return self._values_spec.value_type if self._is_row else self.ragged_type
 
     @property
+    def is_row(self) -> bool:
+        """Whether this describes one row of a RaggedStructuredTensor."""
+        return self._is_row
+
+    @property
     def values_spec(self) -> StructuredTensorSpec:
         """The spec of the records below the outermost ragged dimension."""
         return self._values_spec
@@ -134,7 +139,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         """Returns the RaggedStructuredTensor, or the row, that is made of the components."""
         if self._is_row:
             return self._values_spec.from_components(components)._with_hint(self)
-        return self.ragged_type._of(components[0], components[1], self)
+        return self.ragged_type.of_parts(components[0], components[1], self)
 
     def stacked(self, num: int | None) -> RaggedStructuredTensorSpec:
         """Returns the spec of `num` stacked values."""
@@ -189,8 +194,9 @@ def _any_length(spec: StructuredTensorSpec) -> StructuredTensorSpec:
     """Returns a spec with its first dimension of unknown size, in all its parts."""
     shape = tf.TensorShape([None]).concatenate(spec.shape[1:])
     if isinstance(spec, RaggedStructuredTensorSpec):
-        values = _any_length(spec.values_spec) if spec._is_row else spec.values_spec
-        return RaggedStructuredTensorSpec(shape, values, spec.row_splits_dtype)
+        return RaggedStructuredTensorSpec(
+            shape, _any_length(spec.values_spec), spec.row_splits_dtype
+        )
     fields = {n: s._unbatch()._batch(None) for n, s in spec.record.field_specs.items()}
     return DenseStructuredTensorSpec(shape, fields)
 
@@ -199,7 +205,7 @@ def leaf_specs(spec: Any) -> list[tf.RaggedTensorSpec]:
     """Returns, for each leaf of a ragged collection, the spec of its RaggedTensor."""
     if isinstance(spec, RaggedStructuredTensorSpec):
         inner = leaf_specs(spec.values_spec)
-        if spec._is_row:
+        if spec.is_row:
             return inner
         return [
             tf.RaggedTensorSpec(
@@ -233,7 +239,7 @@ def leaf_specs(spec: Any) -> list[tf.RaggedTensorSpec]:
 def leaf_values(spec: Any, value: Any) -> list[Any]:
     """Returns the leaves of a ragged collection as tensors and RaggedTensors."""
     if isinstance(spec, RaggedStructuredTensorSpec):
-        if spec._is_row:
+        if spec.is_row:
             return leaf_values(spec.values_spec, value)
         return [
             tf.RaggedTensor.from_row_splits(inner, value.row_splits, validate=False)
@@ -255,7 +261,7 @@ def leaf_values(spec: Any, value: Any) -> list[Any]:
 def from_leaf_values(spec: Any, values: Any) -> Any:
     """Returns the records whose leaves the iterator `values` yields, in `leaf_specs`'s order."""
     if isinstance(spec, RaggedStructuredTensorSpec):
-        if spec._is_row:
+        if spec.is_row:
             return from_leaf_values(spec.values_spec, values)._with_hint(spec)
         splits: list[tf.Tensor] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
@@ -31,7 +32,7 @@ def to_py(records: StructuredTensor) -> Any:
 
 
 def _record(records: Any) -> dict[str, Any]:
-    return {name: _whole(records.field_value(name)) for name in records.field_names()}
+    return {name: _whole(records.field_value((name,))) for name in records.field_names()}
 
 
 def _whole(value: Any) -> Any:
@@ -45,13 +46,15 @@ def _whole(value: Any) -> Any:
     return value
 
 
-def _plain(value: Any) -> list[Any]:
-    """Returns the elements of a value along its first dimension."""
+def _plain(value: Any, rank: int = 1) -> list[Any]:
+    """Returns the elements of a value along its first dimensions, of which there are `rank`.
+
+    What remains below is turned into lists as well, but values of other types stay whole.
+    """
     splits = getattr(value, "row_splits", None)
     if splits is not None:
         inner = _plain(value.values)
-        bounds = splits.numpy().tolist()
-        return [inner[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [inner[a:b] for a, b in itertools.pairwise(splits.numpy().tolist())]
     if isinstance(value, (tf.Tensor, tf.Variable)):
         return value.numpy().tolist()
     if hasattr(value, "field_names"):
@@ -59,14 +62,15 @@ def _plain(value: Any) -> list[Any]:
     spec = tf.type_spec_from_value(value)
     boxes = box(spec, value, 1)
     element = spec._unbatch()
-    return [unbox(element, [b[i] for b in boxes]) for i in range(boxes[0].shape[0])]
+    elements = [unbox(element, [b[i] for b in boxes]) for i in range(boxes[0].shape[0])]
+    return elements if rank == 1 else [_plain(e, rank - 1) for e in elements]
 
 
 def _zipped(records: Any) -> list[Any]:
     names = records.field_names()
     if not names:
         return _empty_records(records.shape.as_list())
-    columns = [_plain(records.field_value(name)) for name in names]
+    columns = [_plain(records.field_value((name,)), records.rank) for name in names]
     return _merged(names, columns, records.rank)
 
 

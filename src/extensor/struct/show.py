@@ -69,7 +69,7 @@ def _braces(spec: StructuredTensorSpec) -> str:
 
 
 def _type(field: Any, outer: int) -> str:
-    dtype = getattr(field, "dtype", None)
+    dtype: Any = getattr(field, "dtype", None)
     shape = getattr(field, "shape", None)
     if not isinstance(dtype, tf.DType):
         return field.value_type.__name__

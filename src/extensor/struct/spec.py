@@ -72,6 +72,45 @@ class StructuredTensorSpec(StackableTypeSpec):
             done.append(name)
         return spec
 
+    def cast(self, value: Any, casting_context: Any) -> Any:
+        """Returns a value as one of this spec's; TensorFlow asks this of a function's arguments.
+
+        Raises:
+            DTypeError: If the value has other fields or another rank (also a TypeError).
+        """
+        if not isinstance(value, tf.TypeSpec):
+            self.check_value(value)
+        return super().cast(value, casting_context)
+
+    def check_value(self, value: Any) -> None:
+        """Raises unless a value has the encoding, rank and fields that this spec describes.
+
+        Raises:
+            DTypeError: Otherwise (also a TypeError).
+        """
+        if not isinstance(value, self.value_type):
+            raise DTypeError(
+                path=type(self).__name__,
+                expected=f"a {self.dense_type.__name__}",
+                received=type(value).__name__,
+                mend="Give records of the type that the function was traced for.",
+            )
+        if value.rank != self.rank:
+            raise DTypeError(
+                path=type(self).__name__,
+                expected=f"records of shape {self.shape}",
+                received=f"shape {value.shape}",
+                mend="Stack or slice the records first.",
+            )
+        names = value.field_names()
+        if set(names) != set(self.field_names()):
+            raise DTypeError(
+                path=type(self).__name__,
+                expected=f"the fields {', '.join(self.field_names())}",
+                received=", ".join(names) or "no field",
+                mend="Use with_only, without or with_updates to make the fields agree.",
+            )
+
     def leaves(self, path: Path | None = None) -> Iterator[tuple[Path, tf.TypeSpec]]:
         """Yields the path and spec of every field that holds no further fields.
 
@@ -109,7 +148,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     (TensorShape([2, 3]), ('x',))
     """
 
-    value_type: ClassVar[type] = object  # set by struct/tensor.py, which stands above this room
+    dense_type: ClassVar[type] = object  # set by struct/tensor.py, which stands above this room
 
     def __init__(self, shape: Any, field_specs: Mapping[str, tf.TypeSpec]) -> None:
         self._shape = known_rank(shape, type(self).__name__)
@@ -122,6 +161,13 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
                 mend='Write {"title": tf.TensorSpec([None], tf.string)}.',
             )
         for name, spec in field_specs.items():
+            if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise DTypeError(
+                    path=f"field {name!r}",
+                    expected="a name of type str",
+                    received=type(name).__name__,
+                    mend="Name fields by strings.",
+                )
             if not isinstance(spec, tf.TypeSpec):
                 raise DTypeError(
                     path=Path(name),
@@ -130,23 +176,22 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
                     mend="Describe a field by a spec such as tf.TensorSpec([None], tf.string).",
                 )
             field_shape = getattr(spec, "shape", None)
-            if field_shape is not None and field_shape.rank is not None:
-                if field_shape.rank < rank or not self._shape.is_compatible_with(
-                    field_shape[:rank]
-                ):
-                    raise StructureError(
-                        path=Path(name),
-                        expected=f"a shape that begins with {self._shape}",
-                        received=f"{field_shape}",
-                        mend="A field's spec includes the outer dimensions of the records.",
-                    )
+            if field_shape is None or field_shape.rank is None:
+                continue
+            if field_shape.rank < rank or not self._shape.is_compatible_with(field_shape[:rank]):
+                raise StructureError(
+                    path=Path(name),
+                    expected=f"a shape that begins with {self._shape}",
+                    received=f"{field_shape}",
+                    mend="A field's spec includes the outer dimensions of the records.",
+                )
         self._field_specs = dict(field_specs)
         self._order = sorted(field_specs)
-        # The number of records has to be kept somewhere when no field tells it: in a tensor
-        # without contents.
+        # The number of records has to be kept somewhere when no field tells it: in a tensor of
+        # one byte a record. (Of none, Dataset.unbatch ends the process: TensorFlow 2.21.)
         self._counts_rows = not field_specs
         self._components: tuple[tf.TypeSpec, ...] = (
-            (tf.TensorSpec(self._shape.concatenate([0]), tf.bool),)
+            (tf.TensorSpec(self._shape, tf.bool),)
             if self._counts_rows
             else tuple(self._field_specs[name] for name in self._order)
         )
@@ -157,6 +202,11 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         ) or (rank > 0 and not any(hasattr(s, "shape") for s in field_specs.values()))
         self._key: Any = None
         self._hash: int | None = None
+
+    @property
+    def value_type(self) -> type:
+        """DenseStructuredTensor."""
+        return self.dense_type
 
     @property
     def field_specs(self) -> Mapping[str, tf.TypeSpec]:
@@ -252,10 +302,10 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         """Returns the DenseStructuredTensor of the given fields."""
         rank = self._shape.rank
         if self._counts_rows:
-            return self.value_type._of(rank, {}, components[0])
+            return self.dense_type.of_parts(rank, {}, components[0])
         by_name = dict(zip(self._order, components, strict=True))
         fields = {name: by_name[name] for name in self._field_specs}
-        return self.value_type._of(rank, fields, None, self if self._tells_more else None)
+        return self.dense_type.of_parts(rank, fields, None, self if self._tells_more else None)
 
     def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[Any]:
         """Returns the boxes of the fields, ordered by name."""
@@ -339,7 +389,7 @@ def _batchable(spec: tf.TypeSpec, path: Path) -> Any:
             path=path,
             expected="a field whose values stack",
             received="a Variable",
-            mend="Read it first: records.with_updates({path: tf.convert_to_tensor(variable)}).",
+            mend="Read it first, with with_updates and tf.convert_to_tensor(variable).",
         )
     raise ProtocolError(
         path=path,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import tensorflow as tf
 
@@ -21,6 +21,20 @@ from extensor.struct.spec import (
 )
 
 _set = object.__setattr__
+
+_arrow_exports: dict[str, Callable[[Any, Any], Any]] = {}
+
+
+def register_arrow_exports(
+    array: Callable[[Any, Any], Any], stream: Callable[[Any, Any], Any]
+) -> None:
+    """Gives StructuredTensors the Arrow PyCapsule interface.
+
+    Args:
+        array: Takes records and the requested schema, and returns what `__arrow_c_array__` does.
+        stream: The same for `__arrow_c_stream__`.
+    """
+    _arrow_exports.update(array=array, stream=stream)
 
 
 class StructuredTensor(abc.ABC):
@@ -41,10 +55,6 @@ class StructuredTensor(abc.ABC):
     """
 
     __slots__ = ("__weakref__", "_hint", "_shape", "_spec")
-
-    # Set by arrow/write.py, which stands above this room.
-    _arrow_array: ClassVar[Callable[[Any, Any], Any]]
-    _arrow_stream: ClassVar[Callable[[Any, Any], Any]]
 
     _hint: StructuredTensorSpec | None
     _shape: tf.TensorShape | None
@@ -302,11 +312,11 @@ class StructuredTensor(abc.ABC):
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
         """Exports the records by the Arrow PyCapsule interface."""
-        return self._arrow_array(self, requested_schema)
+        return _arrow_exports["array"](self, requested_schema)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Exports the records by the Arrow PyCapsule interface, as a stream of one batch."""
-        return self._arrow_stream(self, requested_schema)
+        return _arrow_exports["stream"](self, requested_schema)
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self.field_names())
@@ -356,7 +366,7 @@ class DenseStructuredTensor(StructuredTensor):
             kept[name] = leaf.as_field(value, Path(name))
         shape = _common_shape(shape, kept)
         rank = shape.rank
-        carrier = None
+        counter = None
         if not kept:
             if not shape.is_fully_defined():
                 raise StructureError(
@@ -365,30 +375,47 @@ class DenseStructuredTensor(StructuredTensor):
                     received=f"no field and shape {shape}",
                     mend="Give the number of records.",
                 )
-            carrier = tf.zeros([*shape.as_list(), 0], tf.bool)
-        self._init(rank, kept, carrier, None, shape)
+            counter = tf.zeros(shape, tf.bool)
+        self._init(rank, kept, counter, None, shape)
 
-    def _init(
-        self, rank: int, fields: dict[str, Any], carrier: Any, hint: Any, shape: Any
-    ) -> None:
+    def _init(self, rank: int, fields: dict[str, Any], counter: Any, hint: Any, shape: Any) -> None:
         _set(self, "_rank", rank)
         _set(self, "_fields", fields)
-        _set(self, "_rows", carrier)
+        _set(self, "_rows", counter)
         _set(self, "_hint", hint)
         _set(self, "_shape", shape)
         _set(self, "_spec", None)
 
     @classmethod
-    def _of(
-        cls, rank: int, fields: dict[str, Any], carrier: Any = None, hint: Any = None
+    def of_parts(
+        cls, rank: int, fields: dict[str, Any], counter: Any = None, hint: Any = None
     ) -> DenseStructuredTensor:
-        """Builds a value of parts that are known to fit. Runs no op and checks nothing."""
+        """Returns records of parts that are known to fit. Runs no op and checks nothing.
+
+        Args:
+            rank: How many dimensions of the fields are those of the collection.
+            fields: The fields' values. The dict is kept, not copied.
+            counter: Where there is no field, a boolean tensor of the collection's shape.
+            hint: A spec that says more of the fields than their values do.
+        """
         self = cls.__new__(cls)
-        self._init(rank, fields, carrier, hint, None)
+        self._init(rank, fields, counter, hint, None)
         return self
 
+    def map_parts(self, function: Callable[[Any, str], Any], rank: int) -> DenseStructuredTensor:
+        """Returns records whose every field is a function of this one's. Checks nothing.
+
+        Args:
+            function: Takes a field's value and its name. Where there is no field, it takes the
+                tensor that counts the records, and an empty name.
+            rank: The rank of the result.
+        """
+        fields = {name: function(value, name) for name, value in self._fields.items()}
+        counter = None if self._rows is None else function(self._rows, "")
+        return DenseStructuredTensor.of_parts(rank, fields, counter)
+
     def _with_hint(self, hint: StructuredTensorSpec) -> DenseStructuredTensor:
-        return DenseStructuredTensor._of(self._rank, self._fields, self._rows, hint)
+        return DenseStructuredTensor.of_parts(self._rank, self._fields, self._rows, hint)
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -443,16 +470,16 @@ class DenseStructuredTensor(StructuredTensor):
             value = leaf.as_field(value, at / name)
             shape = _merged_shape(shape, value, at / name, rank)
             fields[name] = value
-        result = DenseStructuredTensor._of(rank, fields, None, self._hint_for(fields))
+        result = DenseStructuredTensor.of_parts(rank, fields, None, self._hint_for(fields))
         _set(result, "_shape", shape)
         return result
 
     def _selected(self, names: Any) -> DenseStructuredTensor:
         fields = {name: self._fields[name] for name in names}
-        carrier = self._rows
+        counter = self._rows
         if not fields and self._fields:
-            carrier = self._count_rows()
-        result = DenseStructuredTensor._of(self._rank, fields, carrier, self._hint_for(fields))
+            counter = self._count_rows()
+        result = DenseStructuredTensor.of_parts(self._rank, fields, counter, self._hint_for(fields))
         _set(result, "_shape", self._shape)
         return result
 
@@ -472,18 +499,14 @@ class DenseStructuredTensor(StructuredTensor):
         }
         record = DenseStructuredTensorSpec(self._hint.shape, specs)
         if isinstance(self._hint, RaggedStructuredTensorSpec):
-            return RaggedStructuredTensorSpec(
-                self._hint.shape, record, self._hint.row_splits_dtype
-            )
+            return RaggedStructuredTensorSpec(self._hint.shape, record, self._hint.row_splits_dtype)
         return record
 
     def _count_rows(self) -> Any:
-        """Returns a tensor without contents that keeps the number of records."""
+        """Returns a tensor that keeps nothing but the number of records."""
         if self.shape.is_fully_defined():
-            return tf.zeros([*self.shape.as_list(), 0], tf.bool)
-        part = next(iter(self._fields.values()))
-        sizes = partition.outer_sizes(part, self._rank)
-        return tf.zeros(tf.concat([sizes, [0]], axis=0), tf.bool)
+            return tf.zeros(self.shape, tf.bool)
+        return tf.zeros(partition.outer_sizes(self, self._rank), tf.bool)
 
     def _row_splits_dtypes(self) -> set[tf.DType]:
         found: set[tf.DType] = set()
@@ -545,11 +568,11 @@ class RaggedStructuredTensor(StructuredTensor):
                 mend="Cut bare tensors with tf.RaggedTensor.from_row_splits.",
             )  # fmt: skip
         splits = partition.checked_row_splits(row_splits, values, validate)
-        return cls._of(values, splits)
+        return cls.of_parts(values, splits)
 
     @classmethod
-    def _of(cls, values: Any, row_splits: Any, hint: Any = None) -> RaggedStructuredTensor:
-        """Builds a value of parts that are known to fit. Runs no op and checks nothing."""
+    def of_parts(cls, values: Any, row_splits: Any, hint: Any = None) -> RaggedStructuredTensor:
+        """Returns records of parts that are known to fit. Runs no op and checks nothing."""
         self = cls.__new__(cls)
         _set(self, "_values", values)
         _set(self, "_row_splits", row_splits)
@@ -607,7 +630,7 @@ class RaggedStructuredTensor(StructuredTensor):
     def _field(self, name: str, at: Path) -> Any:
         value = self._values._field(name, at)
         if isinstance(value, StructuredTensor):
-            return RaggedStructuredTensor._of(value, self._row_splits)
+            return RaggedStructuredTensor.of_parts(value, self._row_splits)
         return partition.cut(value, self._row_splits, at)
 
     def _updated(self, updates: Mapping[str, Any], at: Path) -> RaggedStructuredTensor:
@@ -617,16 +640,16 @@ class RaggedStructuredTensor(StructuredTensor):
             name: partition.uncut(value, self._row_splits, at / name)
             for name, value in updates.items()
         }
-        return RaggedStructuredTensor._of(self._values._updated(inner, at), self._row_splits)
+        return RaggedStructuredTensor.of_parts(self._values._updated(inner, at), self._row_splits)
 
     def _selected(self, names: Any) -> RaggedStructuredTensor:
-        return RaggedStructuredTensor._of(self._values._selected(names), self._row_splits)
+        return RaggedStructuredTensor.of_parts(self._values._selected(names), self._row_splits)
 
     def _row_splits_dtypes(self) -> set[tf.DType]:
         return {self._row_splits.dtype}
 
 
-DenseStructuredTensorSpec.value_type = DenseStructuredTensor
+DenseStructuredTensorSpec.dense_type = DenseStructuredTensor
 RaggedStructuredTensorSpec.ragged_type = RaggedStructuredTensor
 
 

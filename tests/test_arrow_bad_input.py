@@ -1,0 +1,581 @@
+"""Arrow data that has no counterpart is an error that says where, what and how to mend it."""
+
+import datetime
+import decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from extensor.errors import (
+    DTypeError,
+    ExtensorError,
+    FieldError,
+    FormatError,
+    NullError,
+    StructureError,
+    UnsupportedTypeError,
+)
+
+BUILTIN = {
+    DTypeError: TypeError,
+    FieldError: KeyError,
+    FormatError: ValueError,
+    NullError: ValueError,
+    StructureError: ValueError,
+    UnsupportedTypeError: TypeError,
+}
+
+
+def fails(kind, function, *args, path, expected, received, mend, **kwargs):
+    """Asserts that a call raises an error with these parts; the last three are contained."""
+    with pytest.raises(kind) as caught:
+        function(*args, **kwargs)
+    error = caught.value
+    assert type(error) is kind
+    assert isinstance(error, ExtensorError)
+    assert isinstance(error, BUILTIN[kind])
+    assert error.path == path
+    assert expected in error.expected
+    assert received in error.received
+    assert mend in error.mend
+    for part in (error.path, error.expected, error.received, error.mend):
+        assert part in str(error)
+
+
+# Nulls.
+
+
+def nested(value, null_at):
+    """Returns five records of which one has a null, at some depth."""
+    records = [
+        {"recipe": {"title": "a", "steps": [{"minutes": 1, "tools": ["x", "y"]}, {"minutes": 2,
+         "tools": []}], "grid": [[1, 2], [3, 4]]}}
+        for _ in range(5)
+    ]  # fmt: skip
+    record = records[value]
+    match null_at:
+        case "recipe":
+            record["recipe"] = None
+        case "recipe.title":
+            record["recipe"]["title"] = None
+        case "recipe.steps":
+            record["recipe"]["steps"] = None
+        case "recipe.steps, an element":
+            record["recipe"]["steps"][1] = None
+        case "recipe.steps.minutes":
+            record["recipe"]["steps"][1]["minutes"] = None
+        case "recipe.steps.tools":
+            record["recipe"]["steps"][0]["tools"] = None
+        case "recipe.steps.tools, an element":
+            record["recipe"]["steps"][0]["tools"][1] = None
+        case "recipe.grid":
+            record["recipe"]["grid"] = None
+        case "recipe.grid, an element":
+            record["recipe"]["grid"][1] = None
+        case "recipe.grid, an element of an element":
+            record["recipe"]["grid"][0][1] = None
+    return records
+
+
+STEP = pa.struct([("minutes", pa.int64()), ("tools", pa.list_(pa.string()))])
+NESTED = pa.schema([("recipe", pa.struct([
+    ("title", pa.string()), ("steps", pa.list_(STEP)), ("grid", pa.list_(pa.list_(pa.int8()), 2)),
+]))])  # fmt: skip
+PLACES = ["recipe", "recipe.title", "recipe.steps", "recipe.steps, an element",
+          "recipe.steps.minutes", "recipe.steps.tools", "recipe.steps.tools, an element",
+          "recipe.grid", "recipe.grid, an element",
+          "recipe.grid, an element of an element"]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("form", ["table", "slice", "chunks", "struct array", "batch"])
+def test_a_null_names_its_path_and_the_first_record(place, form):
+    table = pa.Table.from_pylist(nested(3, place), NESTED)
+    record = 3
+    if form == "slice":
+        table, record = table.slice(2), 1
+    elif form == "chunks":
+        table = pa.concat_tables([table.slice(0, 1), table.slice(1, 1), table.slice(2)])
+        assert table.column(0).num_chunks == 3
+    elif form == "struct array":
+        table = table.combine_chunks().to_batches()[0].to_struct_array()
+    elif form == "batch":
+        table = table.slice(1).to_batches()[0]
+        record = 2
+    fails(NullError, xt.from_arrow, table, path=place.split(",")[0], expected="no nulls",
+          received=f"1, the first in record {record}", mend="fill_null")  # fmt: skip
+
+
+def test_of_several_nulls_the_first_is_named():
+    table = pa.table({"x": [[1], [2, None], [], [None, None]]})
+    fails(NullError, xt.from_arrow, table, path="x", expected="no nulls",
+          received="3, the first in record 1", mend="drop_null")  # fmt: skip
+
+
+def test_a_null_record_is_an_error():
+    fails(NullError, xt.from_arrow, pa.array([{"x": 1}, None]), path="", expected="no nulls",
+          received="1, the first in record 1", mend="fill_null")  # fmt: skip
+    with pytest.raises(NullError):
+        xt.from_arrow(pa.scalar(None, pa.struct([("x", pa.int64())])))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array([None, 1, 2]).slice(1),
+        pa.array([[None], [1]]).slice(1),
+        pa.array([{"x": None}, {"x": 1}]).slice(1),
+        pa.array([[None, 1], [1, 2]], pa.list_(pa.int64(), 2)).slice(1),
+        pa.chunked_array([pa.array([None, 1]).slice(1), pa.array([2])]),
+    ],
+    ids=["number", "list", "struct", "fixed_size_list", "chunked"],
+)
+def test_a_null_outside_the_slice_is_no_null(array):
+    records = xt.from_arrow(pa.table({"x": array}))
+    assert xt.to_arrow(records).to_pylist() == [{"x": v} for v in array.to_pylist()]
+
+
+# Types.
+
+
+UNSUPPORTED = {
+    "null": pa.array([None, None]),
+    "date32": pa.array([datetime.date(2020, 1, 1)] * 2),
+    "date64": pa.array([datetime.date(2020, 1, 1)] * 2, pa.date64()),
+    "time64": pa.array([datetime.time(1)] * 2),
+    "timestamp": pa.array([datetime.datetime(2020, 1, 1)] * 2),
+    "timestamp with zone": pa.array([0, 1], pa.timestamp("s", "UTC")),
+    "duration": pa.array([datetime.timedelta(1)] * 2),
+    "interval": pa.array([(1, 2, 3)] * 2, pa.month_day_nano_interval()),
+    "decimal128": pa.array([decimal.Decimal("1.5")] * 2),
+    "decimal256": pa.array([decimal.Decimal("1.5")] * 2, pa.decimal256(5, 1)),
+    "map": pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int64())),
+    "dictionary": pa.array(["a", "b"]).dictionary_encode(),
+    "run-end": pa.RunEndEncodedArray.from_arrays([2], ["a"]),
+    "dense union": pa.UnionArray.from_dense(
+        pa.array([0, 1], pa.int8()), pa.array([0, 0], pa.int32()), [pa.array([1]), pa.array(["a"])]
+    ),
+    "sparse union": pa.UnionArray.from_sparse(
+        pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])]
+    ),
+    "fixed_size_binary": pa.array([b"ab", b"cd"], pa.binary(2)),
+    "list_view": pa.array([[1], []], pa.list_view(pa.int64())),
+    "large_list_view": pa.array([[1], []], pa.large_list_view(pa.int64())),
+}
+
+
+@pytest.mark.parametrize("array", UNSUPPORTED.values(), ids=UNSUPPORTED)
+@pytest.mark.parametrize("rows", [2, 0])
+def test_a_type_without_counterpart_is_named_with_its_path(array, rows):
+    array = array.slice(0, rows)
+    said = dict(expected="integers, floats", received=str(array.type), mend="Cast the column")
+    table = pa.table({"x": array})
+    fails(UnsupportedTypeError, xt.from_arrow, table, path="x", **said)
+    fails(UnsupportedTypeError, xt.spec_from_schema, table.schema, path="x", **said)
+
+    struct = pa.StructArray.from_arrays([array], ["y z"])
+    lists = pa.LargeListArray.from_arrays([0] * rows + [rows], struct)
+    table = pa.table({"x": pa.StructArray.from_arrays([lists], ["l"])})
+    fails(UnsupportedTypeError, xt.from_arrow, table, path='x.l."y z"', **said)
+    fails(UnsupportedTypeError, xt.spec_from_schema, table.schema, path='x.l."y z"', **said)
+
+
+@pytest.mark.parametrize("dtype", [tf.bfloat16, tf.complex64, tf.complex128, tf.qint8], ids=str)
+def test_a_dtype_that_arrow_lacks_is_named_with_its_path(dtype):
+    field = tf.zeros([2], tf.float32)
+    field = tf.quantization.quantize(field, 0, 1, dtype)[0] if dtype.is_quantized else tf.cast(
+        field, dtype
+    )  # fmt: skip
+    records = xt.DenseStructuredTensor([2], {"r": xt.DenseStructuredTensor([2], {"x": field})})
+    fails(UnsupportedTypeError, xt.to_arrow, records, path="r.x", expected="Arrow has",
+          received=dtype.name, mend="Cast the field")  # fmt: skip
+
+
+def test_a_field_of_another_type_does_not_go_out():
+    records = xt.DenseStructuredTensor([2], {"x": tf.sparse.from_dense([[1, 0], [0, 2]])})
+    fails(UnsupportedTypeError, xt.to_arrow, records, path="x", expected="a tensor",
+          received="SparseTensor", mend="without")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "data", [pa.array([1]), pa.array([[1]]), pa.chunked_array([[1]]), pa.scalar(1), [{"x": 1}],
+             {"x": [1]}, None, "table", np.zeros(3), tf.zeros(3), pa.schema([])],
+    ids=lambda data: type(data).__name__,
+)  # fmt: skip
+def test_what_holds_no_records_is_an_error(data):
+    fails(DTypeError, xt.from_arrow, data, path="from_arrow", expected="a Table",
+          received=str(data.type) if isinstance(data, (pa.Array, pa.ChunkedArray))
+          else type(data).__name__, mend="pa.table")  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int16, "uint8"])
+def test_row_splits_are_int64_or_int32(dtype):
+    said = dict(path="row_splits_dtype", expected="tf.int64 or tf.int32",
+                received=tf.as_dtype(dtype).name, mend="int64")  # fmt: skip
+    fails(DTypeError, xt.from_arrow, pa.table({"x": [1]}), row_splits_dtype=dtype, **said)
+    fails(DTypeError, xt.spec_from_schema, pa.schema([]), row_splits_dtype=dtype, **said)
+
+
+# Names.
+
+
+def test_two_fields_of_one_name_are_an_error():
+    said = dict(expected="different names", received="two fields", mend="Rename")
+    table = pa.table([[1], [2]], names=["a b", "a b"])
+    fails(StructureError, xt.from_arrow, table, path='"a b"', **said)
+    fails(StructureError, xt.spec_from_schema, table.schema, path='"a b"', **said)
+    batch = pa.record_batch([pa.array([1]), pa.array([2])], ["a b", "a b"])
+    fails(StructureError, xt.from_arrow, batch, path='"a b"', **said)
+    struct = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"])
+    fails(StructureError, xt.from_arrow, struct, path="x", **said)
+    table = pa.table({"l": pa.ListArray.from_arrays([0, 1], struct)})
+    fails(StructureError, xt.from_arrow, table, path="l.x", **said)
+    fails(StructureError, xt.spec_from_schema, table.schema, path="l.x", **said)
+    one = xt.DenseStructuredTensor([1], {"x": [1]})
+    fails(StructureError, xt.to_arrow, one, struct.type, path="x", **said)
+
+
+@pytest.mark.parametrize("name", ["", " ", "a.b", '"', "[*]", "a\nb", "row_splits", "self", "ñ"])
+def test_odd_names_are_no_error(name):
+    table = pa.table({name: [1], "l": [[{name: 2}]]})
+    records = xt.from_arrow(table)
+    assert records[(name,)].numpy().tolist() == [1]
+    assert records[name].numpy().tolist() == [1]
+    assert records["l", name].to_list() == [[2]]
+    assert xt.to_arrow(records, table.schema).equals(table.to_batches()[0])
+
+
+@pytest.mark.parametrize("records", [pa.table({"x": [1], "l": [[{"y": "a"}]]}).slice(1),
+                                     pa.table({"x": pa.chunked_array([], pa.int64())}),
+                                     pa.table({}), pa.array([], pa.struct([]))],
+                         ids=["sliced away", "no chunk", "no column", "no field"])  # fmt: skip
+def test_no_records_are_no_error(records):
+    tensor = xt.from_arrow(records)
+    assert tensor.shape == [0]
+    assert tensor.to_py() == []
+    assert xt.to_arrow(tensor).num_rows == 0
+
+
+# Corrupt memory: nothing may be read by offsets that lead out of it. In a process of their own,
+# because what goes wrong there ends the process.
+
+_HOSTILE = """
+import numpy as np, pyarrow as pa, tensorflow as tf
+import extensor as xt
+from extensor.errors import StructureError
+
+SPOILS = []
+
+def build(kind, offsets, child):
+    # pyarrow makes no array of bad offsets, so it gets them later, in `refused`.
+    wide = "large" in str(kind)
+    room = np.zeros(len(offsets), np.int64 if wide else np.int32)
+    SPOILS.append((room, offsets))
+    buffers = [None, pa.py_buffer(room)]
+    count = len(offsets) - 1
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.Array.from_buffers(kind, count, buffers, children=[child])
+    return pa.Array.from_buffers(kind, count, [*buffers, child])
+
+def refused(table, *paths):
+    for room, offsets in SPOILS:
+        room[:] = offsets
+    SPOILS.clear()
+    for dtype in (tf.int64, tf.int32):
+        try:
+            value = xt.from_arrow(table, row_splits_dtype=dtype)
+        except StructureError as error:
+            assert isinstance(error, ValueError)
+            assert error.path in paths, (error.path, paths)
+            assert error.expected and error.received and error.mend
+        else:
+            raise AssertionError(f"{paths} was taken: {value}")
+
+LISTS = [pa.list_(pa.int64()), pa.large_list(pa.int64())]
+STRINGS = [pa.string(), pa.binary(), pa.large_string(), pa.large_binary()]
+"""
+
+HOSTILE_OFFSETS = {
+    "negative": [-8, 0, 2, 4],
+    "negative inside": [0, -8, 2, 4],
+    "decreasing": [0, 3, 1, 4],
+    "decreasing at the end": [0, 4, 4, 2],
+    "overrunning": [0, 2, 4, 1 << 30],
+    "overrunning inside": [0, 1 << 30, 2, 4],
+    "overrunning at the start": [1 << 30, 1 << 30, 1 << 30, 1 << 30],
+    "ending one too late": [0, 2, 4, 5],
+    "least integer": [0, -(1 << 31), 2, 4],
+    "greatest integer": [0, (1 << 31) - 1, 2, 4],
+}
+
+
+def test_offsets_that_leave_their_memory_are_refused(run_python):
+    run_python(
+        _HOSTILE
+        + f"""
+for name, offsets in {HOSTILE_OFFSETS}.items():
+    for kind in LISTS:
+        table = pa.table({{"x": build(kind, offsets, pa.array([1, 2, 3, 4]))}})
+        refused(table, "x")
+        refused(table.to_batches()[0], "x")
+    for kind in STRINGS:
+        refused(pa.table({{"x": build(kind, offsets, pa.py_buffer(b"abcd"))}}), "x")
+"""
+    )
+
+
+def test_offsets_that_leave_their_memory_are_refused_in_any_number(run_python):
+    # Long arrays of strings take other ways than short ones.
+    run_python(
+        _HOSTILE
+        + """
+numbers, letters = pa.array(range(3000)), pa.py_buffer(b"a" * 3000)
+for at in (0, 1, 1500, 2999, 3000):
+    for bad in (-8, 1 << 30, -(1 << 31), (1 << 31) - 1, 3001, at - 1000):
+        offsets = [*range(at), bad, *range(at + 1, 3001)]
+        for kind in [*LISTS, *STRINGS]:
+            child = letters if kind in STRINGS else numbers
+            refused(pa.table({"x": build(kind, offsets, child)}), "x")
+"""
+    )
+
+
+def test_offsets_that_leave_their_memory_are_refused_at_any_depth(run_python):
+    run_python(
+        _HOSTILE
+        + f"""
+for name, offsets in {HOSTILE_OFFSETS}.items():
+    for kind in [*LISTS, *STRINGS]:
+        child = pa.py_buffer(b"abcd") if kind in STRINGS else pa.array([1, 2, 3, 4])
+        for shape in ("struct", "list of structs", "fixed_size_list"):
+            array = build(kind, offsets, child)
+            if shape == "fixed_size_list":
+                array = pa.Array.from_buffers(pa.list_(kind, 3), 1, [None], children=[array])
+                refused(pa.table({{"x": array}}), "x")
+                continue
+            array = pa.StructArray.from_arrays([array], ["y"])
+            if shape == "list of structs":
+                array = pa.ListArray.from_arrays([0, 3], array)
+            # Where Arrow itself rejects the column as a whole, only the column is named.
+            refused(pa.table({{"x": array}}), "x", "x.y")
+"""
+    )
+
+
+def test_hostile_chunks_are_refused_before_they_are_joined(run_python):
+    run_python(
+        _HOSTILE
+        + f"""
+for name, offsets in {HOSTILE_OFFSETS}.items():
+    for kind in [*LISTS, *STRINGS]:
+        child = pa.py_buffer(b"abcd") if kind in STRINGS else pa.array([1, 2, 3, 4])
+        for order in ("bg", "gb", "bb"):
+            chunks = [build(kind, offsets if c == "b" else [0, 2, 4], child) for c in order]
+            refused(pa.table({{"x": pa.chunked_array(chunks)}}), "x")
+"""
+    )
+
+
+def test_buffers_that_are_too_short_are_refused(run_python):
+    # An IPC stream says how long an array is, and its reader believes it.
+    run_python(
+        _HOSTILE
+        + """
+def lengthened(array):
+    table = pa.table({"x": array})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    there = (12345).to_bytes(8, "little")
+    data = sink.getvalue().to_pybytes()
+    assert there in data
+    return pa.ipc.open_stream(data.replace(there, (1 << 22).to_bytes(8, "little"))).read_all()
+
+numbers = np.arange(12345)
+for kind in (pa.int16(), pa.int64(), pa.float32(), pa.bool_(), pa.float16()):
+    array = pa.array((numbers % 2).astype(bool)) if kind == pa.bool_() else pa.array(
+        (numbers % 7).astype(kind.to_pandas_dtype()), kind)
+    table = lengthened(array)
+    assert table.num_rows == 1 << 22
+    refused(table, "x")
+    refused(lengthened(pa.StructArray.from_arrays([array], ["y"])), "x")
+    with_nulls = pa.array([None, *[False] * 12344]) if kind == pa.bool_() else pa.array(
+        [None, *[1] * 12344], kind)
+    refused(lengthened(with_nulls), "x")
+for kind in STRINGS:
+    refused(lengthened(pa.array(["ab"] * 12345, kind)), "x")
+for kind in [*LISTS, pa.list_(pa.int64(), 1)]:
+    refused(lengthened(pa.array([[1]] * 12345, kind)), "x")
+"""
+    )
+
+
+def test_views_of_strings_that_leave_their_memory_are_refused(run_python):
+    run_python(
+        _HOSTILE
+        + """
+def view(length, prefix, buffer, offset):
+    return np.array([length], np.int32).tobytes() + prefix + np.array([buffer, offset],
+                                                                      np.int32).tobytes()
+data = pa.py_buffer(b"abcdefghijklmnopqrstuvwxyz")
+for kind in (pa.string_view(), pa.binary_view()):
+    fine = pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(view(20, b"abcd", 0, 0)), data])
+    assert xt.from_arrow(pa.table({"x": fine}))["x"].numpy().tolist() == [data.to_pybytes()[:20]]
+    for bad in (view(1 << 28, b"abcd", 0, 0), view(20, b"abcd", 0, 1 << 28),
+                view(20, b"abcd", 7, 0), view(20, b"abcd", -1, 0), view(20, b"abcd", 0, -100),
+                view(-5, b"abcd", 0, 0)):
+        array = pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(bad), data])
+        refused(pa.table({"x": array}), "x")
+        refused(pa.table({"x": pa.chunked_array([array, fine])}), "x")
+        struct = pa.StructArray.from_buffers(pa.struct([("y", kind)]), 1, [None], children=[array])
+        refused(pa.table({"x": struct}), "x")
+"""
+    )
+
+
+def test_an_empty_list_array_may_lack_its_offsets():
+    # The Arrow format allows it, and other writers make use of that.
+    nothing = pa.py_buffer(np.full(64, 255, np.uint8)).slice(0, 0)  # before what may not be read
+    for kind in (pa.list_(pa.int64()), pa.large_list(pa.int64())):
+        for offsets in (None, nothing):
+            array = pa.Array.from_buffers(kind, 0, [None, offsets], children=[pa.array([1])])
+            for splits in (tf.int64, tf.int32):
+                records = xt.from_arrow(pa.table({"x": array}), row_splits_dtype=splits)
+                assert records["x"].row_splits.numpy().tolist() == [0]
+                assert records["x"].to_list() == []
+
+
+# The way out.
+
+
+RECIPES = xt.DenseStructuredTensor([2], {
+    "title": ["a", "b"],
+    "time": [1, 300],
+    "steps": tf.ragged.constant([[1, 2], [3]]),
+    "grid": [[1, 2], [3, 4]],
+    "record": xt.DenseStructuredTensor([2], {"x": [0.5, 1.0]}),
+})  # fmt: skip
+
+
+def schema(**changes):
+    types = {
+        "title": pa.string(),
+        "time": pa.int32(),
+        "steps": pa.list_(pa.int32()),
+        "grid": pa.list_(pa.int32(), 2),
+        "record": pa.struct([("x", pa.float32())]),
+        **changes,
+    }
+    return pa.schema([(name, t) for name, t in types.items() if t is not None])
+
+
+def test_the_schema_that_the_next_tests_spoil_is_right():
+    assert xt.to_arrow(RECIPES, schema()).schema == schema()
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "path", "expected", "received", "mend"),
+    [
+        ({"cook": pa.string()}, FieldError, "cook", "a field of the records", "title, time",
+         "with_updates"),
+        ({"time": None}, FieldError, "time", "one of the schema's fields title, steps",
+         "does not have", "without"),
+        ({"record": pa.struct([("x", pa.float32()), ("y z", pa.int8())])}, FieldError,
+         'record."y z"', "a field of the records", "fields x", "with_updates"),
+        ({"record": pa.struct([])}, FieldError, "record.x", "one of the schema's fields",
+         "does not have", "without"),
+        ({"title": pa.int32()}, DTypeError, "title", "int32", "string", "Change the schema"),
+        ({"title": pa.binary(1)}, DTypeError, "title", "fixed_size_binary[1]", "string",
+         "Change the schema"),
+        ({"time": pa.int8()}, DTypeError, "time", "int8", "int32 values", "cast the field"),
+        ({"time": pa.list_(pa.int32())}, DTypeError, "time", "list<item: int32>", "int32",
+         "Change the schema"),
+        ({"time": pa.struct([])}, DTypeError, "time", "struct<>", "int32", "Change the schema"),
+        ({"time": pa.null()}, DTypeError, "time", "null", "int32", "Change the schema"),
+        ({"steps": pa.int32()}, DTypeError, "steps", "int32", "a ragged value", "Change"),
+        ({"steps": pa.list_(pa.list_(pa.int32()))}, DTypeError, "steps", "list<item: int32>",
+         "int32", "Change the schema"),
+        ({"steps": pa.list_(pa.int32(), 2)}, StructureError, "steps", "lists of 2",
+         "a list of 1 in row 1", "list type"),
+        ({"grid": pa.list_(pa.int32(), 3)}, StructureError, "grid", "lists of 3", "lists of 2",
+         "Change the schema"),
+        ({"grid": pa.int32()}, DTypeError, "grid", "int32", "lists of 2", "Change the schema"),
+        ({"record": pa.float32()}, DTypeError, "record", "float", "records", "Change the schema"),
+        ({"record": pa.struct([("x", pa.int32())])}, DTypeError, "record.x", "int32",
+         "float32 values", "cast the field"),
+    ],
+)  # fmt: skip
+def test_a_schema_that_does_not_fit_is_an_error(changes, kind, path, expected, received, mend):
+    fails(kind, xt.to_arrow, RECIPES, schema(**changes), path=path, expected=expected,
+          received=received, mend=mend)  # fmt: skip
+
+
+def test_an_error_never_shows_what_a_tensor_holds():
+    records = xt.DenseStructuredTensor([1], {"x": [424242]})
+    with pytest.raises(DTypeError) as caught:
+        xt.to_arrow(records, pa.schema([("x", pa.int8())]))
+    assert "424242" not in str(caught.value)
+    records = xt.DenseStructuredTensor([1], {"x": [b"\xffsecret"]})
+    with pytest.raises(FormatError) as caught:
+        xt.to_arrow(records)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("arrow_type", [None, pa.string(), pa.large_string(), pa.string_view()],
+                         ids=str)  # fmt: skip
+@pytest.mark.parametrize("count", [1, 600])
+@pytest.mark.parametrize("bad", [b"\xff", b"\xc3", b"\xed\xa0\x80"])
+def test_text_that_is_not_utf8_is_an_error(arrow_type, count, bad):
+    records = xt.DenseStructuredTensor([count], {
+        "r": xt.DenseStructuredTensor([count], {"x": [b"fine"] * (count - 1) + [bad]})
+    })  # fmt: skip
+    target = None if arrow_type is None else pa.schema([("r", pa.struct([("x", arrow_type)]))])
+    fails(FormatError, xt.to_arrow, records, target, path="r.x", expected="UTF-8",
+          received="not UTF-8", mend="binary")  # fmt: skip
+    fine = pa.schema([("r", pa.struct([("x", pa.binary())]))])
+    assert xt.to_arrow(records, fine).to_pylist()[-1] == {"r": {"x": bad}}
+
+
+def test_strings_that_are_utf8_only_together_are_an_error():
+    records = xt.DenseStructuredTensor([600], {"x": [b"\xc3", b"\xa9"] * 300})
+    with pytest.raises(FormatError):
+        xt.to_arrow(records)
+
+
+@pytest.mark.parametrize("value", [None, 3, tf.zeros(3), pa.table({}), tf.ragged.constant([[1]])],
+                         ids=lambda v: type(v).__name__)  # fmt: skip
+def test_only_records_go_out(value):
+    fails(DTypeError, xt.to_arrow, value, path="to_arrow", expected="a StructuredTensor",
+          received=type(value).__name__, mend="DenseStructuredTensor")  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["x", {"x": pa.int32()}, [("x", pa.int32())], 3])
+def test_a_schema_is_an_arrow_schema(target):
+    fails(DTypeError, xt.to_arrow, RECIPES, target, path="to_arrow: schema",
+          expected="a Schema or struct type", received=type(target).__name__,
+          mend="Leave it out")  # fmt: skip
+
+
+def test_a_schema_has_no_place_for_lists_of_records():
+    matrix = xt.DenseStructuredTensor([1, 2], {"x": [[1, 2]]})
+    fails(DTypeError, xt.to_arrow, matrix, pa.schema([("x", pa.int32())]),
+          path="to_arrow: schema", expected="1 list(s) of structs", received="Schema",
+          mend="Leave it out")  # fmt: skip
+
+
+def test_a_graph_holds_no_values_to_write():
+    @tf.function
+    def write(records):
+        xt.to_arrow(records)
+
+    fails(DTypeError, write, RECIPES, path="to_arrow", expected="hold values",
+          received="a graph", mend="outside of tf.function")  # fmt: skip
+
+
+def test_a_single_record_has_no_capsule():
+    fails(DTypeError, pa.table, xt.DenseStructuredTensor([], {"x": 1}),
+          path="Arrow PyCapsule export", expected="rank 1 or more", received="a single record",
+          mend="to_arrow")  # fmt: skip
