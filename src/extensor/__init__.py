@@ -10,6 +10,7 @@ from extensor.arrow.schema import spec_from_schema
 from extensor.arrow.write import to_arrow
 from extensor.core import nest
 from extensor.core.box import StackableTypeSpec
+from extensor.core.declare import extension_type, replace
 from extensor.core.extension import ExtensionType
 from extensor.core.registry import register_type_spec
 from extensor.core.spec import TypeSpec
@@ -17,13 +18,11 @@ from extensor.dispatch.protocol import DispatchableType
 from extensor.errors import ExtensorError
 from extensor.formats.parquet import read_parquet, write_parquet
 from extensor.path import Path
+from extensor.struct.dense import DenseStructuredTensor
+from extensor.struct.ragged import RaggedStructuredTensor
 from extensor.struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor.struct.spec import DenseStructuredTensorSpec, StructuredTensorSpec
-from extensor.struct.tensor import (
-    DenseStructuredTensor,
-    RaggedStructuredTensor,
-    StructuredTensor,
-)
+from extensor.struct.tensor import StructuredTensor
 
 if TYPE_CHECKING:
     from extensor import keras
@@ -42,11 +41,13 @@ __all__ = [
     "StructuredTensorSpec",
     "TypeSpec",
     "data",
+    "extension_type",
     "from_arrow",
     "keras",
     "nest",
     "read_parquet",
     "register_type_spec",
+    "replace",
     "spec_from_schema",
     "struct",
     "to_arrow",

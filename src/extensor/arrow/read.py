@@ -11,7 +11,9 @@ import tensorflow as tf
 from extensor.arrow import buffers, schema
 from extensor.errors import DTypeError, NullError, StructureError
 from extensor.path import Path
-from extensor.struct.tensor import DenseStructuredTensor, RaggedStructuredTensor, StructuredTensor
+from extensor.struct.dense import DenseStructuredTensor
+from extensor.struct.ragged import RaggedStructuredTensor
+from extensor.struct.tensor import StructuredTensor
 
 
 def from_arrow(data: Any, row_splits_dtype: Any = tf.int64) -> StructuredTensor:

@@ -12,11 +12,8 @@ from extensor.arrow import buffers
 from extensor.arrow import schema as types
 from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
 from extensor.path import Path
-from extensor.struct.tensor import (
-    DenseStructuredTensor,
-    StructuredTensor,
-    register_arrow_exports,
-)
+from extensor.struct.dense import DenseStructuredTensor
+from extensor.struct.tensor import StructuredTensor, register_arrow_exports
 
 
 def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:

@@ -38,7 +38,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
     (('minutes',), TensorShape([None]))
     """
 
-    ragged_type: ClassVar[type] = object  # set by struct/tensor.py, which stands above this room
+    ragged_type: ClassVar[type] = object  # set by struct/ragged.py, which stands above this room
 
     def __init__(
         self,

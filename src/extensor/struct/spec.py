@@ -148,7 +148,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     (TensorShape([2, 3]), ('x',))
     """
 
-    dense_type: ClassVar[type] = object  # set by struct/tensor.py, which stands above this room
+    dense_type: ClassVar[type] = object  # set by struct/dense.py, which stands above this room
 
     def __init__(self, shape: Any, field_specs: Mapping[str, tf.TypeSpec]) -> None:
         self._shape = known_rank(shape, type(self).__name__)
