@@ -159,7 +159,7 @@ def strings_in(array: pa.Array, path: Path) -> tf.Tensor:
         binary = pa.large_binary() if _is_large_string(array.type) else pa.binary()
         as_bytes = pa.Array.from_buffers(binary, count, array.buffers(), offset=array.offset)
         return tf.constant(as_bytes.to_numpy(zero_copy_only=False))
-    _keep_freed_memory()
+    keep_freed_memory()
     view = memoryview(data)
     if total <= _ONE_BLOB:
         # A list of one blob: a bare bytes object takes a slow way through tf.constant.
@@ -172,7 +172,7 @@ def strings_in(array: pa.Array, path: Path) -> tf.Tensor:
 
 
 @functools.cache
-def _keep_freed_memory() -> None:
+def keep_freed_memory() -> None:
     """Lets the C library keep a few freed megabytes instead of giving them back at once.
 
     Tensors of many strings are large and short-lived. glibc maps each anew from the kernel, page

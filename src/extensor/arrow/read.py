@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -190,11 +194,39 @@ def _struct(array: pa.Array, splits: tf.DType, place: _Place) -> DenseStructured
 def _records(
     names: list[str], columns: list[pa.Array], count: int, splits: tf.DType, place: _Place
 ) -> DenseStructuredTensor:
+    places = [place.field(name) for name in names]
+    large = [i for i, column in enumerate(columns) if _copies_much(column)]
+    in_threads: dict[int, Future[Any]] = {}
+    if len(large) > 1 and not hasattr(_thread, "works_for_pool"):
+        for i in sorted(large, key=lambda i: -columns[i].nbytes):
+            in_threads[i] = _pool().submit(_value, columns[i], splits, places[i])
     fields = {
-        name: _value(column, splits, place.field(name))
-        for name, column in zip(names, columns, strict=True)
+        name: in_threads[i].result() if i in in_threads else _value(columns[i], splits, places[i])
+        for i, name in enumerate(names)
     }
     return DenseStructuredTensor.of_parts(1, fields, None if fields else tf.zeros([count], tf.bool))
+
+
+# Copying strings takes nearly all of the time, in ops and NumPy loops that release the GIL.
+# Columns of more bytes than this are converted side by side.
+_LARGE = 1 << 20
+
+_thread = threading.local()
+
+
+def _copies_much(column: pa.Array) -> bool:
+    return schema.holds(column.type, schema.is_string) and column.nbytes > _LARGE
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    """Returns the threads that convert large columns. They must not wait for one another."""
+    buffers.keep_freed_memory()
+    return ThreadPoolExecutor(
+        max_workers=min(4, os.cpu_count() or 1),
+        thread_name_prefix="extensor-arrow",
+        initializer=lambda: setattr(_thread, "works_for_pool", True),
+    )
 
 
 def _list(array: pa.Array, splits: tf.DType, place: _Place) -> Any:
