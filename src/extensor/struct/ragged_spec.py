@@ -143,7 +143,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
 
     def stacked(self, num: int | None) -> RaggedStructuredTensorSpec:
         """Returns the spec of `num` stacked values."""
-        values = self._values_spec if self._is_row else _any_length(self)
+        values = _any_length(self._values_spec if self._is_row else self)
         return RaggedStructuredTensorSpec(
             tf.TensorShape([num]).concatenate(self._shape), values, self._row_splits_dtype
         )
