@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import numbers
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -11,15 +12,15 @@ import tensorflow as tf
 
 from extensor.arrow.read import from_arrow
 from extensor.arrow.schema import spec_from_schema, splits_dtype
-from extensor.errors import StructureError
+from extensor.errors import NullError, StructureError
 from extensor.formats.parquet import FilePath, ParquetFiles
 from extensor.path import PathLike
 
 
 def parquet(
-    paths: FilePath | Sequence[FilePath],
+    paths: FilePath | Iterable[FilePath],
     batch_size: int,
-    columns: Sequence[PathLike] | None = None,
+    columns: Iterable[PathLike] | None = None,
     drop_remainder: bool = False,
     row_splits_dtype: Any = tf.int64,
 ) -> tf.data.Dataset:
@@ -52,63 +53,80 @@ def parquet(
     [55. 30.]
     [45.]
     """
-    if batch_size < 1:
+    if not isinstance(batch_size, numbers.Integral) or batch_size < 1:
         raise StructureError(
             path="xt.data.parquet: batch_size",
             expected="a positive number",
-            received=str(batch_size),
+            received=repr(batch_size),
             mend="Give the number of records in a batch.",
         )
+    batch_size = int(batch_size)
     splits = splits_dtype(row_splits_dtype)
     files = ParquetFiles(paths, columns)
     full, rest = divmod(files.num_rows, batch_size)
     count = full if drop_remainder or not rest else full + 1
     spec = spec_from_schema(files.schema, batch_size if drop_remainder else None, splits)
     flat_specs = tf.nest.flatten(spec, expand_composites=True)
-    readers = _Readers(files, batch_size, splits, count)
+    readers = _Readers(files, batch_size, splits)
 
-    def next_batch(reader: tf.Tensor, number: tf.Tensor) -> Any:
+    def next_batch(reader: tf.Tensor) -> Any:
         tensors = tf.py_function(
-            readers.next, [reader, number], [flat_spec.dtype for flat_spec in flat_specs]
+            readers.next, [reader], [flat_spec.dtype for flat_spec in flat_specs]
         )
         for tensor, flat_spec in zip(tensors, flat_specs, strict=True):
             tensor.set_shape(flat_spec.shape)
         return tf.nest.pack_sequence_as(spec, tensors, expand_composites=True)
 
-    def one_pass(_: tf.Tensor) -> tf.data.Dataset:
-        reader = tf.py_function(readers.open, [], tf.int64)
-        reader.set_shape([])
-        numbers = tf.data.Dataset.range(count)
-        return numbers.map(lambda number: next_batch(reader, number))
+    def batches(reader: tf.Tensor) -> tf.data.Dataset:
+        return tf.data.Dataset.range(count).map(lambda _: next_batch(reader))
 
-    # Every iteration runs `one_pass` anew, so that each has a reader of its own.
-    dataset = tf.data.Dataset.from_tensors(0).flat_map(one_pass)
+    # Each pass over the dataset runs a generator of its own, which gives it a reader, and which
+    # TensorFlow closes when the pass is over or given up.
+    passes = tf.data.Dataset.from_generator(
+        readers.one_pass, output_signature=tf.TensorSpec([], tf.int64)
+    )
+    dataset = passes.flat_map(batches)
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(count))
     return dataset.prefetch(tf.data.AUTOTUNE)
 
 
 class _Readers:
-    """The files being read, one iterator over all of them for each iteration of the dataset."""
+    """The files being read, one iterator over all of them for each pass over the dataset."""
 
-    def __init__(self, files: ParquetFiles, batch_size: int, splits: tf.DType, count: int) -> None:
+    def __init__(self, files: ParquetFiles, batch_size: int, splits: tf.DType) -> None:
         self._files = files
         self._batch_size = batch_size
         self._splits = splits
-        self._count = count
         self._numbers = itertools.count()
-        self._open: dict[int, Iterator[pa.Table]] = {}
+        self._open: dict[int, Iterator[list[tf.Tensor]]] = {}
 
-    def open(self) -> int:
+    def one_pass(self) -> Iterator[int]:
+        """Yields the number of a new reader, which lives as long as this generator."""
         number = next(self._numbers)
-        self._open[number] = rebatched(self._files.batches(self._batch_size), self._batch_size)
-        return number
+        self._open[number] = self._batches()
+        try:
+            yield number
+        finally:
+            del self._open[number]
 
-    def next(self, reader: tf.Tensor, number: tf.Tensor) -> list[tf.Tensor]:
-        table = next(self._open[int(reader)])
-        if int(number) == self._count - 1:
-            del self._open[int(reader)]
-        records = from_arrow(table, self._splits)
-        return tf.nest.flatten(records, expand_composites=True)
+    def next(self, reader: tf.Tensor) -> list[tf.Tensor]:
+        """Returns the tensors of a reader's next batch."""
+        return next(self._open[int(reader)])
+
+    def _batches(self) -> Iterator[list[tf.Tensor]]:
+        first = 0
+        for table in rebatched(self._files.batches(self._batch_size), self._batch_size):
+            try:
+                records = from_arrow(table, self._splits)
+            except NullError as error:
+                raise NullError(
+                    path=error.path,
+                    expected=error.expected,
+                    received=f"{error.received} of the batch that begins with record {first}",
+                    mend=error.mend,
+                ) from error
+            yield tf.nest.flatten(records, expand_composites=True)
+            first += table.num_rows
 
 
 def rebatched(pieces: Iterator[pa.RecordBatch], batch_size: int) -> Iterator[pa.Table]:

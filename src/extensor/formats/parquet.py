@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+import uuid
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +14,7 @@ import pyarrow.parquet as pq
 import tensorflow as tf
 
 from extensor.arrow.read import from_arrow
+from extensor.arrow.schema import is_list, names_of
 from extensor.arrow.write import to_arrow
 from extensor.errors import (
     DirectoryError,
@@ -20,16 +23,21 @@ from extensor.errors import (
     FormatError,
     MissingFileError,
     StructureError,
+    UnsupportedTypeError,
 )
 from extensor.path import Path, PathLike
 from extensor.struct.tensor import StructuredTensor
 
 FilePath = str | os.PathLike[str]
 
+# A row group is written once it has this many records or bytes.
+_GROUP_ROWS = 1 << 16
+_GROUP_BYTES = 1 << 26
+
 
 def read_parquet(
-    path_or_paths: FilePath | Sequence[FilePath],
-    columns: Sequence[PathLike] | None = None,
+    path_or_paths: FilePath | Iterable[FilePath],
+    columns: Iterable[PathLike] | None = None,
     row_splits_dtype: Any = tf.int64,
 ) -> StructuredTensor:
     """Returns the records of Parquet files as a StructuredTensor.
@@ -48,7 +56,9 @@ def read_parquet(
         DirectoryError: If a path is a directory (also an IsADirectoryError).
         FormatError: If a file is not Parquet, or is cut off (also a ValueError).
         FieldError: If a column does not exist (also a KeyError).
-        StructureError: If no file is given, or the files differ in schema (also a ValueError).
+        StructureError: If no file or no column is given, or the files differ in schema (also a
+            ValueError).
+        DTypeError: If `path_or_paths` or `columns` is no list of paths (also a TypeError).
         NullError, UnsupportedTypeError: As in `from_arrow`.
 
     >>> path = getfixture("tmp_path") / "recipes.parquet"
@@ -66,7 +76,8 @@ def write_parquet(
 ) -> None:
     """Writes records to a Parquet file.
 
-    The file appears under its name only once it is whole.
+    The file appears under its name only once it is whole. Batches are gathered into row groups of
+    65,536 records or 64 MiB.
 
     Args:
         records: A StructuredTensor of rank 1, or batches of one schema, such as a dataset's.
@@ -77,6 +88,12 @@ def write_parquet(
         DTypeError: If `records` holds anything but StructuredTensors of rank 1 (also a
             TypeError).
         StructureError: If there is no batch, or batches differ in schema (also a ValueError).
+        UnsupportedTypeError: If Parquet has no such type, such as records without fields (also a
+            TypeError).
+        MissingFileError, DirectoryError: If there is no folder to write to, or a directory of
+            that name (also a FileNotFoundError, an IsADirectoryError).
+        FormatError: If a string that becomes text is not UTF-8, or `path` is a device (also a
+            ValueError).
 
     >>> path = getfixture("tmp_path") / "recipes.parquet"
     >>> xt.write_parquet(xt.DenseStructuredTensor([2], {"est_time": [55.0, 30.0]}), path)
@@ -84,6 +101,8 @@ def write_parquet(
     [{'est_time': 55.0}, {'est_time': 30.0}]
     """
     batches = [records] if isinstance(records, StructuredTensor) else records
+    if not isinstance(batches, Iterable):
+        batches = [batches]  # an error in its place, as for any batch of the wrong type
     write((_batch(batch, schema) for batch in batches), path)
 
 
@@ -101,7 +120,7 @@ def _batch(records: Any, schema: pa.Schema | None) -> pa.RecordBatch:
 
 
 def read(
-    path_or_paths: FilePath | Sequence[FilePath], columns: Sequence[PathLike] | None = None
+    path_or_paths: FilePath | Iterable[FilePath], columns: Iterable[PathLike] | None = None
 ) -> pa.Table:
     """Returns the records of Parquet files as an Arrow Table.
 
@@ -115,10 +134,18 @@ def read(
 
 def write(batches: Iterable[pa.RecordBatch], path: FilePath) -> None:
     """Writes Arrow record batches of one schema to a Parquet file."""
-    path = os.fspath(path)
-    folder = os.path.dirname(os.path.abspath(path))
+    # The file that a link points to is replaced, not the link.
+    path = os.path.realpath(os.fspath(path))
+    folder, name = os.path.split(path)
     if os.path.isdir(path):
-        raise _directory(path)
+        raise _directory(path, "Give the name of a file in it.")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise FormatError(
+            path=path,
+            expected="a file, or a new name",
+            received="a device or pipe, which cannot be replaced by a whole file",
+            mend="Write to a file.",
+        )
     if not os.path.isdir(folder):
         raise MissingFileError(
             path=path,
@@ -126,14 +153,13 @@ def write(batches: Iterable[pa.RecordBatch], path: FilePath) -> None:
             received=f"{folder}, which does not exist",
             mend="Make the folder first.",
         )
-    handle, unfinished = tempfile.mkstemp(dir=folder, prefix=".", suffix=".parquet")
-    os.close(handle)
+    unfinished = os.path.join(folder, f".{name}.{uuid.uuid4().hex}")
     try:
         _write_all(iter(batches), unfinished)
-        os.chmod(unfinished, 0o666 & ~_umask())
         os.replace(unfinished, path)
     except BaseException:
-        os.unlink(unfinished)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(unfinished)
         raise
 
 
@@ -146,27 +172,57 @@ def _write_all(batches: Iterator[pa.RecordBatch], path: str) -> None:
             received="none",
             mend="A batch without records, of the right schema, makes an empty file.",
         )
+    _check_storable(pa.struct(list(first.schema)), Path())
     with pq.ParquetWriter(path, first.schema) as writer:
-        writer.write_batch(first)
-        for batch in batches:
-            if batch.schema != first.schema:
-                raise StructureError(
-                    path="write_parquet",
-                    expected=f"batches of one schema: {_line(first.schema)}",
-                    received=_line(batch.schema),
-                    mend="Give schema=, or make the batches alike.",
-                )
-            writer.write_batch(batch)
+        for group in _row_groups(itertools.chain([first], batches), first.schema):
+            writer.write_table(group)
+
+
+def _row_groups(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Joins batches: every row group costs space and time of its own, however small it is."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if batch.schema != schema:
+            raise StructureError(
+                path="write_parquet",
+                expected=f"batches of one schema: {_line(schema)}",
+                received=_line(batch.schema),
+                mend="Give schema=, or make the batches alike.",
+            )
+        waiting.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _check_storable(arrow: pa.DataType, path: Path) -> None:
+    """Raises for what Parquet cannot hold, or what pyarrow cannot read back."""
+    empty = pa.types.is_struct(arrow) and not arrow.num_fields
+    if empty or (pa.types.is_fixed_size_list(arrow) and not arrow.list_size):
+        raise UnsupportedTypeError(
+            path=path if path else "write_parquet",
+            expected="records with at least one field, and lists of at least one value",
+            received="records without fields" if empty else "lists of the fixed size 0",
+            mend="Parquet stores columns of values. Leave the field out with without."
+            if path
+            else "Parquet stores columns of values. Add a field with with_updates.",
+        )
+    if pa.types.is_struct(arrow):
+        for field in arrow.fields:
+            _check_storable(field.type, path / field.name)
+    elif is_list(arrow) or pa.types.is_fixed_size_list(arrow):
+        _check_storable(arrow.value_type, path)
 
 
 def _line(schema: pa.Schema) -> str:
-    return ", ".join(f"{field.name}: {field.type}" for field in schema)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    return ", ".join(
+        f"{field.name}: {field.type}" + ("" if field.nullable else " not null") for field in schema
+    )
 
 
 class ParquetFiles:
@@ -182,34 +238,21 @@ class ParquetFiles:
 
     def __init__(
         self,
-        path_or_paths: FilePath | Sequence[FilePath],
-        columns: Sequence[PathLike] | None = None,
+        path_or_paths: FilePath | Iterable[FilePath],
+        columns: Iterable[PathLike] | None = None,
     ) -> None:
-        if isinstance(path_or_paths, (str, os.PathLike)):
-            path_or_paths = [path_or_paths]
-        self.paths = [os.fspath(path) for path in path_or_paths]
-        if not self.paths:
-            raise StructureError(
-                path="Parquet files",
-                expected="at least one file",
-                received="an empty list",
-                mend="Check the pattern that made the list.",
-            )
-        self.schema: pa.Schema = None
-        """The Arrow schema of what is read."""
-        self.num_rows = 0
-        """How many records the files hold together."""
-        self._leaves: list[str] | None = None
-        self._names: list[str] | None = None
+        self.paths = _paths(path_or_paths)
+        self._rows: list[int] = []
         whole: pa.Schema = None
+        stored: list[str] = []
         for path in self.paths:
             with _opened(path) as file:
-                self.num_rows += file.metadata.num_rows
+                self._rows.append(file.metadata.num_rows)
                 arrow = file.schema_arrow
                 if whole is None:
                     whole = arrow
-                    if columns is not None:
-                        self._choose(columns, arrow, file.schema)
+                    # Parquet stores leaf columns only, in the order in which Arrow nests them.
+                    stored = [file.schema.column(i).path for i in range(len(file.schema))]
                 elif not arrow.equals(whole):
                     raise StructureError(
                         path=path,
@@ -217,65 +260,154 @@ class ParquetFiles:
                         received=_line(arrow),
                         mend="Read files of different schemas one by one.",
                     )
-        self.schema = whole if self._names is None else self._pruned_schema()
-
-    def _choose(self, columns: Sequence[PathLike], arrow: pa.Schema, file_schema: Any) -> None:
-        if isinstance(columns, (str, Path)):
-            raise DTypeError(
-                path="columns",
-                expected="a list of paths",
-                received=repr(str(columns)),
-                mend=f"Write columns=[{str(columns)!r}].",
-            )
-        # Parquet stores leaf columns only, in the order in which Arrow nests them.
-        leaves = list(_leaf_paths(arrow))
-        chosen: set[int] = set()
-        names: dict[str, None] = {}
-        for column in columns:
-            wanted = (column,) if column in arrow.names else Path.of(column).names
-            below = [i for i, leaf in enumerate(leaves) if leaf[: len(wanted)] == wanted]
-            if not wanted or not below:
-                raise _no_column(wanted, leaves)
-            chosen.update(below)
-            names.setdefault(wanted[0])
-        self._names = list(names)
-        self._leaves = [file_schema.column(i).path for i in sorted(chosen)]
-
-    def _pruned_schema(self) -> pa.Schema:
-        with _opened(self.paths[0]) as file:
-            empty = file.read_row_groups([], columns=self._leaves)
-        return empty.select(self._names).schema
+        self.num_rows = sum(self._rows)
+        """How many records the files hold together."""
+        self.schema: pa.Schema = whole
+        """The Arrow schema of what is read."""
+        self._whole = whole
+        self._columns: list[str] | None = None
+        if columns is not None:
+            chosen = _chosen(columns, whole)
+            self.schema = _pruned_schema(whole, chosen)
+            leaves = _leaf_paths(whole)
+            self._columns = [
+                name
+                for name, leaf in zip(stored, leaves, strict=True)
+                if any(leaf[: len(path)] == path for path in chosen)
+            ]
 
     def tables(self) -> Iterator[pa.Table]:
         """Yields the records of one file after another."""
-        for path in self.paths:
-            with _opened(path) as file, _readable(path):
-                table = file.read(columns=self._leaves)
-            yield table if self._names is None else table.select(self._names)
+        for path, file in self._files():
+            with _readable(path):
+                table = file.read(columns=self._columns)
+            yield self._pruned(table)
 
     def batches(self, batch_size: int) -> Iterator[pa.RecordBatch]:
         """Yields the records in pieces of at most `batch_size`, in their order."""
-        for path in self.paths:
-            with _opened(path) as file, _readable(path):
-                for batch in file.iter_batches(batch_size, columns=self._leaves):
-                    yield batch if self._names is None else batch.select(self._names)
+        for path, file in self._files():
+            pieces = file.iter_batches(batch_size, columns=self._columns)
+            while True:
+                with _readable(path):
+                    piece = next(pieces, None)
+                if piece is None:
+                    break
+                yield self._pruned(piece)
+
+    def _files(self) -> Iterator[tuple[str, pq.ParquetFile]]:
+        """Yields each file, open until the next one is asked for."""
+        for path, rows in zip(self.paths, self._rows, strict=True):
+            with _opened(path) as file:
+                if file.metadata.num_rows != rows or not file.schema_arrow.equals(self._whole):
+                    raise FormatError(
+                        path=path,
+                        expected=f"the {rows} records of before, of the same schema",
+                        received="a file that was replaced since it was first opened",
+                        mend="Open the files anew.",
+                    )
+                yield path, file
+
+    def _pruned(self, data: Any) -> Any:
+        if self._columns is None:
+            return data
+        data = data.select(self.schema.names)
+        # pyarrow chooses columns by text, in which a name that holds a dot reads as two names:
+        # the cast drops what came along.
+        return data if data.schema.equals(self.schema) else data.cast(self.schema)
 
 
-def _leaf_paths(fields: Any, outer: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def _paths(path_or_paths: Any) -> list[str]:
+    try:
+        if isinstance(path_or_paths, (str, bytes, os.PathLike)):
+            path_or_paths = [path_or_paths]
+        paths = [os.fsdecode(path) for path in path_or_paths]
+    except TypeError as error:
+        raise DTypeError(
+            path="Parquet files",
+            expected="a path, or a list of paths",
+            received=f"something else ({error})",
+            mend="Write a path as text or as a pathlib.Path.",
+        ) from error
+    if not paths:
+        raise StructureError(
+            path="Parquet files",
+            expected="at least one file",
+            received="an empty list",
+            mend="Check the pattern that made the list.",
+        )
+    return paths
+
+
+def _chosen(columns: Iterable[PathLike], schema: pa.Schema) -> list[tuple[str, ...]]:
+    """Returns the names of each path in `columns`, all of which exist in the schema."""
+    if isinstance(columns, (str, bytes, Path)) or not isinstance(columns, Iterable):
+        raise DTypeError(
+            path="columns",
+            expected="a list of paths",
+            received=repr(columns),
+            mend='Write columns=["title", "ingredients.amount"].',
+        )
+    leaves = _leaf_paths(schema)
+    chosen: list[tuple[str, ...]] = []
+    for column in columns:
+        # A column's own name comes before the path that it might spell.
+        named = isinstance(column, str) and column in schema.names
+        wanted = (str(column),) if named else Path.of(column).names
+        if not wanted or not any(leaf[: len(wanted)] == wanted for leaf in leaves):
+            raise _no_column(wanted, leaves)
+        chosen.append(wanted)
+    if not chosen:
+        raise StructureError(
+            path="columns",
+            expected="at least one path",
+            received="an empty list",
+            mend="Leave columns out to read all.",
+        )
+    return chosen
+
+
+def _pruned_schema(schema: pa.Schema, chosen: list[tuple[str, ...]]) -> pa.Schema:
+    """Returns the schema of the chosen columns, in the order in which they were asked for."""
+    names = list(dict.fromkeys(path[0] for path in chosen))
+    columns = pa.schema([schema.field(names_of(schema, Path()).index(name)) for name in names])
+    return pa.schema(_pruned_fields(columns, chosen), metadata=schema.metadata)
+
+
+def _pruned_fields(fields: Any, chosen: list[tuple[str, ...]]) -> list[pa.Field]:
+    kept: list[pa.Field] = []
     for field in fields:
-        yield from _leaves_of(field.type, (*outer, field.name))
+        below = [path[1:] for path in chosen if path[0] == field.name]
+        if below:
+            kept.append(field if () in below else field.with_type(_pruned_type(field.type, below)))
+    return kept
 
 
-def _leaves_of(arrow: pa.DataType, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _pruned_type(arrow: pa.DataType, chosen: list[tuple[str, ...]]) -> pa.DataType:
     if pa.types.is_struct(arrow):
-        yield from _leaf_paths(arrow.fields, path)
-    elif pa.types.is_map(arrow):
-        yield from _leaves_of(arrow.key_type, (*path, "key"))
-        yield from _leaves_of(arrow.item_type, (*path, "value"))
-    elif pa.types.is_nested(arrow):
-        yield from _leaves_of(arrow.value_type, path)
-    else:
-        yield path
+        return pa.struct(_pruned_fields(arrow.fields, chosen))
+    if pa.types.is_fixed_size_list(arrow):
+        element = arrow.value_field
+        return pa.list_(element.with_type(_pruned_type(element.type, chosen)), arrow.list_size)
+    if is_list(arrow):
+        element = arrow.value_field
+        make = pa.large_list if pa.types.is_large_list(arrow) else pa.list_
+        return make(element.with_type(_pruned_type(element.type, chosen)))
+    return arrow
+
+
+def _leaf_paths(fields: Any, outer: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    return [leaf for field in fields for leaf in _leaves_of(field.type, (*outer, field.name))]
+
+
+def _leaves_of(arrow: pa.DataType, path: tuple[str, ...]) -> list[tuple[str, ...]]:
+    if isinstance(arrow, pa.BaseExtensionType):
+        return _leaves_of(arrow.storage_type, path)
+    if pa.types.is_struct(arrow):
+        return _leaf_paths(arrow.fields, path)
+    if pa.types.is_map(arrow):
+        key, value = (*path, "key"), (*path, "value")
+        return [*_leaves_of(arrow.key_type, key), *_leaves_of(arrow.item_type, value)]
+    return _leaves_of(arrow.value_type, path) if pa.types.is_nested(arrow) else [path]
 
 
 def _no_column(wanted: tuple[str, ...], leaves: list[tuple[str, ...]]) -> FieldError:
@@ -290,18 +422,14 @@ def _no_column(wanted: tuple[str, ...], leaves: list[tuple[str, ...]]) -> FieldE
 
 def _opened(path: str) -> pq.ParquetFile:
     if os.path.isdir(path):
-        raise _directory(path)
+        mend = "List the files: sorted(pathlib.Path(folder).glob('*.parquet'))."
+        raise _directory(path, mend)
     with _readable(path):
         return pq.ParquetFile(path)
 
 
-def _directory(path: str) -> DirectoryError:
-    return DirectoryError(
-        path=path,
-        expected="a file",
-        received="a directory",
-        mend="List the files: sorted(pathlib.Path(folder).glob('*.parquet')).",
-    )
+def _directory(path: str, mend: str) -> DirectoryError:
+    return DirectoryError(path=path, expected="a file", received="a directory", mend=mend)
 
 
 class _readable:  # noqa: N801 - used like a function
@@ -321,7 +449,8 @@ class _readable:  # noqa: N801 - used like a function
                 received="nothing: it does not exist",
                 mend="Check the path; relative paths start from the working directory.",
             ) from error
-        if isinstance(error, (pa.ArrowInvalid, OSError)) and not isinstance(error, PermissionError):
+        # An OSError with a number comes from the system (no permission, too many open files).
+        if isinstance(error, pa.ArrowInvalid) or (isinstance(error, OSError) and not error.errno):
             raise FormatError(
                 path=self.path,
                 expected="a whole Parquet file",

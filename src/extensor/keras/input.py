@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor.errors import DTypeError
+from extensor.errors import DTypeError, StructureError
 from extensor.keras.lower import leaf_names, lowered_spec, raised
 
 
@@ -27,6 +27,7 @@ def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as
 
     Raises:
         DTypeError: If `spec` is no TypeSpec (also a TypeError).
+        StructureError: If it describes a single value and no batch (also a ValueError).
 
     >>> spec = xt.DenseStructuredTensorSpec([None], {
     ...     "est_time": tf.TensorSpec([None], tf.float32),
@@ -37,21 +38,29 @@ def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as
     >>> recipe["steps"]
     <SymbolicRagged shape=(None, None), dtype=string>
     """
-    if not isinstance(spec, tf.TypeSpec):
+    if not isinstance(spec, tf.TypeSpec) or isinstance(spec, tf.SparseTensorSpec):
         raise DTypeError(
             path="xt.keras.Input",
             expected="a TypeSpec",
-            received=type(spec).__name__,
-            mend="Give the spec of a batch, such as dataset.element_spec.",
+            received=repr(spec) if isinstance(spec, tf.TypeSpec) else type(spec).__name__,
+            mend="Give the spec of a batch, such as dataset.element_spec; for a sparse tensor "
+            "there is keras.Input.",
         )
+    if isinstance(spec, tf.TensorSpec):
+        return _placeholder(spec, name or spec.name)
     ((mark, leaves),) = lowered_spec(spec).items()
-    placeholders = [
-        keras.Input(
-            shape=leaf.shape[1:].as_list(),
-            batch_size=leaf.shape[0],
-            dtype=leaf.dtype.name,
-            name=leaf_name,
+    names = leaf_names(spec, name or "")
+    return raised({mark: tuple(map(_placeholder, leaves, names))})
+
+
+def _placeholder(spec: tf.TensorSpec, name: str | None) -> Any:
+    if not spec.shape.rank:
+        raise StructureError(
+            path=f"xt.keras.Input: {name}",
+            expected="the spec of a batch, whose tensors have a dimension for it",
+            received=f"shape {spec.shape}",
+            mend="Batch the dataset first: dataset.batch(n).element_spec.",
         )
-        for leaf, leaf_name in zip(leaves, leaf_names(spec, name or ""), strict=True)
-    ]
-    return raised({mark: tuple(placeholders)})
+    return keras.Input(
+        shape=spec.shape[1:].as_list(), batch_size=spec.shape[0], dtype=spec.dtype.name, name=name
+    )

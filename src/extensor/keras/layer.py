@@ -9,11 +9,11 @@ from typing import Any
 
 import keras
 
-from extensor.keras.lower import lower, raised
+from extensor.keras.lower import contains, is_lowered, lower, raised
 
-# Whether the caller is a functional graph of Keras, which wants what comes out of a layer in the
-# same plain form that it put in.
-_in_graph: ContextVar[bool] = ContextVar("_in_graph", default=False)
+# The functional graph of Keras that is running. It wants what comes out of its layers in the same
+# plain form that it put in.
+_running: ContextVar[Any] = ContextVar("_running", default=None)
 
 # The layer whose `call` is running: a `super().call()` in it must not lower its result.
 _calling: ContextVar[Any] = ContextVar("_calling", default=None)
@@ -28,10 +28,18 @@ class Raising:
         if call is not None and not getattr(call, "takes_lowered", False):
             cls.call = _raising(call)  # type: ignore[attr-defined]
 
+    def get_build_config(self) -> Any:
+        """Returns None for a layer of extension values: the call of a model builds it."""
+        config = super().get_build_config()  # type: ignore[misc]
+        return None if contains(config, is_lowered) else config
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the layer on values or placeholders."""
         args, kwargs = lower((args, kwargs))
         outputs = super().__call__(*args, **kwargs)  # type: ignore[misc]
-        return outputs if _in_graph.get() else raised(outputs)
+        graph = _running.get()
+        in_graph = graph is not None and any(layer is self for layer in graph.operations)
+        return outputs if in_graph else raised(outputs)
 
 
 def _raising(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,31 +47,43 @@ def _raising(call: Callable[..., Any]) -> Callable[..., Any]:
     def raising_call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if _calling.get() is self:
             return call(self, *args, **kwargs)
-        calling, in_graph = _calling.set(self), _in_graph.set(False)
+        calling, running = _calling.set(self), _running.set(None)
         try:
             outputs = call(self, *raised(args), **raised(kwargs))
         finally:
             _calling.reset(calling)
-            _in_graph.reset(in_graph)
+            _running.reset(running)
         return lower(outputs)
 
     return raising_call
 
 
-def run_graph(graph: Any, *args: Any, **kwargs: Any) -> Any:
-    """Calls a functional Keras model on lowered values, whose layers keep to that form."""
-    token = _in_graph.set(True)
-    try:
-        return graph(*args, **kwargs)
-    finally:
-        _in_graph.reset(token)
+@keras.saving.register_keras_serializable(package="extensor")
+class Graph(keras.Model):
+    """A functional model of Keras's own over lowered values, whose layers keep to that form."""
+
+    # Keras takes the class for a functional model by this signature.
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        inputs = args[0] if args else kwargs["inputs"]
+        # Keras 3.10 refuses an input that no layer reads, and a model need not read every field.
+        keras.layers.Identity()(inputs)
+        super().__init__(*args, **kwargs)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the layers."""
+        token = _running.set(self)
+        try:
+            return super().call(*args, **kwargs)
+        finally:
+            _running.reset(token)
 
 
 class Layer(Raising, keras.layers.Layer):
     """A Keras layer whose `call` takes and returns extension values beside plain tensors.
 
     Subclass it as `keras.layers.Layer`. It may be called on values, and on the placeholders of a
-    functional model; `call` always sees values.
+    functional model; `call` always sees values. A layer that returns extension values belongs in
+    an `xt.keras.Model`: the functional models of Keras itself know tensors only.
 
     >>> class TotalTime(xt.keras.Layer):
     ...     def call(self, recipes):

@@ -4,8 +4,9 @@
 spec, and one item, the tuple of its component tensors. `raised` does the reverse. The form says
 itself what it holds, so it may pass through datasets, functional graphs and files on its own.
 
-The first tensor in the tuple has the batch as its first dimension, because Keras takes the size of
-the first tensor that it sees for the size of the batch.
+Keras takes the size of the first tensor that it sees for the size of the batch, and weighs batches
+by it. So the first tensor in the tuple has the batch as its first dimension. Where no tensor has,
+because all fields are ragged, `counted` puts one more in front.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from __future__ import annotations
 import base64
 import functools
 import itertools
+import json
+import re
 import warnings
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -22,6 +26,7 @@ import tensorflow as tf
 
 from extensor._tf import BaseResourceVariable, CompositeTensor
 from extensor.core.box import StackableTypeSpec
+from extensor.errors import RegistrationError
 from extensor.keras.symbolic import SymbolicRagged
 from extensor.path import Path
 from extensor.struct.leaf import spec_of_field
@@ -52,6 +57,35 @@ def is_lowered(value: Any) -> bool:
     return isinstance(key, str) and key.startswith((_MARK, _LOCAL))
 
 
+def contains(structure: Any, holds: Callable[[Any], bool]) -> bool:
+    """Returns whether something in a nest, or the nest itself, is what `holds` asks for."""
+    if holds(structure):
+        return True
+    if isinstance(structure, dict):
+        structure = structure.values()
+    elif not isinstance(structure, (list, tuple)):
+        return False
+    return any(contains(item, holds) for item in structure)
+
+
+def check_savable(config: Any) -> Any:
+    """Returns a model's configuration, unless it means something in this process only.
+
+    Raises:
+        RegistrationError: If there is a spec in it that is not registered (also a ValueError).
+    """
+    local = re.search(f"{_LOCAL}[0-9]+", json.dumps(config))
+    if local:
+        spec = type(marked_spec(local[0]))
+        raise RegistrationError(
+            path=f"{spec.__module__}.{spec.__qualname__}",
+            expected="a registered TypeSpec, so that the model can be read again",
+            received="one that only this process knows",
+            mend="Put @xt.register_type_spec above the class.",
+        )
+    return config
+
+
 def lower(structure: Any) -> Any:
     """Returns a nest with every extension value in its lowered form."""
     return tf.nest.map_structure(_lowered, structure)
@@ -59,15 +93,52 @@ def lower(structure: Any) -> Any:
 
 def raised(structure: Any) -> Any:
     """Returns a nest with every lowered form turned into the value that it stands for."""
+    return _mapped(_raised, structure)
+
+
+def uncounted(structure: Any) -> Any:
+    """Returns a nest with every lowered form without what `counted` put in front."""
+    return _mapped(lambda form: {key: tuple(_own(key, form[key])) for key in form}, structure)
+
+
+def counted(structure: Any) -> Any:
+    """Returns a nest with the tensors of every lowered form led by one that counts the batch."""
+    return _mapped(_counted, structure)
+
+
+def _mapped(function: Callable[[dict[str, Any]], Any], structure: Any) -> Any:
+    """Maps the lowered forms in a nest; all else stays."""
     if is_lowered(structure):
-        ((mark, tensors),) = structure.items()
-        return _composed(marked_spec(mark), _from_keras_order(marked_spec(mark), list(tensors)))
+        return function(structure)
     if isinstance(structure, dict):
-        return type(structure)((k, raised(v)) for k, v in structure.items())
+        result = structure.copy()
+        result.update((k, _mapped(function, v)) for k, v in structure.items())
+        return result
     if isinstance(structure, (list, tuple)):
-        items = [raised(item) for item in structure]
+        items = [_mapped(function, item) for item in structure]
         return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
     return structure
+
+
+def _raised(form: dict[str, Any]) -> Any:
+    ((key, tensors),) = form.items()
+    spec = marked_spec(key)
+    return _composed(spec, _from_keras_order(spec, _own(key, tensors)))
+
+
+def _own(key: str, tensors: Any) -> list[Any]:
+    """Returns the tensors of the value itself, which come last."""
+    own = len(tf.nest.flatten(marked_spec(key), expand_composites=True))
+    return list(tensors)[len(tensors) - own :]
+
+
+def _counted(form: dict[str, Any]) -> dict[str, Any]:
+    ((key, tensors),) = form.items()
+    splits = _outermost_splits(marked_spec(key))
+    if splits is None:
+        return form
+    row_splits = _from_keras_order(marked_spec(key), list(tensors))[splits]
+    return {key: (row_splits[:-1], *tensors)}
 
 
 def _lowered(value: Any) -> Any:
@@ -127,7 +198,8 @@ def marked_spec(key: str) -> tf.TypeSpec:
 
 def leaf_names(spec: tf.TypeSpec, name: str) -> list[str]:
     """Returns a name for each tensor of a lowered value, from the paths of its fields."""
-    names = list(_names(spec, Path(name) if name else Path()))
+    # Keras refuses names with a slash.
+    names = [n.replace("/", "|") for n in _names(spec, Path(name) if name else Path())]
     return _in_keras_order(any_batch_size(spec), names)
 
 
@@ -199,16 +271,22 @@ def _from_keras_order(spec: tf.TypeSpec, tensors: list[Any]) -> list[Any]:
 
 @functools.lru_cache(maxsize=1024)
 def _batch_leaf(spec: tf.TypeSpec) -> int:
-    """Returns the place of the first tensor whose first dimension is the batch.
+    """Returns the place of the first tensor whose first dimension is the batch, or 0."""
+    return next((place for place, is_dense in _batch_leaves(spec, 0) if is_dense), 0)
 
-    A value with ragged fields alone has none; its outermost row splits come closest.
-    """
+
+@functools.lru_cache(maxsize=1024)
+def _outermost_splits(spec: tf.TypeSpec) -> int | None:
+    """Returns the place of row splits of the batch, where no tensor has the batch itself."""
     places = list(_batch_leaves(spec, 0))
-    dense = [place for place, is_dense in places if is_dense]
-    return dense[0] if dense else places[0][0] if places else 0
+    return places[0][0] if places and not any(is_dense for _, is_dense in places) else None
 
 
 def _batch_leaves(spec: Any, start: int) -> Any:
+    """Yields, for each field, the place of the tensor that tells the batch, and whether it is it.
+
+    Row splits tell it with one more element.
+    """
     if isinstance(spec, tf.TensorSpec):
         yield start, True
     elif isinstance(spec, tf.RaggedTensorSpec):

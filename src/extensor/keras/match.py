@@ -22,6 +22,7 @@ def check_input(expected: Any, received: Any, model: str) -> None:
     Raises:
         DTypeError: Naming model, path, what was expected and what came (also a TypeError).
     """
+    expected, received = _as_lists(expected), _as_lists(received)
     try:
         tf.nest.assert_same_structure(expected, received)
     except (ValueError, TypeError) as error:
@@ -30,6 +31,13 @@ def check_input(expected: Any, received: Any, model: str) -> None:
         if not want.is_compatible_with(have):
             path, wanted, had = _difference(want, have, Path())
             raise _mismatch(model, str(path), wanted, had)
+
+
+def _as_lists(structure: Any) -> Any:
+    """Returns a nest with tuples as lists, between which Keras makes no difference."""
+    if isinstance(structure, dict):
+        return {name: _as_lists(item) for name, item in structure.items()}
+    return [_as_lists(i) for i in structure] if isinstance(structure, (list, tuple)) else structure
 
 
 def _mismatch(model: str, path: str, expected: str, received: str) -> DTypeError:
@@ -45,6 +53,8 @@ def _mismatch(model: str, path: str, expected: str, received: str) -> DTypeError
 def _difference(want: Any, have: Any, path: Path) -> tuple[Path, str, str]:
     """Returns the path of the first difference, what was wanted there and what stood there."""
     if isinstance(want, StructuredTensorSpec) and isinstance(have, StructuredTensorSpec):
+        if not want.shape.is_compatible_with(have.shape):
+            return path, f"records of shape {want.shape}", f"shape {have.shape}"
         wanted, had = want.record.field_specs, have.record.field_specs
         for name in wanted:
             if name not in had:

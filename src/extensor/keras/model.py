@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import types
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,21 +13,45 @@ import tensorflow as tf
 
 from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
 from extensor.keras._keras import OwnSaveSignature, takes_training
-from extensor.keras.layer import Raising, run_graph
-from extensor.keras.lower import is_extension, is_lowered, lower, marked_spec
+from extensor.keras.layer import Graph, Raising
+from extensor.keras.lower import (
+    check_savable,
+    contains,
+    counted,
+    is_extension,
+    is_lowered,
+    lower,
+    mark,
+    marked_spec,
+    uncounted,
+)
 from extensor.keras.match import check_input
 
 
 @dataclass(frozen=True)
 class _Inputs:
-    """The specs of a model's input, in lowered form; in a box that Keras does not track."""
+    """What a model was called with: TensorSpecs in lowered form, by the names of the arguments.
 
-    lowered: Any
+    In a box, because Keras tracks the dicts and lists that a model holds.
+    """
+
+    lowered: dict[str, Any]
+
+    @classmethod
+    def of(cls, model: Any, args: Any, kwargs: Any) -> _Inputs:
+        given = inspect.signature(model.call).bind_partial(*args, **kwargs).arguments
+        return cls(
+            {
+                name: tf.nest.map_structure(_spec_of_tensor, uncounted(lower(value)))
+                for name, value in given.items()
+                if name not in ("training", "mask") and _holds_tensors_only(value)
+            }
+        )
 
     @property
-    def raised(self) -> Any:
+    def raised(self) -> dict[str, Any]:
         """The specs of the extension values themselves."""
-        return _raised_specs(self.lowered)
+        return {name: _raised_specs(form) for name, form in self.lowered.items()}
 
 
 class Model(OwnSaveSignature, Raising, keras.Model):
@@ -58,33 +85,73 @@ class Model(OwnSaveSignature, Raising, keras.Model):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the model on values or placeholders."""
-        if self._inputs_taken is None and args:
-            self._inputs_taken = _Inputs(tf.nest.map_structure(_spec_of_tensor, lower(args[0])))
+        if self._inputs_taken is None:
+            self._inputs_taken = _Inputs.of(self, args, kwargs)
         return super().__call__(*args, **kwargs)
 
-    def fit(self, x: Any = None, y: Any = None, **kwargs: Any) -> Any:
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Configures the model for training, as `keras.Model.compile`.
+
+        XLA, which takes neither strings nor most ops on ragged tensors, is used only if
+        `jit_compile=True` asks for it.
+        """
+        if "jit_compile" not in inspect.signature(super().compile).bind(*args, **kwargs).arguments:
+            kwargs["jit_compile"] = False
+        super().compile(*args, **kwargs)
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """Compiles the model as it was when it was saved."""
+        if type(self).compile is not Model.compile:
+            super().compile_from_config(config)  # Keras warns that it cannot
+            return
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if self.built:
+            self.optimizer.build(self.trainable_variables)
+
+    def fit(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Trains the model, as `keras.Model.fit`, also on a dataset of extension values."""
         if "validation_data" in kwargs:
-            kwargs["validation_data"] = _carried(kwargs["validation_data"], "validation_data")
-        return super().fit(_carried(x, "x"), y, **kwargs)
+            kwargs["validation_data"] = self._carried(kwargs["validation_data"], "validation_data")
+        if isinstance(x, (tf.data.Dataset, types.GeneratorType)):
+            kwargs.setdefault("shuffle", False)  # they shuffle themselves, or Keras warns
+        return super().fit(self._carried(x, "x"), *args, **kwargs)
 
-    def evaluate(self, x: Any = None, y: Any = None, **kwargs: Any) -> Any:
+    def evaluate(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Evaluates the model, as `keras.Model.evaluate`, also on a dataset of such values."""
-        return super().evaluate(_carried(x, "x"), y, **kwargs)
+        return super().evaluate(self._carried(x, "x"), *args, **kwargs)
 
-    def predict(self, x: Any, **kwargs: Any) -> Any:
+    def train_on_batch(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """Trains the model on one batch, as `keras.Model.train_on_batch`."""
+        return super().train_on_batch(lower(x), *args, **kwargs)
+
+    def test_on_batch(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """Evaluates the model on one batch, as `keras.Model.test_on_batch`."""
+        return super().test_on_batch(lower(x), *args, **kwargs)
+
+    def predict(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """Returns the model's outputs, as `keras.Model.predict`, also for such a dataset."""
-        outputs = super().predict(_carried(x, "x"), **kwargs)
-        if _contains(outputs, is_lowered):
+        return super().predict(self._carried(x, "x"), *args, **kwargs)
+
+    def predict_step(self, data: Any) -> Any:
+        """Returns the outputs for one batch, which Keras is going to concatenate."""
+        outputs = super().predict_step(data)
+        if contains(outputs, lambda o: is_extension(o) and not isinstance(o, tf.RaggedTensor)):
             raise UnsupportedTypeError(
                 path=f"{self.name}.predict",
-                expected="outputs that are plain tensors",
+                expected="outputs that are tensors",
                 received="extension values, which Keras cannot concatenate",
                 mend="Call the model on each batch: [model(x) for x in dataset].",
             )
         return outputs
 
-    def export(self, filepath: Any, input_signature: Any = None, **kwargs: Any) -> None:
+    def export(
+        self,
+        filepath: Any,
+        format: str = "tf_saved_model",
+        verbose: bool | None = None,
+        input_signature: Any = None,
+        **kwargs: Any,
+    ) -> None:
         """Writes a SavedModel whose signature takes extension values.
 
         Loaded with `tf.saved_model.load` where extensor (or the module that registers the type)
@@ -92,14 +159,25 @@ class Model(OwnSaveSignature, Raising, keras.Model):
 
         Args:
             filepath: The folder to write.
+            format: "tf_saved_model", the one format that can hold extension values.
+            verbose: Whether to print a message; by default yes.
             input_signature: The spec of the model's input, or a list with it. Default: that of
                 the input the model was built for, for batches of any size.
-            **kwargs: `verbose`, as in `keras.Model.export`.
+            **kwargs: Options of `keras.export.ExportArchive.write_out`.
 
         Raises:
             StructureError: If the model was not called yet and no signature is given (also a
                 ValueError).
+            RegistrationError: If the spec of an input is not registered (also a ValueError).
+            UnsupportedTypeError: If another format is asked for (also a TypeError).
         """
+        if format != "tf_saved_model":
+            raise UnsupportedTypeError(
+                path=f"{self.name}.export",
+                expected="format='tf_saved_model'",
+                received=f"{format!r}, which holds plain tensors only",
+                mend="Export a plain Keras model over the component tensors.",
+            )
         serve = self.serving_function(input_signature)
         if serve is None:
             raise StructureError(
@@ -108,10 +186,17 @@ class Model(OwnSaveSignature, Raising, keras.Model):
                 received="one that was never called",
                 mend="Call or fit it once, or give input_signature=.",
             )
-        archive = keras.export.ExportArchive()
+        signature = tf.nest.flatten(serve.input_signature)
+        check_savable([mark(spec) for spec in signature if _is_extension_spec(spec)])
+        if not self.built:
+            serve.get_concrete_function()
+        archive: Any = keras.export.ExportArchive()
         archive.track(self)
         archive.add_endpoint("serve", serve)
-        archive.write_out(str(filepath), **{"verbose": True, **kwargs})
+        with warnings.catch_warnings():
+            # TensorFlow warns that a reader must import the type, which the docstring says.
+            warnings.filterwarnings("ignore", "Encoding a StructuredValue", UserWarning)
+            archive.write_out(str(filepath), verbose=verbose is not False, **kwargs)
 
     def serving_function(self, input_signature: Any = None) -> Any:
         """Returns inference as a tf.function with a signature of extension values.
@@ -126,13 +211,69 @@ class Model(OwnSaveSignature, Raising, keras.Model):
         if input_signature is None:
             if self._inputs_taken is None:
                 return None
-            input_signature = self._inputs_taken.raised
-        if not isinstance(input_signature, (list, tuple)):
-            input_signature = [input_signature]
+            signature = self._inputs_taken.raised
+        else:
+            if not isinstance(input_signature, (list, tuple)):
+                input_signature = [input_signature]
+            names = inspect.signature(self.call).parameters
+            signature = dict(zip(names, input_signature, strict=False))
         training = {"training": False} if takes_training(self) else {}
         return tf.function(
-            lambda inputs: self(inputs, **training), input_signature=list(input_signature)
+            lambda *inputs: self(**dict(zip(signature, inputs, strict=True)), **training),
+            input_signature=list(signature.values()),
         )
+
+    def get_build_config(self) -> Any:
+        """Returns what `build_from_config` needs to make the variables again."""
+        if self._inputs_taken is None or not contains(self._inputs_taken.lowered, is_lowered):
+            return super().get_build_config()
+        return check_savable(_with_specs_apart(self._inputs_taken.lowered))
+
+    def build_from_config(self, config: Any) -> None:
+        """Makes the variables, so that they can be loaded, by tracing a call."""
+        if not config or "specs" not in config:
+            super().build_from_config(config)
+            return
+        self._inputs_taken = _Inputs(_with_specs(config))
+        self.serving_function().get_concrete_function()
+
+    def _carried(self, data: Any, argument: str) -> Any:
+        """Returns data in the form in which Keras carries it through its loops."""
+        if isinstance(data, types.GeneratorType):
+            return (_lowered_element(element) for element in data)
+        if isinstance(data, tf.data.Dataset):
+            if not contains(data.element_spec, _is_extension_spec):
+                return data
+            if self.distribute_strategy.num_replicas_in_sync > 1:
+                raise UnsupportedTypeError(
+                    path=f"{argument}=",
+                    expected="one replica, for a dataset of extension values",
+                    received=f"{type(self.distribute_strategy).__name__} with "
+                    f"{self.distribute_strategy.num_replicas_in_sync}",
+                    mend="Train on one device: Keras would cut ragged fields at the wrong places.",
+                )
+            if isinstance(data.element_spec, tuple) and contains(
+                data.element_spec[1:], _is_extension_spec
+            ):
+                raise UnsupportedTypeError(
+                    path=f"{argument}=, targets or weights",
+                    expected="plain tensors",
+                    received="extension values, which the losses of Keras do not take",
+                    mend="Map the dataset to dense targets, such as y.to_tensor().",
+                )
+            whole = isinstance(data.element_spec, tuple)
+            return data.map(
+                lambda *parts: _lowered_element(parts if whole else parts[0]),
+                num_parallel_calls=1,
+            )
+        if contains(data, is_extension):
+            raise DTypeError(
+                path=f"{argument}=",
+                expected="a tf.data.Dataset of batches",
+                received="extension values, which Keras cannot cut into batches",
+                mend="tf.data.Dataset.from_tensor_slices((x, y)).shuffle(n).batch(batch_size)",
+            )
+        return data
 
 
 @keras.saving.register_keras_serializable(package="extensor")
@@ -140,27 +281,29 @@ class FunctionalModel(Model):
     """What `Model(inputs, outputs)` makes: a functional Keras model behind a door of its own."""
 
     def __init__(self, inputs: Any, outputs: Any, name: str | None = None, **kwargs: Any) -> None:
-        super().__init__(name=name, **kwargs)
+        # The layers of the graph cast for themselves, as in a functional model of Keras's own.
+        super().__init__(name=name, autocast=False, **kwargs)
         flat = tf.nest.flatten(lower(inputs))
-        graph = keras.Model(inputs=flat, outputs=lower(outputs), name=f"{self.name}_graph")
-        self._set_graph(graph, tf.nest.map_structure(_spec_of_tensor, lower(inputs)))
+        _check_names(flat)
+        graph = Graph(flat, lower(outputs), name=f"{self.name}_graph")
+        self._set_graph(graph, _Inputs.of(self, [inputs], {}).lowered)
 
-    def _set_graph(self, graph: Any, specs: Any) -> None:
+    def _set_graph(self, graph: Any, specs: dict[str, Any]) -> None:
         self._graph = graph
         self._inputs_taken = _Inputs(specs)
         self.built = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the model on values or placeholders of the type that it was built for."""
-        if args:
-            assert self._inputs_taken is not None
-            received = _Inputs(tf.nest.map_structure(_spec_of_tensor, lower(args[0]))).raised
-            check_input(self._inputs_taken.raised, received, self.name)
+        assert self._inputs_taken is not None
+        received = _Inputs.of(self, args, kwargs).raised
+        if "inputs" in received:
+            check_input(self._inputs_taken.raised["inputs"], received["inputs"], self.name)
         return super().__call__(*args, **kwargs)
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         """Runs the functional model."""
-        return run_graph(self._graph, tf.nest.flatten(inputs), training=training)
+        return self._graph(tf.nest.flatten(uncounted(inputs)), training=training)
 
     call.takes_lowered = True  # type: ignore[attr-defined]
 
@@ -173,22 +316,22 @@ class FunctionalModel(Model):
         assert self._inputs_taken is not None
         return {
             "name": self.name,
-            "graph": keras.saving.serialize_keras_object(self._graph),
-            "inputs": keras.saving.serialize_keras_object(
-                tf.nest.map_structure(lambda spec: None, self._inputs_taken.lowered)
-            ),
+            "graph": check_savable(keras.saving.serialize_keras_object(self._graph)),
+            "inputs": _with_specs_apart(self._inputs_taken.lowered),
         }
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> FunctionalModel:
         """Returns the model that `get_config` described."""
-        graph = keras.saving.deserialize_keras_object(config["graph"], custom_objects)
         self = cls.__new__(cls)
-        Model.__init__(self, name=config["name"])
-        specs = [tf.TensorSpec(t.shape, t.dtype) for t in graph.inputs]
-        inputs = keras.saving.deserialize_keras_object(config["inputs"])
-        self._set_graph(graph, tf.nest.pack_sequence_as(inputs, specs))
+        Model.__init__(self, name=config["name"], autocast=False)
+        graph = keras.saving.deserialize_keras_object(config["graph"], custom_objects)
+        self._set_graph(graph, _with_specs(config["inputs"]))
         return self
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
+        """Returns a layer by its name or place, as `keras.Model.get_layer`."""
+        return self._graph.get_layer(name, index)
 
     def get_build_config(self) -> None:
         """Returns nothing: the functional model is built with the model itself."""
@@ -215,36 +358,46 @@ def _raised_specs(structure: Any) -> Any:
     return structure
 
 
-def _carried(data: Any, argument: str) -> Any:
-    """Returns data in the form in which Keras carries it through its loops."""
-    if isinstance(data, tf.data.Dataset):
-        if not _contains(data.element_spec, _is_extension_spec):
-            return data
-        return data.map(_lowered_element, num_parallel_calls=1)
-    if _contains(data, is_extension):
-        raise DTypeError(
-            path=f"{argument}=",
-            expected="a tf.data.Dataset of batches",
-            received="extension values, which Keras cannot cut into batches",
-            mend="tf.data.Dataset.from_tensor_slices((x, y)).shuffle(n).batch(batch_size)",
+def _check_names(placeholders: list[Any]) -> None:
+    names = [tensor.name for tensor in placeholders]
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise StructureError(
+            path=twice,
+            expected="inputs of different names",
+            received="two of this name",
+            mend='Name the placeholders: xt.keras.Input(spec, name="recipe").',
         )
-    return data
 
 
-def _lowered_element(*element: Any) -> Any:
-    return lower(element if len(element) > 1 else element[0])
+def _lowered_element(element: Any) -> Any:
+    """Returns what a dataset or generator yields, in Keras's form, its first part counted."""
+    if not isinstance(element, tuple):
+        return counted(lower(element))
+    x, *rest = lower(element)
+    return (counted(x), *rest)
+
+
+def _with_specs_apart(lowered: dict[str, Any]) -> dict[str, Any]:
+    """Returns a nest of TensorSpecs in a form that JSON can hold."""
+    empty = tf.nest.map_structure(lambda _: None, lowered)
+    specs = [[spec.shape.as_list(), spec.dtype.name] for spec in tf.nest.flatten(lowered)]
+    return {"structure": keras.saving.serialize_keras_object(empty), "specs": specs}
+
+
+def _with_specs(config: dict[str, Any]) -> dict[str, Any]:
+    empty = keras.saving.deserialize_keras_object(config["structure"])
+    specs = [tf.TensorSpec(shape, dtype) for shape, dtype in config["specs"]]
+    return tf.nest.pack_sequence_as(empty, specs)
+
+
+def _holds_tensors_only(value: Any) -> bool:
+    leaves = tf.nest.flatten(lower(value))
+    return bool(leaves) and all(
+        hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves
+    )
 
 
 def _is_extension_spec(spec: Any) -> bool:
     plain = (tf.TensorSpec, tf.SparseTensorSpec)
     return isinstance(spec, tf.TypeSpec) and not isinstance(spec, plain)
-
-
-def _contains(structure: Any, holds: Any) -> bool:
-    if holds(structure):
-        return True
-    if isinstance(structure, dict):
-        return any(_contains(item, holds) for item in structure.values())
-    if isinstance(structure, (list, tuple)):
-        return any(_contains(item, holds) for item in structure)
-    return False

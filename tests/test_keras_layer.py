@@ -1,0 +1,223 @@
+"""xt.keras.Layer: `call` sees values, whoever calls it and however."""
+
+import collections
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from tests import sample_models as sample
+from tests.sample_types import MaskedTensor, fresh_masked_type, parcel
+
+RECORDS = sample.recipes()
+RAGGED = RECORDS["minutes"]
+PLAIN = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+MASKED = MaskedTensor(PLAIN, PLAIN > 1.5)
+
+
+def same(one, other):
+    """Whether two nests of values are of one structure and hold the same."""
+    tf.nest.assert_same_structure(one, other, expand_composites=True)
+    return all(
+        a.dtype == b.dtype and np.array_equal(a, b)
+        for a, b in zip(
+            tf.nest.flatten(one, expand_composites=True),
+            tf.nest.flatten(other, expand_composites=True),
+            strict=True,
+        )
+    )
+
+
+class Recorder(xt.keras.Layer):
+    """Keeps what `call` was given, and returns it as it came."""
+
+    def call(self, *args, **kwargs):
+        type(self).seen = args, kwargs  # Keras would track it in the layer itself
+        return args[0] if args else next(iter(kwargs.values()))
+
+
+Pair = collections.namedtuple("Pair", "left right")
+VALUES = {
+    "records": RECORDS,
+    "a single list of records": RECORDS["ingredients"],
+    "ragged": RAGGED,
+    "deeper ragged": tf.ragged.constant([[[1, 2], []], [[3]], []]),
+    "protocol only": MASKED,
+    "unregistered": fresh_masked_type()[0](PLAIN, PLAIN > 2),
+    "parcel of all": parcel({"r": RAGGED, "m": MASKED}),
+    "plain": PLAIN,
+    "list": [RECORDS, PLAIN],
+    "tuple": (RAGGED, {"m": MASKED, "p": PLAIN}),
+    "namedtuple": Pair(RECORDS, PLAIN),
+    "dict": {"r": RECORDS, "deeper": {"again": [RAGGED]}},
+    "ordered": collections.OrderedDict(z=RAGGED, a=PLAIN),
+    "records of records": xt.DenseStructuredTensor([10], {"inner": RECORDS, "x": tf.range(10)}),
+    "no fields": xt.DenseStructuredTensor([3], {}),
+}
+
+
+@pytest.mark.parametrize("how", ["positional", "keyword"])
+@pytest.mark.parametrize("case", VALUES)
+def test_call_sees_the_value_and_the_caller_gets_what_it_returns(case, how):
+    layer, value = Recorder(), VALUES[case]
+    result = layer(value) if how == "positional" else layer(anything=value)
+    args, kwargs = layer.seen
+    (seen,) = args if how == "positional" else kwargs.values()
+    assert type(seen) is type(value)
+    assert type(result) is type(value)
+    assert same(seen, value)
+    assert same(result, value)
+
+
+def test_values_stand_beside_each_other_and_beside_options():
+    class Sum(xt.keras.Layer):
+        def call(self, records, extra, *, scale, ragged=None, training=None):
+            assert training is True
+            assert isinstance(scale, float)
+            total = tf.reduce_sum(records["minutes"], axis=1) + extra
+            return scale * (total + tf.reduce_sum(ragged, axis=1))
+
+    result = Sum()(RECORDS, tf.ones([10]), scale=2.0, ragged=RAGGED, training=True)
+    expected = 2 * (2 * tf.reduce_sum(RAGGED, axis=1) + 1)
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
+
+
+class Doubled(xt.keras.Layer):
+    def call(self, records):
+        return records.with_updates(taste=records["taste"] * 2)
+
+
+class DoubledTwice(Doubled):
+    def call(self, records):
+        once = super().call(records)
+        assert isinstance(once, xt.StructuredTensor)
+        return super().call(once)
+
+
+class Inherited(Doubled):
+    pass
+
+
+class Around(xt.keras.Layer):
+    """Layers inside a layer, the same one twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = Doubled()
+
+    def call(self, records):
+        return {"out": self.inner(self.inner(records)), "plain": records["taste"]}
+
+
+@pytest.mark.parametrize(("layer", "factor"), [(Doubled, 2), (DoubledTwice, 4), (Inherited, 2)])
+def test_super_call_takes_and_returns_values(layer, factor):
+    np.testing.assert_array_equal(layer()(RECORDS)["taste"], RECORDS["taste"] * factor)
+
+
+def test_layers_call_layers():
+    result = Around()(RECORDS)
+    np.testing.assert_array_equal(result["out"]["taste"], RECORDS["taste"] * 4)
+    assert same(result["out"].without("taste"), RECORDS.without("taste"))
+    np.testing.assert_array_equal(result["plain"], RECORDS["taste"])
+
+
+@pytest.mark.parametrize("layer", [Doubled, DoubledTwice, Inherited])
+def test_a_call_on_placeholders_gives_placeholders_of_the_same_type(layer):
+    spec = RECORDS.__tf_type_spec__()
+    symbolic = layer()(xt.keras.Input(spec._unbatch()._batch(None)))
+    assert isinstance(symbolic, xt.StructuredTensor)
+    assert symbolic.__tf_type_spec__().is_compatible_with(spec)
+    assert isinstance(symbolic["taste"], keras.KerasTensor)
+    assert symbolic["taste"].shape == (None, 3)
+    assert symbolic["ingredients.name"].dtype == tf.string
+
+
+def test_a_layer_of_plain_keras_may_hold_layers_of_records():
+    class Stock(keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inner = Wrapping()
+
+        def call(self, x):
+            return self.inner(x)["y"]
+
+    class Wrapping(xt.keras.Layer):
+        def call(self, x):
+            return xt.DenseStructuredTensor([None], {"y": x * 2})
+
+    x = keras.Input((2,))
+    np.testing.assert_array_equal(Stock()(PLAIN), PLAIN * 2)
+    np.testing.assert_array_equal(xt.keras.Model(x, Stock()(x))(PLAIN), PLAIN * 2)
+
+
+@pytest.mark.parametrize("in_function", [False, True])
+def test_gradients_flow_through_a_layer(in_function):
+    layer = Doubled()
+
+    def gradient(taste):
+        with tf.GradientTape() as tape:
+            tape.watch(taste)
+            loss = tf.reduce_sum(layer(RECORDS.with_updates(taste=taste))["taste"] ** 2)
+        return tape.gradient(loss, taste)
+
+    taste = RECORDS["taste"]
+    result = (tf.function(gradient) if in_function else gradient)(taste)
+    np.testing.assert_allclose(result, 8 * taste, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("policy", "dtype"),
+    [("mixed_float16", tf.float16), ("mixed_bfloat16", tf.bfloat16), ("float64", tf.float64)],
+)
+def test_a_dtype_policy_casts_floats_and_leaves_strings_and_integers_alone(policy, dtype):
+    value = RECORDS.with_updates(count=tf.range(10), flag=tf.range(10) > 3)
+    layer = Recorder(dtype=policy)
+    layer(value)
+    ((seen,), _) = layer.seen
+    dtypes = {str(path): spec.dtype for path, spec in seen.__tf_type_spec__().leaves()}
+    assert dtypes == {
+        "taste": dtype,
+        "title": tf.string,
+        "minutes": dtype,
+        "ingredients.name": tf.string,
+        "ingredients.amount": dtype,
+        "count": tf.int32,
+        "flag": tf.bool,
+    }
+    np.testing.assert_array_equal(seen["taste"], tf.cast(value["taste"], dtype))
+    assert seen["minutes"].row_splits.dtype == tf.int64
+
+
+def test_a_layer_may_make_its_weights_in_build():
+    class Weighted(xt.keras.Layer):
+        def build(self, input_shape):
+            self.kernel = self.add_weight(shape=(3, 1), initializer="ones")
+
+        def call(self, records):
+            return records["taste"] @ self.kernel
+
+    layer = Weighted()
+    assert not layer.built
+    np.testing.assert_allclose(
+        layer(RECORDS), tf.reduce_sum(RECORDS["taste"], axis=1, keepdims=True), rtol=1e-6
+    )
+    assert [weight.shape for weight in layer.weights] == [(3, 1)]
+
+
+def test_one_trace_serves_batches_of_every_size():
+    traces = []
+
+    class Traced(xt.keras.Layer):
+        def call(self, records):
+            traces.append(records.shape)
+            return tf.reduce_sum(records["minutes"], axis=1)
+
+    layer = Traced()
+    layer(RECORDS)  # builds it
+    traces.clear()
+    run = tf.function(layer, reduce_retracing=True)
+    for size in (10, 4, 3, 7):
+        run(RECORDS[:size])
+    assert len(traces) <= 2

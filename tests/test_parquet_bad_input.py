@@ -1,0 +1,256 @@
+"""What cannot be read from or written to Parquet files says so, where, and what to do."""
+
+import os
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from extensor import errors
+
+RECIPES = pa.table({"title": ["a", "b"], "steps": [[{"minutes": 5}], [{"minutes": None}]]})
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with one whole file and many that are not."""
+    pq.write_table(RECIPES, tmp_path / "recipes.parquet")
+    whole = (tmp_path / "recipes.parquet").read_bytes()
+    pq.write_table(pa.table({"title": ["c"], "steps": [[]]}), tmp_path / "other.parquet")
+    pq.write_table(pa.table({"title": [1]}), tmp_path / "numbers.parquet")
+    pq.write_table(
+        pa.table({"title": ["c"]}, schema=pa.schema([pa.field("title", "string", False)])),
+        tmp_path / "filled.parquet",
+    )
+    pq.write_table(RECIPES.select(["title"]), tmp_path / "titles.parquet")
+    pq.write_table(
+        pa.table({"x": [1], "s": [[{"at": 1}]]}).cast(
+            pa.schema({"x": "int64", "s": pa.list_(pa.struct({"at": pa.timestamp("ms")}))})
+        ),
+        tmp_path / "times.parquet",
+    )
+    pq.write_table(pa.table([[1], [2]], names=["x", "x"]), tmp_path / "twice.parquet")
+    (tmp_path / "empty.parquet").write_bytes(b"")
+    (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "table.parquet").write_text("title,steps\na,b\n")
+    damaged = bytearray(whole)
+    damaged[8:60] = bytes(52)
+    (tmp_path / "damaged.parquet").write_bytes(damaged)
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "nowhere.parquet")
+    return tmp_path
+
+
+def check(raised, error, builtin, parts):
+    """Asserts that an error has its class, its builtin base, and all four parts."""
+    assert type(raised.value) is error
+    assert isinstance(raised.value, builtin)
+    path, expected, received, mend = parts
+    assert path in raised.value.path
+    assert expected in raised.value.expected
+    assert received in raised.value.received
+    assert mend in raised.value.mend
+
+
+NOT_WHOLE = (errors.FormatError, ValueError)
+READS = {
+    "missing": (
+        "nowhere.parquet", None, errors.MissingFileError, FileNotFoundError,
+        ("nowhere.parquet", "a Parquet file", "does not exist", "Check the path"),
+    ),
+    "dangling link": (
+        "link.parquet", None, errors.MissingFileError, FileNotFoundError,
+        ("link.parquet", "a Parquet file", "does not exist", "Check the path"),
+    ),
+    "directory": (
+        "", None, errors.DirectoryError, IsADirectoryError,
+        ("", "a file", "a directory", "glob"),
+    ),
+    "no file": ([], None, errors.StructureError, ValueError,
+        ("Parquet files", "at least one file", "an empty list", "pattern"),
+    ),
+    "empty": ("empty.parquet", None, *NOT_WHOLE,
+        ("empty.parquet", "a whole Parquet file", "0 bytes", "Write it anew"),
+    ),
+    "cut off": ("cut.parquet", None, *NOT_WHOLE,
+        ("cut.parquet", "a whole Parquet file", "footer", "Write it anew"),
+    ),
+    "no Parquet": ("table.parquet", None, *NOT_WHOLE,
+        ("table.parquet", "a whole Parquet file", "cannot be read", "Write it anew"),
+    ),
+    "damaged": ("damaged.parquet", None, *NOT_WHOLE,
+        ("damaged.parquet", "a whole Parquet file", "cannot be read", "Write it anew"),
+    ),
+    "one of several": (["other.parquet", "cut.parquet"], None, *NOT_WHOLE,
+        ("cut.parquet", "a whole Parquet file", "footer", "Write it anew"),
+    ),
+    "other type": (["titles.parquet", "numbers.parquet"], None, errors.StructureError, ValueError,
+        ("numbers.parquet", "title: string", "title: int64", "one by one"),
+    ),
+    "other nullability": (["titles.parquet", "filled.parquet"], None, errors.StructureError,
+        ValueError, ("filled.parquet", "title: string", "title: string not null", "one by one"),
+    ),
+    "other columns": (["recipes.parquet", "titles.parquet"], ["title"], errors.StructureError,
+        ValueError, ("titles.parquet", "steps: list", "title: string", "one by one"),
+    ),
+    "missing column": ("recipes.parquet", ["titel"], errors.FieldError, KeyError,
+        ("titel", "title, steps.minutes", "titel", "spelling"),
+    ),
+    "missing field": ("recipes.parquet", ["steps.hours"], errors.FieldError, KeyError,
+        ("steps.hours", "title, steps.minutes", "steps.hours", "spelling"),
+    ),
+    "path through a leaf": ("recipes.parquet", ["title.x"], errors.FieldError, KeyError,
+        ("title.x", "title, steps.minutes", "title.x", "spelling"),
+    ),
+    "Parquet's own path": ("recipes.parquet", ["steps.list.element.minutes"], errors.FieldError,
+        KeyError, ("steps.list", "title, steps.minutes", "steps.list", "spelling"),
+    ),
+    "empty path": ("recipes.parquet", [""], errors.FieldError, KeyError,
+        ("columns", "title, steps.minutes", "an empty path", "spelling"),
+    ),
+    "bare column": ("recipes.parquet", "title", errors.DTypeError, TypeError,
+        ("columns", "a list of paths", "'title'", 'columns=["title"'),
+    ),
+    "bare path": ("recipes.parquet", xt.Path("title"), errors.DTypeError, TypeError,
+        ("columns", "a list of paths", "Path('title')", 'columns=["title"'),
+    ),
+    "number for columns": ("recipes.parquet", 3, errors.DTypeError, TypeError,
+        ("columns", "a list of paths", "3", 'columns=["title"'),
+    ),
+    "number for a column": ("recipes.parquet", [3], errors.PathError, ValueError,
+        ("path", "a text", "int", "field names"),
+    ),
+    "no column": ("recipes.parquet", [], errors.StructureError, ValueError,
+        ("columns", "at least one path", "an empty list", "Leave columns out"),
+    ),
+    "two columns of one name": ("twice.parquet", ["x"], errors.StructureError, ValueError,
+        ("x", "different names", "two fields", "Rename"),
+    ),
+    "null": ("recipes.parquet", None, errors.NullError, ValueError,
+        ("steps.minutes", "no nulls", "1, the first in record 1", "Fill them"),
+    ),
+    "null in the second file": (["other.parquet", "recipes.parquet"], None, errors.NullError,
+        ValueError, ("steps.minutes", "no nulls", "1, the first in record 2", "Fill them"),
+    ),
+    "unsupported type": ("times.parquet", None, errors.UnsupportedTypeError, TypeError,
+        ("s.at", "integers, floats", "timestamp[ms]", "leave it out"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", READS)
+def test_reading_says_what_is_wrong(folder, case):
+    names, columns, error, builtin, parts = READS[case]
+    if case.startswith("null"):  # the type of a column is the same in both files
+        other = pa.table({"title": ["c"], "steps": [[]]}, schema=RECIPES.schema)
+        pq.write_table(other, folder / "other.parquet")
+    paths = [folder / n for n in names] if isinstance(names, list) else folder / names
+    with pytest.raises(error) as raised:
+        xt.read_parquet(paths, columns=columns)
+    check(raised, error, builtin, parts)
+
+
+@pytest.mark.parametrize("paths", [None, 3, [3], [None]])
+def test_a_path_is_text_or_a_path(paths):
+    with pytest.raises(errors.DTypeError) as raised:
+        xt.read_parquet(paths)
+    check(raised, errors.DTypeError, TypeError,
+          ("Parquet files", "a path, or a list of paths", "something else", "pathlib"))  # fmt: skip
+
+
+def test_row_splits_are_integers(folder):
+    with pytest.raises(errors.DTypeError) as raised:
+        xt.read_parquet(folder / "titles.parquet", row_splits_dtype=tf.float32)
+    check(raised, errors.DTypeError, TypeError, ("row_splits_dtype", "int64", "float32", "Leave"))
+
+
+def test_errors_of_the_system_stay_what_they_are(folder, monkeypatch):
+    def refused(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(pq, "ParquetFile", refused)
+    with pytest.raises(PermissionError):
+        xt.read_parquet(folder / "titles.parquet")
+
+
+def records(count=2, **fields):
+    return xt.DenseStructuredTensor([count], {"x": tf.zeros([count]), **fields})
+
+
+RANK = ("write_parquet", "StructuredTensors of rank 1")
+WRITES = {
+    "single record": (
+        lambda: xt.DenseStructuredTensor([], {"x": 1}), errors.DTypeError, TypeError,
+        (*RANK, "shape=()", "a batch"),
+    ),
+    "rank 2": (
+        lambda: xt.DenseStructuredTensor([1, 1], {"x": [[1]]}), errors.DTypeError, TypeError,
+        (*RANK, "shape=(1, 1)", "a batch"),
+    ),
+    "dict": (lambda: {"x": tf.zeros([2])}, errors.DTypeError, TypeError, (*RANK, "str", "a batch")),
+    "nothing": (lambda: None, errors.DTypeError, TypeError, (*RANK, "NoneType", "a batch")),
+    "dataset of pairs": (
+        lambda: tf.data.Dataset.from_tensors((records(), [1, 2])), errors.DTypeError, TypeError,
+        (*RANK, "tuple", "a batch"),
+    ),
+    "no batch": (lambda: [], errors.StructureError, ValueError,
+        ("write_parquet", "at least one batch", "none", "makes an empty file"),
+    ),
+    "other fields": (lambda: [records(), records(y=[1, 2])], errors.StructureError, ValueError,
+        ("write_parquet", "x: float", "y: int32", "schema="),
+    ),
+    "no field": (lambda: xt.DenseStructuredTensor([2], {}), errors.UnsupportedTypeError, TypeError,
+        ("write_parquet", "at least one field", "without fields", "with_updates"),
+    ),
+    "record without fields": (
+        lambda: records(y=records(z=xt.DenseStructuredTensor([2], {}))),
+        errors.UnsupportedTypeError, TypeError,
+        ("y.z", "at least one field", "without fields", "without"),
+    ),
+    "lists of size 0": (
+        lambda: records(y=tf.zeros([2, 0])), errors.UnsupportedTypeError, TypeError,
+        ("y", "at least one value", "size 0", "without"),
+    ),
+    "dtype": (
+        lambda: records(y=tf.zeros([2], tf.complex64)), errors.UnsupportedTypeError, TypeError,
+        ("y", "a dtype that Arrow has", "complex64", "Cast"),
+    ),
+    "bytes as text": (lambda: records(y=[b"\xff", b"a"]), errors.FormatError, ValueError,
+        ("y", "UTF-8", "bytes", "schema="),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRITES)
+def test_writing_says_what_is_wrong_and_writes_nothing(tmp_path, case):
+    make, error, builtin, parts = WRITES[case]
+    with pytest.raises(error) as raised:
+        xt.write_parquet(make(), tmp_path / "it.parquet")
+    check(raised, error, builtin, parts)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "builtin", "parts"),
+    [
+        ("", errors.DirectoryError, IsADirectoryError,
+         ("", "a file", "a directory", "name of a file")),
+        ("no/it.parquet", errors.MissingFileError, FileNotFoundError,
+         ("it.parquet", "a folder", "does not exist", "Make the folder")),
+        ("titles.parquet/it.parquet", errors.MissingFileError, FileNotFoundError,
+         ("it.parquet", "a folder", "does not exist", "Make the folder")),
+    ],
+)  # fmt: skip
+def test_a_place_to_write_to_is_a_file_in_a_folder(folder, name, error, builtin, parts):
+    with pytest.raises(error) as raised:
+        xt.write_parquet(records(), folder / name)
+    check(raised, error, builtin, parts)
+
+
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(errors.FormatError) as raised:
+        xt.write_parquet(records(), tmp_path / "pipe")
+    check(raised, errors.FormatError, ValueError, ("pipe", "a file", "a device or pipe", "file"))
+    assert (tmp_path / "pipe").is_fifo()
