@@ -171,6 +171,34 @@ def strings_in(array: pa.Array, path: Path) -> tf.Tensor:
     return _cut_from_blobs(view, offsets, total)
 
 
+def categories_in(array: pa.Array, path: Path) -> tf.Tensor:
+    """Returns an Arrow dictionary array of strings without nulls as a tensor of strings.
+
+    Each word of the dictionary is converted once and copied to where it stands, which takes less
+    than half of the time that converting as many strings takes.
+
+    Args:
+        array: A dictionary array; may be a slice.
+        path: Its path, for errors.
+
+    Raises:
+        StructureError: If an index points outside the dictionary (also a ValueError).
+    """
+    if len(array) == 0:
+        return tf.zeros([0], tf.string)
+    indices = array.indices.cast(pa.int64() if _is_wide(array.type.index_type) else pa.int32())
+    numbers = np.frombuffer(indices.buffers()[1], indices.type.to_pandas_dtype())
+    numbers = numbers[indices.offset : indices.offset + len(indices)]
+    words = len(array.dictionary)
+    if numbers.min() < 0 or numbers.max() >= words:
+        raise _hostile(path, f"indices below {words}, the size of the dictionary", "one outside")
+    return tf.gather(strings_in(array.dictionary, path), numbers)
+
+
+def _is_wide(index_type: pa.DataType) -> bool:
+    return index_type.bit_width == 64 or index_type == pa.uint32()
+
+
 @functools.cache
 def keep_freed_memory() -> None:
     """Lets the C library keep a few freed megabytes instead of giving them back at once.

@@ -172,6 +172,11 @@ def _value(array: pa.Array, splits: tf.DType, place: _Place) -> Any:
     if schema.is_string(arrow_type):
         _check_nulls(array, place)
         return buffers.strings_in(array, place.path)
+    if schema.is_category(arrow_type):
+        _check_nulls(array, place)
+        if array.dictionary.null_count:  # a null that no index may point to: decoding tells
+            return _value(array.cast(arrow_type.value_type), splits, place)
+        return buffers.categories_in(array, place.path)
     if pa.types.is_boolean(arrow_type):
         _check_nulls(array, place)
         return buffers.booleans_in(array)

@@ -70,6 +70,11 @@ def is_string_view(arrow_type: pa.DataType) -> bool:
     return pa.types.is_string_view(arrow_type) or pa.types.is_binary_view(arrow_type)
 
 
+def is_category(arrow_type: pa.DataType) -> bool:
+    """Returns whether values of the type are strings written as places in a dictionary."""
+    return pa.types.is_dictionary(arrow_type) and is_string(arrow_type.value_type)
+
+
 def is_list(arrow_type: pa.DataType) -> bool:
     """Returns whether the type is a list with offsets."""
     return pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type)
@@ -150,7 +155,7 @@ def spec_from_schema(
 
 def _spec(arrow: pa.DataType, outer: list[int | None], splits: tf.DType, path: Path) -> tf.TypeSpec:
     dtype = tf.bool if pa.types.is_boolean(arrow) else number_dtype(arrow)
-    if is_string(arrow):
+    if is_string(arrow) or is_category(arrow):
         dtype = tf.string
     if dtype is not None:
         return tf.TensorSpec(outer, dtype)

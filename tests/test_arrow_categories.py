@@ -1,0 +1,112 @@
+"""Dictionary arrays of strings are strings, wherever they come from."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import extensor as xt
+from extensor.formats.parquet import ParquetFiles
+
+WORDS = st.lists(st.text(max_size=6), max_size=40)
+INDEX_TYPES = [pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64()]
+
+
+def encoded(words: list[str], index_type: pa.DataType, value_type: pa.DataType) -> pa.Array:
+    dictionary = pa.dictionary(index_type, value_type)
+    return pa.array(words, value_type).dictionary_encode().cast(dictionary)
+
+
+def strings_of(array: pa.Array | pa.ChunkedArray) -> list[str]:
+    tensor = xt.from_arrow(pa.table({"x": array}))["x"]
+    return [word.decode() for word in tensor.numpy().tolist()]
+
+
+@given(
+    WORDS,
+    st.sampled_from(INDEX_TYPES),
+    st.sampled_from([pa.string(), pa.large_string()]),
+    st.integers(0, 40),
+    st.integers(0, 40),
+)
+def test_slices_of_any_index_type_are_their_words(words, index_type, value_type, start, length):
+    array = encoded(words, index_type, value_type).slice(start, length)
+    assert strings_of(array) == array.to_pylist()
+
+
+@given(st.lists(WORDS, min_size=1, max_size=4))
+def test_chunks_with_dictionaries_of_their_own_are_their_words(chunks):
+    array = pa.chunked_array([encoded(words, pa.int32(), pa.string()) for words in chunks])
+    assert strings_of(array) == array.to_pylist()
+
+
+def test_words_inside_lists_of_records_are_found():
+    units = pa.array(["cup", "tsp", "cup"]).dictionary_encode()
+    steps = pa.ListArray.from_arrays([0, 2, 3], pa.StructArray.from_arrays([units], ["unit"]))
+    records = xt.from_arrow(pa.table({"steps": steps}))
+    assert records["steps.unit"].to_list() == [[b"cup", b"tsp"], [b"cup"]]
+    assert xt.spec_from_schema(pa.schema({"steps": steps.type})).is_compatible_with(records)
+
+
+@pytest.mark.parametrize("indices", [[0, 2], [0, -1], [5, 0]])
+def test_an_index_outside_the_dictionary_is_an_error(indices):
+    array = pa.DictionaryArray.from_arrays(
+        pa.array(indices, pa.int32()), pa.array(["a", "b"]), safe=False
+    )
+    with pytest.raises(ValueError, match="x: expected indices below 2") as error:
+        xt.from_arrow(pa.table({"x": array}))
+    assert isinstance(error.value, xt.ExtensorError)
+
+
+def test_nulls_count_whether_an_index_or_a_word_is_null():
+    null_index = pa.DictionaryArray.from_arrays(pa.array([0, None], pa.int32()), pa.array(["a"]))
+    null_word = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), pa.array(["a", None]))
+    for array in (null_index, null_word):
+        with pytest.raises(ValueError, match="x: expected no nulls, got 1, the first in record 1"):
+            xt.from_arrow(pa.table({"x": array}))
+    unused = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), pa.array(["a", None]))
+    assert strings_of(unused) == ["a", "a"]
+
+
+def test_parquet_dictionaries_are_read_as_such_and_give_the_same_strings(tmp_path):
+    few = pa.array(np.random.default_rng(0).choice(["cup", "tsp", "ounce"], 5000))
+    many = pc.cast(pa.array(np.arange(5000) * 7919), pa.string())
+    table = pa.table(
+        {
+            "few": few,
+            "many": many,
+            "lists": pa.ListArray.from_arrays(pa.array(range(5001), pa.int32()), few),
+            "records": pa.StructArray.from_arrays([few, many], ["few", "many"]),
+        }
+    )
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for path in paths:
+        pq.write_table(table, path, row_group_size=1700)
+    (first, second) = ParquetFiles(paths, keep_dictionaries=True).tables()
+    assert [pa.types.is_dictionary(field.type) for field in first.schema] == [True] + 3 * [False]
+    assert pa.types.is_dictionary(first.schema.field("lists").type.value_type)
+    assert pa.types.is_dictionary(first.schema.field("records").type.field("few").type)
+    assert first.num_rows == second.num_rows == 5000
+    records = xt.read_parquet(paths)
+    twice = pa.concat_tables([table, table])
+    assert xt.to_arrow(records, schema=table.schema).equals(twice.combine_chunks().to_batches()[0])
+    some = xt.read_parquet(paths[0], columns=["records.few", "few"])
+    assert some["records.few"].numpy().tolist() == some["few"].numpy().tolist()
+
+
+def test_files_of_which_some_hold_dictionaries_follow_one_another(tmp_path):
+    few = pa.array(["cup", "tsp"] * 500)
+    many = pc.cast(pa.array(np.arange(1000) * 7919), pa.string())
+    tables = [pa.table({"x": words, "r": pa.ListArray.from_arrays(range(1001), words)})
+              for words in (few, many)]  # fmt: skip
+    paths = [tmp_path / "few.parquet", tmp_path / "many.parquet"]
+    for table, path in zip(tables, paths, strict=True):
+        pq.write_table(table, path)
+    held = [t.schema.field("x").type for t in ParquetFiles(paths, keep_dictionaries=True).tables()]
+    assert list(map(pa.types.is_dictionary, held)) == [True, False]
+    records = xt.read_parquet(paths)
+    expected = pa.concat_tables(tables).combine_chunks().to_batches()[0]
+    assert xt.to_arrow(records, schema=tables[0].schema).equals(expected)
