@@ -403,7 +403,7 @@ for kind in (pa.int16(), pa.int64(), pa.float32(), pa.bool_(), pa.float16()):
     refused(table, "x")
     refused(lengthened(pa.StructArray.from_arrays([array], ["y"])), "x")
     with_nulls = pa.array([None, *[False] * 12344]) if kind == pa.bool_() else pa.array(
-        [None, *[1] * 12344], kind)
+        [None, *np.ones(12344, kind.to_pandas_dtype())], kind)
     refused(lengthened(with_nulls), "x")
 for kind in STRINGS:
     refused(lengthened(pa.array(["ab"] * 12345, kind)), "x")

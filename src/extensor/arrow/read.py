@@ -203,7 +203,7 @@ def _records(
     large = [i for i, column in enumerate(columns) if _copies_much(column)]
     in_threads: dict[int, Future[Any]] = {}
     if len(large) > 1 and not hasattr(_thread, "works_for_pool"):
-        for i in sorted(large, key=lambda i: -columns[i].nbytes):
+        for i in sorted(large, key=lambda i: -columns[i].get_total_buffer_size()):
             in_threads[i] = _pool().submit(_value, columns[i], splits, places[i])
     fields = {
         name: in_threads[i].result() if i in in_threads else _value(columns[i], splits, places[i])
@@ -220,7 +220,7 @@ _thread = threading.local()
 
 
 def _copies_much(column: pa.Array) -> bool:
-    return schema.holds(column.type, schema.is_string) and column.nbytes > _LARGE
+    return schema.holds(column.type, schema.is_string) and column.get_total_buffer_size() > _LARGE
 
 
 @functools.cache

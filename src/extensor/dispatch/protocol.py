@@ -29,8 +29,8 @@ class DispatchableType(Protocol):
     ...         return NotImplemented
     >>> isinstance(Length(tf.constant(-2.0)), xt.DispatchableType)
     True
-    >>> Length.__tf_dispatch__(tf.math.abs, (Length(tf.constant(-2.0)),), {}).metres.numpy()
-    np.float32(2.0)
+    >>> Length.__tf_dispatch__(tf.math.abs, (Length(tf.constant(-2.0)),), {}).metres.numpy().item()
+    2.0
 
     Attributes:
         __tf_dispatch_types__: A class variable of type `tuple[type, ...] | None`. With a tuple,

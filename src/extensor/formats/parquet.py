@@ -196,7 +196,7 @@ def _row_groups(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterato
             )
         waiting.append(batch)
         rows += batch.num_rows
-        size += batch.nbytes
+        size += batch.get_total_buffer_size()
         if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
             yield pa.Table.from_batches(waiting)
             waiting, rows, size = [], 0, 0
