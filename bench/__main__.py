@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from bench import arrow_rows, string_rows, struct_rows
+from bench import arrow_rows, string_rows, struct_rows, type_rows
 from bench.measure import medians
 from bench.row import Row
 
@@ -67,7 +67,12 @@ def main() -> int:
 
     rows = [
         row
-        for row in (*arrow_rows.rows(), *string_rows.rows(), *struct_rows.rows())
+        for row in (
+            *arrow_rows.rows(),
+            *string_rows.rows(),
+            *struct_rows.rows(),
+            *type_rows.rows(),
+        )
         if not options.filter or any(part.lower() in row.name.lower() for part in options.filter)
     ]
     if not rows:

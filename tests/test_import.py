@@ -52,7 +52,14 @@ NOT_LOADED = (
     *("keras", "extensor.keras", "pandas", "pyarrow.dataset", "pyarrow.pandas_compat"),
     *("pyarrow.flight", "polars", "duckdb", "psycopg", "psycopg2", "sqlite3", "sqlalchemy"),
     *("adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite"),
-    *("google.cloud.spanner", "google.cloud.firestore", "ptars"),
+    *(
+        "extensor.testing",
+        "hypothesis",
+        "pytest",
+        "google.cloud.spanner",
+        "google.cloud.firestore",
+        "ptars",
+    ),
 )
 
 

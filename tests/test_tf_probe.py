@@ -1,6 +1,7 @@
 """One probe for each name in the quarantine, so that a new TensorFlow tells which one broke."""
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def composite_tensor():
         if name == "__tf_tracing_type__"
         or (not name.startswith(("__", "_tf_api")) and name != "_abc_impl" and member is not None)
     }
+    asked.add("__composite_gradient__")  # has a probe of its own
     assert asked == set(_tf._MEMBERS), (
         f"CompositeTensor: TensorFlow asks {sorted(asked)} of a composite tensor, and admit gives "
         f"{sorted(_tf._MEMBERS)}"
@@ -116,6 +118,128 @@ def variable_spec():
     )
 
 
+def jobs_of_a_spec():
+    for value in (tf.ragged.constant([[1, 2], [3]]), tf.sparse.from_dense([[1, 0], [0, 2]])):
+        spec = tf.type_spec_from_value(value)
+        assert _tf.deserialize(type(spec), _tf.serialize(spec)) == spec, (
+            "TypeSpec._to_components: _serialize and _deserialize are not the second job"
+        )
+        components = _tf.to_components(spec, value)
+        tf.nest.assert_same_structure(_tf.component_specs(spec), components)
+        again = _tf.from_components(spec, components)
+        assert isinstance(again, spec.value_type), (
+            "TypeSpec._to_components: _from_components does not rebuild a value"
+        )
+        assert _tf.unstacked(_tf.stacked(spec, 2)) == spec, (
+            "TypeSpec._to_components: _batch and _unbatch do not stack and unstack a spec"
+        )
+
+
+def composite_gradient():
+    masked = fresh_masked()
+    with tf.GradientTape() as tape:
+        tape.watch(masked)
+        y = tf.reduce_sum(masked.values**2)
+    gradient = tape.gradient(y, masked)
+    assert type(gradient) is type(masked), (
+        "__composite_gradient__: gradients do not ask a value's class for it"
+    )
+    np.testing.assert_array_equal(gradient.values, [2.0, 4.0])
+    np.testing.assert_array_equal(gradient.mask, masked.mask)
+
+
+def imperative_gradient():
+    # Not the real thing, which would end the process if it went wrong.
+    parcel = Parcel((tf.constant(1.0), tf.constant(2.0)), ParcelSpec((tf.TensorSpec([]),) * 2))
+    calls = []
+
+    def recorded(tape, target, sources, output_gradients, sources_raw, unconnected_gradients):
+        calls.append((len(sources), len(sources_raw)))
+        return [None] * len(sources)
+
+    with tf.GradientTape() as tape:
+        tape.watch(parcel)
+        y = parcel.components[0] * 2
+    plain, _tf._plain_imperative_grad = _tf._plain_imperative_grad, recorded
+    try:
+        tape.gradient(y, parcel, unconnected_gradients="zero")
+    finally:
+        _tf._plain_imperative_grad = plain
+    assert calls == [(2, 2)], (
+        "imperative_grad: GradientTape.gradient calls another function, or this one otherwise"
+    )
+    assert plain.__module__ == "tensorflow.python.eager.imperative_grad", (
+        "imperative_grad: something else has wrapped the function"
+    )
+
+
+def gradient_tape():
+    masked = fresh_masked()
+    with tf.GradientTape() as tape:
+        tape.watch(masked)
+        y = masked.values**2
+    jacobian = tape.jacobian(y, masked)
+    assert type(jacobian) is type(masked), "tf.GradientTape.jacobian: it is not the wrapped one"
+    np.testing.assert_array_equal(jacobian.values, [[2.0, 0.0], [0.0, 4.0]])
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x**2
+    assert tape.jacobian(y, [x])[0].shape == [2, 2], (
+        "tf.GradientTape.jacobian: another result for a tensor"
+    )
+
+
+def tensor_conversion():
+    try:
+        tf.convert_to_tensor(fresh_masked())
+    except xt.ExtensorError:
+        return
+    raise AssertionError(
+        "tf.register_tensor_conversion_function: conversion does not ask functions that were "
+        "registered for an abstract class"
+    )
+
+
+def structures_of_states():
+    masked = fresh_masked()
+    same = tf.data.Dataset.range(2).reduce(masked, lambda state, _: state)
+    assert type(same) is type(masked), "structure: Dataset.reduce does not keep a state's type"
+    parts = {"a": tf.int32}, {"a": tf.TensorShape([])}, {"a": tf.Tensor}
+    assert _tf.structure.convert_legacy_structure(*parts) == {"a": tf.TensorSpec([], tf.int32)}, (
+        "structure: convert_legacy_structure is another function"
+    )
+
+
+def windows():
+    [window] = tf.data.Dataset.from_tensor_slices(fresh_masked()).window(2)
+    [batch] = window.batch(2)
+    np.testing.assert_array_equal(
+        batch.values, [1.0, 2.0], "window_op: Dataset.window goes another way"
+    )
+
+
+def stand_ins():
+    spec = fresh_masked().__tf_type_spec__().unstacked().stacked(None)
+    stand_in = _tf.input_lib._dummy_tensor_fn({"a": spec})["a"]
+    assert (type(stand_in), stand_in.values.shape) == (spec.value_type, [0])
+    source = inspect.getsource(_tf.input_lib)
+    assert source.count("_dummy_tensor_fn(") == 2, (
+        "input_lib: _dummy_tensor_fn is not defined once and called once"
+    )
+
+
+def tracked_attributes():
+    module, variable = tf.Module(), tf.Variable([1.0, 2.0])
+    masked = fresh_masked()
+    masked.values = variable
+    module.masked = masked
+    children = module._trackable_children()["masked"]._trackable_children()
+    assert [child is variable for child in children.values()] == [True], (
+        "data_structures: a module does not track its attributes by sticky_attribute_assignment"
+    )
+
+
 PROBES = {
     "CompositeTensor": composite_tensor,
     "tf.types.experimental.SupportsTracingProtocol": supports_tracing_protocol,
@@ -123,6 +247,15 @@ PROBES = {
     "type_spec_registry": registry,
     "autograph.core.config.CONVERSION_RULES": conversion_rules,
     "VariableSpec": variable_spec,
+    "__composite_gradient__": composite_gradient,
+    "imperative_grad": imperative_gradient,
+    "tf.GradientTape.jacobian": gradient_tape,
+    "tf.register_tensor_conversion_function": tensor_conversion,
+    "structure": structures_of_states,
+    "window_op": windows,
+    "input_lib": stand_ins,
+    "data_structures": tracked_attributes,
+    "TypeSpec._to_components": jobs_of_a_spec,
 }
 
 

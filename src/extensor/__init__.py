@@ -12,6 +12,16 @@ from extensor.core import nest
 from extensor.core.box import StackableTypeSpec
 from extensor.core.declare import extension_type, replace
 from extensor.core.extension import ExtensionType
+from extensor.core.functional import (
+    ForwardAccumulator,
+    foldl,
+    foldr,
+    numpy_function,
+    recompute_grad,
+    scan,
+)
+from extensor.core.functional import print_ as print
+from extensor.core.functional import tuple_ as tuple
 from extensor.core.registry import register_type_spec
 from extensor.core.spec import TypeSpec
 from extensor.dispatch.protocol import DispatchableType
@@ -25,7 +35,7 @@ from extensor.struct.spec import DenseStructuredTensorSpec, StructuredTensorSpec
 from extensor.struct.tensor import StructuredTensor
 
 if TYPE_CHECKING:
-    from extensor import keras
+    from extensor import keras, testing
 
 __all__ = [
     "DenseStructuredTensor",
@@ -33,6 +43,7 @@ __all__ = [
     "DispatchableType",
     "ExtensionType",
     "ExtensorError",
+    "ForwardAccumulator",
     "Path",
     "RaggedStructuredTensor",
     "RaggedStructuredTensorSpec",
@@ -42,21 +53,29 @@ __all__ = [
     "TypeSpec",
     "data",
     "extension_type",
+    "foldl",
+    "foldr",
     "from_arrow",
     "keras",
     "nest",
+    "numpy_function",
+    "print",
     "read_parquet",
+    "recompute_grad",
     "register_type_spec",
     "replace",
+    "scan",
     "spec_from_schema",
     "struct",
+    "testing",
     "to_arrow",
+    "tuple",
     "write_parquet",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # Keras takes longer to import than TensorFlow's users without it should wait.
-    if name == "keras":
-        return importlib.import_module("extensor.keras")
+    # Keras, and what tests need, take longer to import than those should wait who need neither.
+    if name in ("keras", "testing"):
+        return importlib.import_module(f"extensor.{name}")
     raise AttributeError(f"module 'extensor' has no attribute {name!r}")

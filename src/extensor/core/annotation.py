@@ -1,73 +1,207 @@
-"""What the annotation of a field lets in, and how a value is brought into that form."""
+"""What the annotation of a field lets in, and how a value is brought into that form.
+
+An annotation is read twice: for the values of a field, and for the parts that a spec holds in
+their place. Both readings walk the same containers and differ at the leaves.
+"""
 
 from __future__ import annotations
 
+import abc
 import enum
-import types
+import functools
 import typing
 from collections.abc import Callable, Mapping, Sequence, Set
+from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 import tensorflow as tf
 
-from extensor.core.derive import is_tensor_like
-from extensor.core.static import FrozenDict, freeze
+from extensor._tf import CompositeTensor
+from extensor.core.derive import is_spec
+from extensor.core.static import FrozenDict, Static, freeze, is_tensor_like
 from extensor.errors import DTypeError, ExtensorError, StructureError
 
 Converter = Callable[[Any, str], Any]
-"""Takes a value and its path; returns the value in the form to keep, or raises DTypeError."""
+"""Takes a value and its path; returns the value in the form to keep, or raises an error."""
+
+_NUMBERS = (int, float, bool, str, bytes)
 
 
-def converter(annotation: Any) -> Converter:
-    """Returns what brings values into the form that an annotation asks for.
+class Reading(abc.ABC):
+    """One way to read annotations."""
 
-    Args:
-        annotation: A type, as the fields of an `xt.extension_type` are annotated with.
+    def converter(self, annotation: Any) -> Converter:
+        """Returns what brings values into the form that an annotation asks for.
 
-    Raises:
-        DTypeError: If there is no telling what the annotation lets in (also a TypeError).
-    """
-    origin, args = get_origin(annotation), get_args(annotation)
-    if annotation is Any or annotation is object or isinstance(annotation, TypeVar):
-        return _anything
-    if origin is Annotated:
-        return _annotated(converter(args[0]), args[1:])
-    if origin is Literal:
-        return _literal(args)
-    if origin in (Union, types.UnionType):
-        return _union([converter(arg) for arg in args], annotation)
-    if origin is typing.ClassVar:
-        raise AssertionError("class variables are no fields")
-    kind = origin if isinstance(origin, type) else annotation
-    if kind is None:
-        kind = type(None)
-    if not isinstance(kind, type):
-        raise DTypeError(
-            path=f"annotation {annotation!r}",
-            expected="a type",
-            received=type(annotation).__name__,
-            mend="Annotate fields with types such as tf.Tensor, int or tuple[tf.Tensor, ...].",
-        )
-    if issubclass(kind, (str, bytes, tf.TensorShape)) or not issubclass(
-        kind, (Sequence, Mapping, Set)
-    ):
-        return _of_type(kind)
-    return _container(kind, args)
+        Args:
+            annotation: A type, as the fields of an `xt.extension_type` are annotated with.
+
+        Raises:
+            DTypeError: If there is no telling what the annotation lets in (also a TypeError).
+        """
+        if annotation is Any or annotation is object:
+            return self.anything
+        if isinstance(annotation, TypeVar):
+            bound = annotation.__bound__
+            options = annotation.__constraints__ or ((Any if bound is None else bound),)
+            return _union(list(map(self.converter, options)), annotation)
+        for attribute in ("__supertype__", "__value__"):  # NewType; `type X = ...`
+            if hasattr(annotation, attribute) and not isinstance(annotation, type):
+                return self.converter(getattr(annotation, attribute))
+        origin, args = get_origin(annotation), get_args(annotation)
+        if origin is Annotated:
+            return self.annotated(self.converter(args[0]), args[1:])
+        if origin is typing.Final:
+            return self.converter(args[0])
+        if origin is Literal:
+            return _literal(args)
+        if origin in (Union, UnionType):
+            return _union(list(map(self.converter, args)), annotation)
+        kind = origin or (type(None) if annotation is None else annotation)
+        is_protocol = getattr(kind, "_is_protocol", False)
+        if not isinstance(kind, type) or (is_protocol and not _asks_instances(kind)):
+            raise DTypeError(
+                path=f"annotation {annotation!r}",
+                expected="a type that tells which values it has",
+                received="a protocol that is not @typing.runtime_checkable"
+                if is_protocol
+                else f"a value of type {type(annotation).__name__}",
+                mend="Annotate fields with types such as tf.Tensor, int or tuple[tf.Tensor, ...].",
+            )
+        if issubclass(kind, (Sequence, Mapping, Set)) and not issubclass(
+            kind, (str, bytes, bytearray, range, memoryview, tf.TensorShape)
+        ):
+            return self._container(kind, args)
+        if issubclass(kind, (tf.Tensor, CompositeTensor)):
+            return self.tensor(kind)
+        return self._leaf(kind)
+
+    @abc.abstractmethod
+    def anything(self, value: Any, path: str) -> Any:
+        """Converts a value whose annotation says nothing."""
+
+    @abc.abstractmethod
+    def tensor(self, kind: type) -> Converter:
+        """Returns what converts values of a kind that decomposes into tensors."""
+
+    @abc.abstractmethod
+    def annotated(self, inner: Converter, notes: tuple[Any, ...]) -> Converter:
+        """Returns what converts values by `inner` and holds them to the TypeSpecs in `notes`."""
+
+    @abc.abstractmethod
+    def instance(self, kind: type) -> Converter:
+        """Returns what takes values of any other kind, such as an abstract class."""
+
+    def _leaf(self, kind: type) -> Converter:
+        if kind in _NUMBERS:
+            return functools.partial(_number, kind)
+        if kind is tf.DType:
+            return _tried(tf.dtypes.as_dtype, "a tf.DType")
+        if kind is tf.TensorShape:
+            return _tried(tf.TensorShape, "a tf.TensorShape")
+        return self.instance(kind)
+
+    def _container(self, kind: type, args: tuple[Any, ...]) -> Converter:
+        if issubclass(kind, Mapping):
+            return _mapping(*map(self.converter, args or (Any, Any)))
+        if issubclass(kind, Set):
+            return _set(*map(self.converter, args or (Any,)))
+        if hasattr(kind, "_fields"):
+            hints = typing.get_type_hints(kind, include_extras=True)
+            names: tuple[str, ...] = getattr(kind, "_fields", ())
+            return _tuple(kind, [self.converter(hints.get(name, Any)) for name in names])
+        if issubclass(kind, tuple) and args and args[-1] is not Ellipsis:
+            return _tuple(kind, [self.converter(arg) for arg in args if arg != ()])
+        return _items(self.converter(args[0] if args else Any))
 
 
-def _container(kind: type, args: tuple[Any, ...]) -> Converter:
-    if issubclass(kind, Mapping):
-        return _mapping(*([converter(arg) for arg in args] or [_anything, _anything]))
-    if issubclass(kind, Set):
-        return _checked(kind, lambda value, path: frozenset(value))
-    if hasattr(kind, "_fields"):
-        return _checked(kind, lambda value, path: kind(*(_anything(v, path) for v in value)))
-    if not args:
-        return _items(_anything)
-    if issubclass(kind, tuple) and args[-1] is not Ellipsis:
-        return _tuple([converter(arg) for arg in args if arg != ()])
-    return _items(converter(args[0]))
+class _OfValues(Reading):
+    def anything(self, value: Any, path: str) -> Any:
+        return freeze(value, path, is_tensor_like)
+
+    def tensor(self, kind: type) -> Converter:
+        return _tensor if kind is tf.Tensor else self.instance(kind)
+
+    def instance(self, kind: type) -> Converter:
+        name = "None" if kind is type(None) else f"a value of type {kind.__qualname__}"
+
+        def convert(value: Any, path: str) -> Any:
+            if not isinstance(value, kind):
+                raise _wrong(path, name, value, "Give one, or change the field's annotation.")
+            return freeze(value, path, is_tensor_like)
+
+        return convert
+
+    def annotated(self, inner: Converter, notes: tuple[Any, ...]) -> Converter:
+        specs = [note for note in notes if isinstance(note, tf.TypeSpec)]
+        dtypes = [spec.dtype for spec in specs if isinstance(spec, tf.TensorSpec)]
+
+        def convert(value: Any, path: str) -> Any:
+            if dtypes and value is not None and not is_tensor_like(value):
+                value = _tensor(value, path, dtypes[0])
+            value = inner(value, path)
+            for spec in specs:
+                if is_tensor_like(value) and not spec.is_compatible_with(value):
+                    raise _mismatch(spec, value, path)
+            return value
+
+        return convert
+
+
+class _OfParts(Reading):
+    def anything(self, value: Any, path: str) -> Any:
+        return freeze(value, path, is_spec)
+
+    def tensor(self, kind: type) -> Converter:
+        expected = f"a TypeSpec of {kind.__qualname__}"
+
+        def convert(value: Any, path: str) -> Any:
+            if not isinstance(value, tf.TypeSpec) or not issubclass(value.value_type, kind):
+                raise _wrong(path, expected, value, "Give what tf.type_spec_from_value returns.")
+            return value
+
+        return convert
+
+    def instance(self, kind: type) -> Converter:
+        of_value = of_values.instance(kind)
+
+        def convert(value: Any, path: str) -> Any:
+            if isinstance(value, tf.TypeSpec):
+                if isinstance(value, kind):
+                    return Static(value)
+                if issubclass(value.value_type, kind):
+                    return value
+            return of_value(value, path)
+
+        return convert
+
+    def annotated(self, inner: Converter, notes: tuple[Any, ...]) -> Converter:
+        specs = [note for note in notes if isinstance(note, tf.TypeSpec)]
+
+        def convert(value: Any, path: str) -> Any:
+            value = inner(value, path)
+            for spec in specs:
+                if isinstance(value, tf.TypeSpec) and not spec.is_compatible_with(value):
+                    raise _mismatch(spec, value, path)
+            return value
+
+        return convert
+
+
+of_values: Reading = _OfValues()
+"""Reads annotations for the values of a field."""
+
+of_parts: Reading = _OfParts()
+"""Reads annotations for what a spec holds in place of these values."""
+
+
+def _asks_instances(protocol: type) -> bool:
+    try:
+        isinstance(None, protocol)
+    except TypeError:
+        return False
+    return True
 
 
 def _wrong(path: str, expected: str, value: Any, mend: str) -> DTypeError:
@@ -77,14 +211,20 @@ def _wrong(path: str, expected: str, value: Any, mend: str) -> DTypeError:
     return DTypeError(path=path, expected=expected, received=received, mend=mend)
 
 
-def _anything(value: Any, path: str) -> Any:
-    if is_tensor_like(value):
-        return value
-    if isinstance(value, Mapping):
-        return FrozenDict((k, _anything(v, f"{path}[{k!r}]")) for k, v in value.items())
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return tuple(_anything(v, f"{path}[{i}]") for i, v in enumerate(value))
-    return freeze(value, path)
+def _mismatch(spec: Any, value: Any, path: str) -> ExtensorError:
+    """Returns the error that says how a value, or a spec, is at odds with an annotation."""
+    dtype, shape = getattr(spec, "dtype", None), getattr(spec, "shape", None)
+    if dtype is not None and hasattr(value, "dtype") and dtype != value.dtype:
+        mend = f"Cast it with tf.cast(value, tf.{dtype.name})."
+        return _wrong(path, f"dtype {dtype.name}", value, mend)
+    if shape is not None and hasattr(value, "shape"):
+        return StructureError(
+            path=path,
+            expected=f"shape {shape}",
+            received=f"shape {value.shape}",
+            mend="The field's annotation declares the shape.",
+        )
+    return _wrong(path, str(spec), value, "The field's annotation declares the type.")
 
 
 def _tensor(value: Any, path: str, dtype: tf.DType | None = None) -> Any:
@@ -95,34 +235,20 @@ def _tensor(value: Any, path: str, dtype: tf.DType | None = None) -> Any:
     try:
         return tf.convert_to_tensor(value, dtype)
     except (TypeError, ValueError) as error:
-        reason = str(error).strip().split("\n", 1)[0][:200]
-        raise _wrong(
-            path, "a tf.Tensor", value, f"It does not convert to one. TensorFlow says: {reason}"
-        ) from error
+        as_dtype = "" if dtype is None else f" of dtype {dtype.name}"
+        mend = "Give something that tf.convert_to_tensor takes, or change the field's annotation."
+        raise _wrong(path, f"a tf.Tensor{as_dtype}", value, mend) from error
 
 
-def _of_type(kind: type) -> Converter:
-    if kind is tf.Tensor:
-        return _tensor
-    if kind is float:
-        return _float
-    if kind is tf.DType:
-        return _tried(tf.dtypes.as_dtype, "a tf.DType")
-    if kind is tf.TensorShape:
-        return _tried(tf.TensorShape, "a tf.TensorShape")
-    if kind is np.ndarray:
-        return _checked(kind, freeze)
-
-    def keep(value: Any, path: str) -> Any:
-        return value if is_tensor_like(value) else freeze(value, path)
-
-    return _checked(kind, keep)
-
-
-def _float(value: Any, path: str) -> Any:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    raise _wrong(path, "a float", value, "Annotate a field that holds a tensor with tf.Tensor.")
+def _number(kind: type, value: Any, path: str) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if kind is float and type(value) is int:
+        value = float(value)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        expected = f"{'an' if kind is int else 'a'} {kind.__name__}"
+        raise _wrong(path, expected, value, "A field that holds a tensor is annotated tf.Tensor.")
+    return value
 
 
 def _tried(convert: Callable[[Any], Any], expected: str) -> Converter:
@@ -135,69 +261,73 @@ def _tried(convert: Callable[[Any], Any], expected: str) -> Converter:
     return tried
 
 
-def _checked(kind: type, keep: Converter) -> Converter:
-    name = "None" if kind is type(None) else f"a value of type {kind.__qualname__}"
-
-    def checked(value: Any, path: str) -> Any:
-        is_bool = isinstance(value, bool) and kind is int
-        if not isinstance(value, kind) or is_bool:
-            raise _wrong(path, name, value, "Give one, or change the field's annotation.")
-        return keep(value, path)
-
-    return checked
-
-
 def _literal(allowed: tuple[Any, ...]) -> Converter:
     def literal(value: Any, path: str) -> Any:
-        if not any(value is a or (type(value) is type(a) and value == a) for a in allowed):
-            listed = ", ".join(map(repr, allowed))
+        if not any(type(value) is type(a) and value == a for a in allowed):
             raise DTypeError(
                 path=path,
-                expected=f"one of {listed}",
-                received=repr(value) if isinstance(value, (str, int, enum.Enum)) else
-                type(value).__name__,
+                expected=f"one of {', '.join(map(repr, allowed))}",
+                received=repr(value)
+                if isinstance(value, (str, int, enum.Enum))
+                else type(value).__name__,
                 mend="Check the spelling.",
-            )  # fmt: skip
+            )
         return value
 
     return literal
 
 
 def _union(options: list[Converter], annotation: Any) -> Converter:
+    if len(options) == 1:
+        return options[0]
+
     def union(value: Any, path: str) -> Any:
+        converted: list[Any] = []
         for option in options:
             try:
                 result = option(value, path)
             except ExtensorError:
                 continue
-            if result is value or type(result) is type(value):
+            if type(result) is type(value):  # better than what was made into something else
                 return result
-        for option in options:
-            try:
-                return option(value, path)
-            except ExtensorError:
-                continue
+            converted.append(result)
+        if converted:
+            return converted[0]
         raise _wrong(path, str(annotation), value, "Give a value of one of these types.")
 
     return union
 
 
-def _tuple(items: list[Converter]) -> Converter:
+def _tuple(kind: type, items: list[Converter]) -> Converter:
+    is_named = hasattr(kind, "_fields")
+    expected = f"a {kind.__qualname__}" if is_named else f"a tuple of {len(items)}"
+
     def convert(value: Any, path: str) -> Any:
-        if not isinstance(value, (list, tuple)) or len(value) != len(items):
-            raise _wrong(path, f"a tuple of {len(items)}", value, "Give one value for each place.")
-        return tuple(
+        if not isinstance(value, kind if is_named else (list, tuple)) or len(value) != len(items):
+            raise _wrong(path, expected, value, "Give one value for each place.")
+        converted = [
             item(v, f"{path}[{i}]") for i, (item, v) in enumerate(zip(items, value, strict=True))
-        )
+        ]
+        return kind(*converted) if is_named else tuple(converted)
 
     return convert
 
 
 def _items(item: Converter) -> Converter:
     def convert(value: Any, path: str) -> Any:
-        if isinstance(value, (str, bytes)) or not isinstance(value, (list, tuple)):
+        if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
             raise _wrong(path, "a list or tuple", value, "Put the values into a tuple.")
         return tuple(item(v, f"{path}[{i}]") for i, v in enumerate(value))
+
+    return convert
+
+
+def _set(item: Converter) -> Converter:
+    def convert(value: Any, path: str) -> Any:
+        if not isinstance(value, Set):
+            raise _wrong(path, "a set", value, "Put the values into a set.")
+        inside = f"{path}, an element"
+        return frozenset(freeze(item(v, inside), inside) for v in value)
 
     return convert
 
@@ -206,39 +336,9 @@ def _mapping(key: Converter, item: Converter) -> Converter:
     def convert(value: Any, path: str) -> Any:
         if not isinstance(value, Mapping):
             raise _wrong(path, "a mapping", value, "Give a dict.")
-        return FrozenDict((key(k, path), item(v, f"{path}[{k!r}]")) for k, v in value.items())
+        inside = f"{path}, a key"
+        return FrozenDict(
+            (freeze(key(k, inside), inside), item(v, f"{path}[{k!r}]")) for k, v in value.items()
+        )
 
     return convert
-
-
-def _annotated(inner: Converter, notes: tuple[Any, ...]) -> Converter:
-    specs = [note for note in notes if isinstance(note, tf.TypeSpec)]
-    if not specs:
-        return inner
-
-    def annotated(value: Any, path: str) -> Any:
-        for spec in specs:
-            if isinstance(spec, tf.TensorSpec) and not is_tensor_like(value):
-                value = _tensor(value, path, spec.dtype)
-        value = inner(value, path)
-        for spec in specs:
-            if not spec.is_compatible_with(value):
-                _raise_mismatch(spec, value, path)
-        return value
-
-    return annotated
-
-
-def _raise_mismatch(spec: Any, value: Any, path: str) -> None:
-    dtype, shape = getattr(spec, "dtype", None), getattr(spec, "shape", None)
-    if dtype is not None and hasattr(value, "dtype") and dtype != value.dtype:
-        mend = f"Cast it with tf.cast(value, tf.{dtype.name})."
-        raise _wrong(path, f"dtype {dtype.name}", value, mend)
-    if shape is not None and hasattr(value, "shape"):
-        raise StructureError(
-            path=path,
-            expected=f"shape {shape}",
-            received=f"shape {value.shape}",
-            mend="The field's annotation declares the shape.",
-        )
-    raise _wrong(path, str(spec), value, "The field's annotation declares the type.")

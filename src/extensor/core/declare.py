@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
-from extensor.core.annotation import Converter, converter
+from extensor.core.annotation import Converter, of_parts, of_values
 from extensor.core.derive import DerivedSpec
 from extensor.core.registry import register_type_spec
-from extensor.errors import ImmutableError, ProtocolError
+from extensor.errors import DTypeError, FieldError, ImmutableError, ProtocolError
 
 if sys.version_info >= (3, 11):
     from typing import dataclass_transform
@@ -75,14 +76,11 @@ def extension_type(cls: Any = None, /, *, name: str | None = None) -> Any:
     Traceback (most recent call last):
     extensor.errors.ImmutableError: MaskedTensor.values: expected no assignment, ...
     """
-    # Annotations may be text (`from __future__ import annotations`) that names what is local to
-    # the caller, such as another type that is declared in the same function.
     frame = inspect.currentframe()
     caller = None if frame is None else frame.f_back
-    names = {} if caller is None else {**caller.f_globals, **caller.f_locals}
     if cls is None:
-        return lambda decorated: _declared(decorated, name, names)
-    return _declared(cls, name, names)
+        return lambda decorated: _declared(decorated, name, caller)
+    return _declared(cls, name, caller)
 
 
 def replace(value: _Value, /, **changes: Any) -> _Value:
@@ -90,9 +88,12 @@ def replace(value: _Value, /, **changes: Any) -> _Value:
 
     Args:
         value: A value of a class declared with `extension_type`.
-        **changes: New values by field name; they are converted and checked as at construction.
+        **changes: New values by field name, converted and checked as at construction. The fields
+            that stay are taken as they are; `__post_init__` sees all of them. A class that has
+            `InitVar`s without a default gets them here too.
 
     Raises:
+        FieldError: If a name is not one of a field that the constructor takes (also a KeyError).
         ProtocolError: If the value's class was not declared (also a TypeError).
 
     >>> @xt.extension_type
@@ -102,87 +103,305 @@ def replace(value: _Value, /, **changes: Any) -> _Value:
     >>> xt.replace(Interval(0.0, 1.0), high=2.0).high.numpy().item()
     2.0
     """
-    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+    cls: Any = type(value)
+    if "Spec" not in vars(cls) or not hasattr(cls, "_extensor_own"):
         raise ProtocolError(
             path="replace",
             expected="a value of a class declared with xt.extension_type",
-            received=type(value).__name__,
+            received=f"a {cls.__qualname__}",
             mend="Build a new value of the class itself.",
         )
-    return dataclasses.replace(value, **changes)  # type: ignore[type-var]
+    taken = {field.name for field in dataclasses.fields(cls) if field.init}
+    init_only = _init_only(cls)
+    for name in changes:
+        if name not in taken | init_only.keys():
+            raise FieldError(
+                path=f"{cls.__qualname__}.{name}",
+                expected=f"one of the fields {', '.join(sorted(taken))}",
+                received=repr(name),
+                mend="Check the spelling; fields with init=False follow from the others.",
+            )
+    arguments = {name: changes.pop(name, default) for name, default in init_only.items()}
+    for name, argument in arguments.items():
+        if argument is dataclasses.MISSING:
+            raise FieldError(
+                path=f"{cls.__qualname__}.{name}",
+                expected="a value for this InitVar",
+                received="nothing",
+                mend=f"Give it: xt.replace(value, {name}=...).",
+            )
+    copy = object.__new__(cls)
+    copy.__dict__.update({n: v for n, v in vars(value).items() if n in taken}, **changes)
+    _complete(copy, tuple(arguments.values()), taken - changes.keys())
+    return copy
 
 
-def _declared(cls: Any, name: str | None, names: dict[str, Any]) -> Any:
-    if not isinstance(cls, type):
+# Making the class. What is kept in it: `_extensor_own`, how its own fields are read;
+# `_extensor_caller`, where names in their annotations may be found, until they are;
+# `_extensor_check`, the `__post_init__` that its author wrote; `_extensor_readings`, see there.
+
+_RESERVED = ("Spec", "_type_spec", "_consumers", "_shape_invariant_to_type_spec")
+"""What TensorFlow, or this decorator, keeps under these names in a class."""
+
+_STAGE = "_extensor_stage"
+"""Stands in a value that is still being made: `init` or `check`, by whose code is at work."""
+
+
+def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any:
+    if not isinstance(cls, type) or cls.__dictoffset__ == 0:
         raise ProtocolError(
             path="extension_type",
-            expected="a class",
-            received=repr(cls),
-            mend="Write @xt.extension_type above a class.",
+            expected="a class whose instances have a __dict__",
+            received=f"{cls.__qualname__}, which has __slots__"
+            if isinstance(cls, type)
+            else f"a {type(cls).__name__}",
+            mend="Write @xt.extension_type above a class without __slots__.",
         )
-    own_check = vars(cls).get("__post_init__") or getattr(cls, "_extensor_check", None)
-    cls._extensor_check = own_check  # type: ignore[attr-defined]
-    cls.__post_init__ = _post_init  # type: ignore[attr-defined]
-    made = dataclasses.dataclass(frozen=True, eq=False)(cls)
-    made.__setattr__ = _refuse_assignment
-    made.__delattr__ = _refuse_deletion
+    made: Any = cls
+    _prepare_fields(made)
+    if "__init__" in vars(made):
+        made.__init__ = _own_init(made.__init__)
+    if "__post_init__" in vars(made) or not hasattr(made, "_extensor_check"):
+        made._extensor_check = getattr(made, "__post_init__", None)
+        made.__post_init__ = _post_init(made._extensor_check)
+    dataclasses.dataclass(frozen=True, eq=False)(made)
+    made.__setattr__ = _set
+    made.__delattr__ = _delete
+    made.__replace__ = replace
     made.__tf_type_spec__ = _type_spec
-    made._extensor_pending = names
+    made.__tf_tracing_type__ = _tracing_type
+    if made.__reduce__ is object.__reduce__:
+        made.__reduce__ = _reduce
+    # Annotations may be text (`from __future__ import annotations`) that names what is local to
+    # the caller, such as another type that is declared later in the same function.
+    made._extensor_caller = caller
     made._extensor_own = {}
-    _resolve(made, missing_names_are_errors=False)
+    _read_annotations(made, names_may_be_missing=True)
     made.Spec = _spec_class(made)
     if name is not None or "<locals>" not in made.__qualname__:
         register_type_spec(made.Spec, name or f"{made.__module__}.{made.__qualname__}")
     return made
 
 
-def _resolve(cls: Any, missing_names_are_errors: bool) -> None:
-    """Reads the annotations of a class's own fields; its bases have read theirs.
+def _prepare_fields(cls: Any) -> None:
+    """Turns what dataclass would refuse in a class's own fields into what it takes."""
+    # Whether each parameter of `__init__`, in order, has a default.
+    defaults = {
+        name: _has_default(field)
+        for name, field in getattr(cls, "__dataclass_fields__", {}).items()
+        if field.init and not field.kw_only
+    }
+    own: dict[str, Any] = vars(cls).get("__annotations__", {})
+    for name, annotation in own.items():
+        if name in _RESERVED or name.startswith(("_extensor_", "__")):
+            raise ProtocolError(
+                path=f"{cls.__qualname__}.{name}",
+                expected="a name that is free",
+                received=f"{name!r}, which is reserved",
+                mend="Rename the field.",
+            )
+        text = annotation if isinstance(annotation, str) else repr(annotation)
+        if "ClassVar" in text or "KW_ONLY" in text:
+            continue
+        field = vars(cls).get(name, dataclasses.MISSING)
+        if not isinstance(field, dataclasses.Field):
+            # Each value converts or copies what it gets, so all may share a list.
+            is_mutable = type(field).__hash__ is None and "InitVar" not in text
+            field = (
+                dataclasses.field(default_factory=functools.partial(_itself, field))
+                if is_mutable
+                else dataclasses.field(default=field)
+            )
+            setattr(cls, name, field)
+        if field.init and field.kw_only is not True:
+            defaults[name] = _has_default(field)
+    after_default = False
+    for name, has_default in defaults.items():
+        if after_default and not has_default and name in own:
+            vars(cls)[name].kw_only = True
+        after_default = after_default or has_default
+
+
+def _has_default(field: Any) -> bool:
+    return not field.default is field.default_factory is dataclasses.MISSING
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _read_annotations(cls: Any, names_may_be_missing: bool) -> None:
+    """Reads the annotations of a class's own fields; bases that are declared have read theirs.
 
     Args:
         cls: A declared class.
-        missing_names_are_errors: Whether a name that is not there (yet) raises NameError.
+        names_may_be_missing: Whether to wait, rather than raise, if a name is not there (yet).
     """
-    names = cls._extensor_pending
-    if names is None:
+    caller = cls._extensor_caller
+    if caller is None:
         return
-    module = vars(sys.modules.get(cls.__module__, typing))
-    own = types.SimpleNamespace(__annotations__=vars(cls).get("__annotations__", {}))
-    try:
-        hints = typing.get_type_hints(own, module, {**names, cls.__name__: cls}, True)
-    except NameError:
-        if missing_names_are_errors:
-            raise
-        return
+    names: dict[str, Any] = {**caller.f_globals, **caller.f_locals, cls.__name__: cls}
+    names.update((p.__name__, p) for p in getattr(cls, "__type_params__", ()))
     fields = {field.name for field in dataclasses.fields(cls)}
-    cls._extensor_own = {n: converter(hint) for n, hint in hints.items() if n in fields}
-    cls._extensor_pending = None  # lets go of the caller's variables
-
-
-def _converters(cls: Any) -> list[tuple[str, Converter]]:
-    """Returns what converts each field, in the fields' order."""
-    by_name: dict[str, Converter] = {}
+    own: dict[str, _Field] = {}
     for base in reversed(cls.__mro__):
-        if "_extensor_own" in vars(base):
-            _resolve(base, missing_names_are_errors=True)
-            by_name.update(base._extensor_own)
-    return [(f.name, by_name[f.name]) for f in dataclasses.fields(cls)]
+        members = vars(base)
+        # A base that is a mere dataclass counts as the class's own.
+        is_mere = "__dataclass_fields__" in members and "_extensor_own" not in members
+        if base is not cls and not is_mere:
+            continue
+        module = getattr(sys.modules.get(base.__module__), "__dict__", {})
+        for name, annotation in members.get("__annotations__", {}).items():
+            if name not in fields:
+                continue
+            path = f"{cls.__qualname__}.{name}"
+            holder = type("Holder", (), {"__annotations__": {name: annotation}})
+            try:
+                hint = typing.get_type_hints(holder, module, names, True)[name]
+                own[name] = _Field(path, of_values.converter(hint), of_parts.converter(hint))
+            except (NameError, AttributeError) as error:
+                if names_may_be_missing:
+                    return
+                raise DTypeError(
+                    path=path,
+                    expected="an annotation of names that are defined by now",
+                    received=f"{annotation!r}: {error}",
+                    mend="Define or import it outside of `if TYPE_CHECKING`.",
+                ) from error
+            except DTypeError as error:
+                raise DTypeError(
+                    path=path,
+                    expected=error.expected,
+                    received=error.received,
+                    mend=error.mend,
+                ) from None
+    cls._extensor_own = own
+    cls._extensor_caller = None  # lets go of the caller's variables
 
 
-def _post_init(self: Any, *args: Any) -> None:
-    cls = type(self)
-    converters = vars(cls).get("_extensor_converters")
-    if converters is None:
-        converters = cls._extensor_converters = _converters(cls)
-    fields = self.__dict__
-    for name, convert in converters:
-        fields[name] = convert(fields[name], f"{cls.__qualname__}.{name}")
+class _Field(NamedTuple):
+    """How a field is read."""
+
+    path: str
+    convert: Converter
+    convert_part: Converter
+
+
+def _readings(cls: Any) -> dict[str, _Field]:
+    """Returns how each field of a declared class is read, in the fields' order."""
+    readings = vars(cls).get("_extensor_readings")
+    if readings is None:
+        if "Spec" not in vars(cls):
+            base = next(base for base in cls.__mro__ if "Spec" in vars(base))
+            raise ProtocolError(
+                path=cls.__qualname__,
+                expected=f"a declared class, as its base {base.__qualname__} is",
+                received="one that is not, whose values would become ones of the base",
+                mend=f"Write @xt.extension_type above {cls.__qualname__}.",
+            )
+        by_name: dict[str, _Field] = {}
+        for base in reversed(cls.__mro__):
+            if "_extensor_own" in vars(base):
+                _read_annotations(base, names_may_be_missing=False)
+                by_name.update(base._extensor_own)
+        readings = {
+            field.name: by_name[field.name]._replace(path=f"{cls.__qualname__}.{field.name}")
+            for field in dataclasses.fields(cls)
+        }
+        cls._extensor_readings = readings
+    return readings
+
+
+# Making a value.
+
+
+def _own_init(init: Callable[..., None]) -> Callable[..., None]:
+    """Returns the `__init__` that a class's author wrote, with what follows it."""
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        fields = self.__dict__
+        if _STAGE in fields:  # called by the `__init__` of a subclass
+            init(self, *args, **kwargs)
+            return
+        fields[_STAGE] = "init"
+        init(self, *args, **kwargs)
+        del fields[_STAGE]
+        _complete(self, ())
+
+    return __init__
+
+
+def _post_init(check: Callable[..., None] | None) -> Callable[..., None]:
+    """Returns a `__post_init__` that converts the fields and then calls the author's own."""
+
+    def __post_init__(self: Any, *init_only: Any) -> None:  # noqa: N807
+        stage = self.__dict__.get(_STAGE)
+        if stage is None:
+            _complete(self, init_only)
+        elif stage == "check" and check is not None:  # called by that of a subclass
+            check(self, *init_only)
+
+    return __post_init__
+
+
+def _complete(value: Any, init_only: tuple[Any, ...], unchanged: Collection[str] = ()) -> None:
+    """Converts the fields of a value that is being made, and checks it.
+
+    Args:
+        value: A value with raw fields.
+        init_only: What `__post_init__` gets.
+        unchanged: Fields that are converted already.
+    """
+    cls, fields = type(value), value.__dict__
+    readings = vars(cls).get("_extensor_readings") or _readings(cls)
+    for name, (path, convert, _) in readings.items():
+        if name not in unchanged:
+            if name not in fields and not _set_default(cls, fields, name):
+                continue
+            fields[name] = convert(fields[name], path)
     check = cls._extensor_check
     if check is not None:
-        check(self, *args)
+        before = dict(fields)
+        fields[_STAGE] = "check"
+        check(value, *init_only)
+        del fields[_STAGE]
+        for name, (path, convert, _) in readings.items():
+            if name in fields and fields[name] is not before.get(name):
+                fields[name] = convert(fields[name], path)
+        fields.pop("_extensor_spec", None)
+    if not readings.keys() <= fields.keys():
+        missing = next(name for name in readings if name not in fields)
+        raise FieldError(
+            path=readings[missing].path,
+            expected="a value",
+            received="none",
+            mend=f"Set self.{missing} in __init__ or __post_init__, or give it a default.",
+        )
 
 
-def _type_spec(self: Any) -> DerivedSpec:
+def _set_default(cls: Any, fields: dict[str, Any], name: str) -> bool:
+    field = cls.__dataclass_fields__[name]
+    if field.default_factory is not dataclasses.MISSING:
+        fields[name] = field.default_factory()
+    elif field.default is not dataclasses.MISSING:
+        fields[name] = field.default
+    return name in fields
+
+
+def _init_only(cls: Any) -> dict[str, Any]:
+    """Returns the names and defaults of a class's InitVars."""
+    return {
+        name: field.default
+        for name, field in cls.__dataclass_fields__.items()
+        if field._field_type.name == "_FIELD_INITVAR"
+    }
+
+
+# What a value has.
+
+
+def _type_spec(self: Any) -> Any:
     fields = self.__dict__
     spec = fields.get("_extensor_spec")
     if spec is None:
@@ -190,43 +409,85 @@ def _type_spec(self: Any) -> DerivedSpec:
     return spec
 
 
-def _refuse_assignment(self: Any, name: str, value: object) -> None:
-    raise _immutable(self, name, "assignment")
+def _tracing_type(self: Any, context: Any) -> Any:
+    return self.__tf_type_spec__().traced(self, context)
 
 
-def _refuse_deletion(self: Any, name: str) -> None:
+def _set(self: Any, name: str, value: object) -> None:
+    if _STAGE not in self.__dict__ or name not in type(self).__dataclass_fields__:
+        raise _immutable(self, name, "assignment")
+    self.__dict__[name] = value
+
+
+def _delete(self: Any, name: str) -> None:
     raise _immutable(self, name, "deletion")
 
 
 def _immutable(self: Any, name: str, what: str) -> ImmutableError:
+    is_field = name in type(self).__dataclass_fields__
     return ImmutableError(
         path=f"{type(self).__qualname__}.{name}",
         expected=f"no {what}, because extension values are immutable",
         received=f"one of {name!r}",
-        mend=f"Make a changed copy: xt.replace(value, {name}=...).",
+        mend=f"Make a changed copy: xt.replace(value, {name}=...)."
+        if is_field
+        else "Declare it as a field, or compute it in a property.",
     )
+
+
+def _reduce(self: Any) -> Any:
+    spec = self.__tf_type_spec__()
+    return _unpickled, (spec, spec.to_components(self))
+
+
+def _unpickled(spec: DerivedSpec, components: dict[str, Any]) -> Any:
+    return spec.from_components(components)
+
+
+# The spec.
 
 
 class _DeclaredSpec(DerivedSpec):
     """The spec of a declared class; each has a subclass of its own."""
 
+    @classmethod
+    def read_part(cls, name: str, part: Any) -> Any:
+        """Returns a part in frozen form, held to the field's annotation."""
+        field = _readings(cls.value_type)[name]
+        return field.convert_part(part, f"{cls.__qualname__}.{name}")
+
     def rebuilt(self, fields: dict[str, Any]) -> Any:
         """Returns the value with the given fields, without running `__init__`."""
-        cls = self.value_type
-        value = object.__new__(cls)
+        value = object.__new__(self.value_type)
         value.__dict__.update(fields)
         return value
 
 
-def _spec_class(cls: Any) -> type[DerivedSpec]:
-    return type(
-        "Spec",
-        (_DeclaredSpec,),
-        {
-            "__doc__": f"The spec of {cls.__qualname__}.",
-            "__module__": cls.__module__,
-            "__qualname__": f"{cls.__qualname__}.Spec",
-            "field_names": tuple(field.name for field in dataclasses.fields(cls)),
-            "value_type": cls,
-        },
-    )
+def _spec_class(cls: Any) -> Any:
+    """Returns the spec class of a declared class, on top of the `class Spec` in it if any."""
+    own = vars(cls).get("Spec")
+    members: dict[str, Any] = {
+        "__doc__": f"The spec of {cls.__qualname__}.",
+        "__module__": cls.__module__,
+        "__qualname__": f"{cls.__qualname__}.Spec",
+        "field_names": tuple(field.name for field in dataclasses.fields(cls)),
+        "value_type": cls,
+    }
+    if own is None:
+        return type(_DeclaredSpec)("Spec", (_DeclaredSpec,), members)
+    if "__init__" in vars(own):
+        members["__init__"] = _own_spec_init(own.__init__)
+    return type(_DeclaredSpec)("Spec", (own, _DeclaredSpec), members)
+
+
+def _own_spec_init(init: Callable[..., None]) -> Callable[..., None]:
+    """Returns the `__init__` that a spec's author wrote, which may assign the parts."""
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        init(self, *args, **kwargs)
+        if "_parts" not in self.__dict__:
+            names = [name for name in self.field_names if name in self.__dict__]
+            DerivedSpec.__init__(self, **{name: self.__dict__.pop(name) for name in names})
+
+    return __init__

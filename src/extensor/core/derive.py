@@ -1,4 +1,8 @@
-"""Specs derived from the parts of a value: what is a tensor in it, and what is static."""
+"""Specs derived from the parts of a value: what is a tensor in it, and what is static.
+
+The parts of a value are the value itself with a TypeSpec in place of every tensor: frozen data
+(see `static`) with TypeSpecs among its leaves.
+"""
 
 from __future__ import annotations
 
@@ -7,225 +11,165 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from extensor._tf import BaseResourceVariable, BatchableTypeSpec, CompositeTensor, VariableSpec
+from extensor._tf import BaseResourceVariable, BatchableTypeSpec, VariableSpec
 from extensor.core import static
 from extensor.core.box import StackableTypeSpec
-from extensor.core.static import FrozenDict
+from extensor.core.static import FrozenDict, Static, freeze, is_tensor_like, mapped
 from extensor.errors import FieldError, ProtocolError
 
 
-class Static:
-    """A part that is static data."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Static) and static.key(self.value) == static.key(other.value)
-
-    def __hash__(self) -> int:
-        return hash(static.key(self.value))
-
-    def __repr__(self) -> str:
-        return repr(self.value)
-
-
-class Branch:
-    """A part that is a container with tensors in it."""
-
-    __slots__ = ("keys", "kind", "parts")
-
-    def __init__(self, kind: type, keys: tuple[Any, ...], parts: tuple[Any, ...]) -> None:
-        self.kind = kind
-        self.keys = keys
-        self.parts = parts
-
-    def items(self, value: Any) -> Iterator[Any]:
-        """Yields the items of a container that correspond to the parts."""
-        return (value[key] for key in self.keys) if self.keys else iter(value)
-
-    def build(self, items: list[Any]) -> Any:
-        """Returns the container of the given items."""
-        if self.keys:
-            return self.kind(zip(self.keys, items, strict=True))
-        return self.kind(*items) if hasattr(self.kind, "_fields") else self.kind(items)
-
-    def with_parts(self, parts: Any) -> Branch:
-        """Returns a container of the same kind with other parts."""
-        return Branch(self.kind, self.keys, tuple(parts))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Branch) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> Any:
-        return self.kind, self.keys, self.parts
-
-    def __repr__(self) -> str:
-        if self.keys:
-            return repr(dict(zip(self.keys, self.parts, strict=True)))
-        return repr(self.parts)
-
-
-def is_tensor_like(value: Any) -> bool:
-    """Returns whether a value is a tensor or decomposes into tensors."""
-    return isinstance(value, (tf.Tensor, CompositeTensor))
-
-
-def part_of(value: Any, path: str) -> Any:
-    """Returns the part that a value is: its spec, its static data, or a container of parts.
+def part_of(value: Any) -> Any:
+    """Returns the part that stands for a tensor, or for one leaf of static data.
 
     Args:
-        value: A tensor, an extension value, static data, or a list, tuple or mapping of these.
-        path: Where it stands, for errors.
+        value: A leaf of a frozen value.
     """
     if isinstance(value, tf.Tensor):
         return tf.TensorSpec(value.shape, value.dtype)
     if isinstance(value, BaseResourceVariable):
         return VariableSpec.from_value(value)
-    if isinstance(value, CompositeTensor):
+    if is_tensor_like(value):
         return tf.type_spec_from_value(value)
-    if isinstance(value, Mapping):
-        keys = tuple(sorted(value, key=str))
-        return _branch(value, keys, [part_of(value[k], f"{path}[{k!r}]") for k in keys], path)
-    if isinstance(value, (list, tuple)):
-        return _branch(value, (), [part_of(v, f"{path}[{i}]") for i, v in enumerate(value)], path)
-    return Static(static.freeze(value, path))
+    return Static(value) if isinstance(value, tf.TypeSpec) else value
 
 
-def _branch(value: Any, keys: tuple[Any, ...], parts: list[Any], path: str) -> Any:
-    if all(isinstance(part, Static) for part in parts):
-        return Static(static.freeze(value, path))
-    return Branch(FrozenDict if isinstance(value, Mapping) else type(value), keys, tuple(parts))
-
-
-def spec_part(value: Any, path: str) -> Any:
-    """Returns the part that a spec's argument stands for: specs are components, all else static."""
-    if isinstance(value, (tf.TypeSpec, Static, Branch)):
-        return value
-    if isinstance(value, Mapping):
-        keys = tuple(sorted(value, key=str))
-        return _branch(value, keys, [spec_part(value[k], f"{path}[{k!r}]") for k in keys], path)
-    if isinstance(value, (list, tuple)):
-        return _branch(value, (), [spec_part(v, f"{path}[{i}]") for i, v in enumerate(value)], path)
-    return Static(static.freeze(value, path))
+def is_spec(value: Any) -> bool:
+    """Returns whether a leaf of a part is a TypeSpec: of a tensor, or one that is data."""
+    return isinstance(value, (tf.TypeSpec, Static))
 
 
 def _leaves(part: Any, name: str) -> Iterator[tuple[str, tf.TypeSpec]]:
-    """Yields the name and spec of each tensor in a part; the names of one value all differ."""
+    """Yields the name and spec of each tensor in a part."""
     if isinstance(part, tf.TypeSpec):
         yield name, part
-    elif isinstance(part, Branch):
-        for key, inner in zip(part.keys or range(len(part.parts)), part.parts, strict=True):
-            yield from _leaves(inner, f"{name}[{key!r}]")
+    elif isinstance(part, tuple):
+        for i, item in enumerate(part):
+            yield from _leaves(item, f"{name}[{i}]")
+    elif isinstance(part, FrozenDict):
+        for key, item in part.items():
+            yield from _leaves(item, f"{name}[{key!r}]")
 
 
-def _collect(part: Any, value: Any, out: list[Any]) -> None:
+def _tensors(part: Any, value: Any) -> Iterator[Any]:
+    """Yields the tensors of a value, in the order of `_leaves`."""
     if isinstance(part, tf.TypeSpec):
-        out.append(value)
-    elif isinstance(part, Branch):
-        for inner, item in zip(part.parts, part.items(value), strict=True):
-            _collect(inner, item, out)
+        yield value
+    elif isinstance(part, tuple):
+        for inner, item in zip(part, value, strict=True):
+            yield from _tensors(inner, item)
+    elif isinstance(part, FrozenDict):
+        for key, inner in part.items():
+            yield from _tensors(inner, value[key])
 
 
-def _build(part: Any, components: Iterator[Any]) -> Any:
-    if isinstance(part, tf.TypeSpec):
-        return next(components)
-    if isinstance(part, Branch):
-        return part.build([_build(inner, components) for inner in part.parts])
-    return part.value
+def _plain(leaf: Any) -> Any:
+    return leaf.spec if isinstance(leaf, Static) else leaf
 
 
-def _encode(part: Any) -> Any:
-    if isinstance(part, tf.TypeSpec):
-        return part
-    if isinstance(part, Static):
-        return "static", static.encode(part.value)
-    if part.keys:
-        keys = (static.encode(key) for key in part.keys)
-        return "dict", *zip(keys, map(_encode, part.parts), strict=True)
-    if hasattr(part.kind, "_fields"):
-        return "namedtuple", part.kind.__module__, part.kind.__qualname__, *map(_encode, part.parts)
-    return part.kind.__name__, *map(_encode, part.parts)
+_NO_VARIABLES = (tf.TensorSpec, tf.RaggedTensorSpec, tf.SparseTensorSpec)
 
 
-def _decode(code: Any) -> Any:
-    if isinstance(code, tf.TypeSpec):
-        return code
-    tag, *rest = code
-    if tag == "static":
-        return Static(static.decode(rest[0]))
-    if tag == "dict":
-        keys = tuple(static.decode(k) for k, _ in rest)
-        return Branch(FrozenDict, keys, tuple(_decode(part) for _, part in rest))
-    if tag == "namedtuple":
-        kind = static.named_object(rest[0], rest[1])
-        return Branch(kind, (), tuple(map(_decode, rest[2:])))
-    return Branch(list if tag == "list" else tuple, (), tuple(map(_decode, rest)))
+class _ApartError(Exception):
+    """Two parts have no part that stands for the values of both."""
+
+
+def _merged(a: Any, b: Any) -> Any:
+    if isinstance(a, tf.TypeSpec) and isinstance(b, tf.TypeSpec):
+        merged = a.most_specific_common_supertype([b])
+        if merged is None:
+            raise _ApartError
+        return merged
+    if isinstance(a, tf.TensorShape) and isinstance(b, tf.TensorShape):
+        return a.most_specific_compatible_shape(b)
+    if type(a) is type(b):
+        if isinstance(a, tuple) and len(a) == len(b):
+            items = iter([_merged(x, y) for x, y in zip(a, b, strict=True)])
+            return type(a)(*items) if hasattr(a, "_fields") else tuple(items)
+        if isinstance(a, FrozenDict) and a.keys() == b.keys():
+            return FrozenDict((k, _merged(v, b[k])) for k, v in a.items())
+    if static.key(a) == static.key(b):
+        return a
+    raise _ApartError
 
 
 class DerivedSpec(StackableTypeSpec):
     """The spec of a class whose values fall into parts, one a field.
 
     Args:
-        **parts: For each field the spec of its tensor, static data, or a container of these.
+        *args: Parts by position.
+        **parts: Parts by name. A part is a TypeSpec for a tensor, static data, or a container of
+            these.
+
+    Raises:
+        FieldError: If a part is missing, or names no field (also a KeyError).
     """
 
     field_names: ClassVar[tuple[str, ...]]
     """The names of the fields, in their order."""
 
-    def __init__(self, **parts: Any) -> None:
+    def __init__(self, *args: Any, **parts: Any) -> None:
         cls = type(self)
-        for name in cls.field_names:
-            if name not in parts:
-                raise FieldError(
-                    path=f"{cls.__qualname__}.{name}",
-                    expected="a spec or static data for this field",
-                    received="nothing",
-                    mend=f"Give {name}= to {cls.__qualname__}.",
-                )
-        self._parts: dict[str, Any] = {
-            name: spec_part(parts.pop(name), f"{cls.__qualname__}.{name}")
-            for name in cls.field_names
-        }
-        for name in parts:
+        given = dict(zip(cls.field_names, args, strict=False))
+        twice = given.keys() & parts.keys()
+        if len(args) > len(cls.field_names) or twice:
             raise FieldError(
-                path=f"{cls.__qualname__}.{name}",
-                expected=f"one of the fields {', '.join(cls.field_names)}",
-                received=name,
-                mend="Check the spelling.",
+                path=cls.__qualname__,
+                expected=f"one part a field: {', '.join(cls.field_names)}",
+                received=f"{', '.join(sorted(twice))} twice" if twice else f"{len(args)} parts",
+                mend="Give the parts by name.",
             )
+        given.update(parts)
+        _check_names(cls, given)
+        self._take({name: cls.read_part(name, given[name]) for name in cls.field_names})
+
+    @classmethod
+    def read_part(cls, name: str, part: Any) -> Any:
+        """Returns a part, as the constructor got it, in frozen form.
+
+        Args:
+            name: The field's name.
+            part: A TypeSpec, static data, or a container of these.
+        """
+        return freeze(part, f"{cls.__qualname__}.{name}", is_spec)
+
+    @classmethod
+    def from_parts(cls, parts: Mapping[str, Any]) -> Any:
+        """Returns the spec of frozen parts; the constructor does not run."""
+        spec = object.__new__(cls)
+        spec._take(parts)
+        return spec
+
+    @classmethod
+    def of(cls, value: Any) -> Any:
+        """Returns the spec of a value, whose fields are frozen."""
+        return cls.from_parts({n: mapped(part_of, getattr(value, n)) for n in cls.field_names})
+
+    def _take(self, parts: Mapping[str, Any]) -> None:
+        self._parts = parts
+        leaves = [leaf for name, part in parts.items() for leaf in _leaves(part, name)]
         # A dict, which TensorFlow's nest rebuilds twice as fast as a tuple.
-        self._components = {
-            leaf_name: leaf
-            for name, part in self._parts.items()
-            for leaf_name, leaf in _leaves(part, name)
-        }
-        self._static = {n: p.value for n, p in self._parts.items() if isinstance(p, Static)}
-        self._is_flat = not any(isinstance(p, Branch) for p in self._parts.values())
+        self._components = dict(leaves)
+        if len(leaves) != len(self._components):
+            raise ProtocolError(
+                path=type(self).__qualname__,
+                expected="keys of mappings that differ in their repr",
+                received=", ".join(name for name, _ in leaves),
+                mend="Use strings, numbers or the members of one enum as keys.",
+            )
+        with_tensors = {name.partition("[")[0] for name in self._components}
+        self._static = {n: mapped(_plain, p) for n, p in parts.items() if n not in with_tensors}
+        self._is_flat = self._components.keys() == with_tensors
+        is_dense = all(isinstance(spec, tf.TensorSpec) for _, spec in leaves)
+        self._boxed_names = sorted(self._components) if is_dense else None
+        self._key: Any = None
         self._hash: int | None = None
 
     def __getattr__(self, name: str) -> Any:
         # Fields read like the value's own: a spec for a tensor, the data for what is static.
         parts = self.__dict__.get("_parts", {})
         if name in parts:
-            part = parts[name]
-            return part.value if isinstance(part, Static) else part
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-
-    @classmethod
-    def of(cls, value: Any) -> DerivedSpec:
-        """Returns the spec of a value."""
-        return cls(
-            **{
-                name: part_of(getattr(value, name), f"{type(value).__qualname__}.{name}")
-                for name in cls.field_names
-            }
-        )
+            return mapped(_plain, parts[name])
+        raise AttributeError(f"{type(self).__qualname__} has no attribute {name!r}")
 
     def rebuilt(self, fields: dict[str, Any]) -> Any:
         """Returns the value with the given fields. Overridden where a class is derived."""
@@ -240,33 +184,76 @@ class DerivedSpec(StackableTypeSpec):
         """Returns the tensors of a value by name."""
         if self._is_flat:
             return {name: getattr(value, name) for name in self._components}
-        tensors: list[Any] = []
-        for name, part in self._parts.items():
-            if not isinstance(part, Static):
-                _collect(part, getattr(value, name), tensors)
+        tensors = (t for n, part in self._parts.items() for t in _tensors(part, getattr(value, n)))
         return dict(zip(self._components, tensors, strict=True))
 
-    def from_components(self, components: dict[str, Any]) -> Any:
+    def from_components(self, components: Mapping[str, Any]) -> Any:
         """Returns the value that is made of the given tensors."""
         if self._is_flat:
             return self.rebuilt({**self._static, **components})
-        remaining = iter([components[name] for name in self._components])
-        return self.rebuilt({name: _build(part, remaining) for name, part in self._parts.items()})
+        tensors = iter([components[name] for name in self._components])
+
+        def build(leaf: Any) -> Any:
+            return next(tensors) if isinstance(leaf, tf.TypeSpec) else _plain(leaf)
+
+        return self.rebuilt({name: mapped(build, part) for name, part in self._parts.items()})
+
+    def traced(self, value: Any, context: Any) -> Any:
+        """Returns the spec of a value as an argument of a tf.function, made by its components.
+
+        It differs where variables are: which ones are the same is part of their tracing types.
+
+        Args:
+            value: A value of this spec.
+            context: What TensorFlow hands to `__tf_tracing_type__`.
+        """
+        if all(isinstance(spec, _NO_VARIABLES) for spec in self._components.values()):
+            return self
+        kinds = iter(
+            [part.__tf_tracing_type__(context) for part in self.to_components(value).values()]
+        )
+        return self._mapped(lambda leaf: next(kinds) if isinstance(leaf, tf.TypeSpec) else leaf)
 
     def serialize(self) -> tuple[Any, ...]:
         """Returns the fields and their parts, in words that a SavedModel can hold."""
-        return tuple((name, _encode(part)) for name, part in self._parts.items())
+        return tuple((name, static.encode(part)) for name, part in self._parts.items())
 
     @classmethod
     def deserialize(cls, serialization: Any) -> Any:
-        """Returns the spec that `serialize` described."""
-        return cls(**{name: _decode(code) for name, code in serialization})
+        """Returns the spec that `serialize` described.
+
+        Raises:
+            FieldError: If the class has other fields by now (also a KeyError).
+            RegistrationError: If an enum or namedtuple in it is not there (also a ValueError).
+        """
+        parts = {name: static.decode(code) for name, code in serialization}
+        _check_names(cls, parts)
+        return cls.from_parts({name: parts[name] for name in cls.field_names})
+
+    def most_specific_compatible_type(self, other: tf.TypeSpec) -> Any:
+        """Returns the spec with the shapes of both merged, or None where they differ otherwise."""
+        if not isinstance(other, DerivedSpec) or type(self) is not type(other):
+            return None
+        if self == other:
+            return self
+        try:
+            return self.from_parts({n: _merged(p, other._parts[n]) for n, p in self._parts.items()})
+        except _ApartError:
+            return None
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (type(self), self._parts)
+
+    def _cmp_key(self) -> Any:
+        if self._key is None:
+            self._key = tuple(map(static.key, self._parts.values()))
+        return self._key
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
             isinstance(other, DerivedSpec)
             and type(self) is type(other)
-            and self._parts == other._parts
+            and self._cmp_key() == other._cmp_key()
         )
 
     def __ne__(self, other: object) -> bool:
@@ -274,12 +261,20 @@ class DerivedSpec(StackableTypeSpec):
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash((type(self), tuple(self._parts.values())))
+            self._hash = hash((type(self), self._cmp_key()))
         return self._hash
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={part!r}" for name, part in self._parts.items())
         return f"{type(self).__qualname__}({fields})"
+
+    def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
+        """Returns the value that boxed tensors stand for."""
+        names = self._boxed_names
+        if names is None or len(names) != len(boxed_tensor):
+            return super().from_boxed_tensor(boxed_tensor)
+        # The boxes of tensors are the tensors: a short way, because datasets go it at every step.
+        return self.from_components(dict(zip(names, boxed_tensor, strict=True)))
 
     def stacked(self, num: int | None) -> Any:
         """Returns the spec of `num` stacked values; static shapes gain a dimension too."""
@@ -292,20 +287,45 @@ class DerivedSpec(StackableTypeSpec):
         return self._changed(lambda shape: shape[1:], lambda spec: spec._unbatch())
 
     def _changed(self, of_shape: Callable[..., Any], of_spec: Callable[..., Any]) -> Any:
-        def change(part: Any, path: str) -> Any:
-            if isinstance(part, BatchableTypeSpec):
-                return of_spec(part)
-            if isinstance(part, tf.TypeSpec):
+        def change(leaf: Any) -> Any:
+            if isinstance(leaf, BatchableTypeSpec):
+                return of_spec(leaf)
+            if isinstance(leaf, tf.TypeSpec):
                 raise ProtocolError(
-                    path=path,
-                    expected="a field whose values stack",
-                    received=type(part).__name__,
-                    mend=f"Derive {type(part).__name__} from xt.StackableTypeSpec.",
+                    path=type(self).__qualname__,
+                    expected="fields whose values stack",
+                    received=f"one of {type(leaf).__name__}",
+                    mend=f"Derive {type(leaf).__name__} from xt.StackableTypeSpec.",
                 )
-            if isinstance(part, Branch):
-                return part.with_parts(change(inner, path) for inner in part.parts)
-            shape = part.value
-            return Static(of_shape(shape)) if isinstance(shape, tf.TensorShape) else part
+            return of_shape(leaf) if isinstance(leaf, tf.TensorShape) else leaf
 
-        name = type(self).__qualname__
-        return type(self)(**{n: change(p, f"{name}.{n}") for n, p in self._parts.items()})
+        return self._mapped(change)
+
+    def _mapped(self, function: Callable[[Any], Any]) -> Any:
+        """Returns the spec with a function applied to the leaves of every part."""
+        return self.from_parts({n: mapped(function, part) for n, part in self._parts.items()})
+
+
+def _check_names(cls: type[DerivedSpec], parts: Mapping[str, Any]) -> None:
+    listed = ", ".join(cls.field_names)
+    for name in cls.field_names:
+        if name not in parts:
+            raise FieldError(
+                path=f"{cls.__qualname__}.{name}",
+                expected="a spec or static data for this field",
+                received="nothing",
+                mend=f"A {cls.__qualname__} has the fields {listed}.",
+            )
+    for name in parts:
+        if name not in cls.field_names:
+            raise FieldError(
+                path=f"{cls.__qualname__}.{name}",
+                expected=f"one of the fields {listed}",
+                received=repr(name),
+                mend="Check the spelling.",
+            )
+
+
+def _unpickled(cls: type[DerivedSpec], parts: Mapping[str, Any]) -> DerivedSpec:
+    # What pickle or deepcopy made of an array can be written to.
+    return cls.from_parts({name: freeze(part, name, is_spec) for name, part in parts.items()})

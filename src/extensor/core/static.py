@@ -1,19 +1,20 @@
-"""Static data: frozen, compared by content, and spelled in the words that a spec may serialize."""
+"""Static data: frozen, compared by content, and spelled in the words that a spec may serialize.
+
+Frozen data is made of tuples, namedtuples and `FrozenDict`s, down to leaves that cannot change.
+"""
 
 from __future__ import annotations
 
 import enum
 import importlib
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from extensor._tf import CompositeTensor
 from extensor.errors import DTypeError, RegistrationError
-
-_PLAIN = (bool, int, float, str, type(None), tf.DType, tf.TensorShape, tf.TypeSpec)
-"""Types whose values a serialization holds as they are. (`np.ndarray` is one more.)"""
 
 
 class FrozenDict(Mapping[Any, Any]):
@@ -25,6 +26,8 @@ class FrozenDict(Mapping[Any, Any]):
     """
 
     __slots__ = ("_items",)
+
+    _items: dict[Any, Any]
 
     def __init__(self, items: Any = ()) -> None:
         object.__setattr__(self, "_items", dict(items))
@@ -41,8 +44,11 @@ class FrozenDict(Mapping[Any, Any]):
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("FrozenDict is immutable")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("FrozenDict is immutable")
+
     def __hash__(self) -> int:
-        return hash(frozenset(self._items.items()))
+        return hash(key(self))
 
     def __repr__(self) -> str:
         return repr(self._items)
@@ -51,118 +57,211 @@ class FrozenDict(Mapping[Any, Any]):
         return FrozenDict, (self._items,)
 
 
-def freeze(value: Any, path: str) -> Any:
+class Static:
+    """A TypeSpec that is data, among parts where a bare one stands for a tensor."""
+
+    __slots__ = ("spec",)
+
+    def __init__(self, spec: tf.TypeSpec) -> None:
+        self.spec = spec
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and self.spec == other.spec
+
+    def __hash__(self) -> int:
+        return hash((Static, self.spec))
+
+    def __repr__(self) -> str:
+        return repr(self.spec)
+
+
+def is_tensor_like(value: Any) -> bool:
+    """Returns whether a value is a tensor or decomposes into tensors."""
+    return isinstance(value, (tf.Tensor, CompositeTensor))
+
+
+def freeze(value: Any, path: str, keep: Callable[[Any], bool] = lambda value: False) -> Any:
     """Returns a value that cannot change: lists become tuples, dicts FrozenDicts, arrays copies.
 
     Args:
         value: Static data.
         path: Where it stands, for errors.
+        keep: Says which values in it, such as tensors, stay as they are.
 
     Raises:
         DTypeError: If it is neither a container of such data nor hashable (also a TypeError).
+
+    >>> from extensor.core.static import freeze
+    >>> freeze({"sizes": [1, np.int64(2)]}, "recipe")
+    {'sizes': (1, 2)}
     """
-    if isinstance(value, (*_PLAIN, enum.Enum, bytes)):
+    if keep(value):
         return value
+    if isinstance(value, np.generic) and not value.dtype.hasobject:
+        value = value.item()
     if isinstance(value, np.ndarray):
-        copy = value.copy()
-        copy.flags.writeable = False
-        return copy
-    if isinstance(value, np.generic):
-        return value.item()
+        return _frozen_array(value, path)
     if isinstance(value, Mapping):
-        return FrozenDict((freeze(k, path), freeze(v, f"{path}[{k!r}]")) for k, v in value.items())
+        return FrozenDict(
+            (freeze(k, f"{path}, a key"), freeze(v, f"{path}[{k!r}]", keep))
+            for k, v in value.items()
+        )
     if isinstance(value, (list, tuple)):
-        items = [freeze(v, f"{path}[{i}]") for i, v in enumerate(value)]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        items = [freeze(v, f"{path}[{i}]", keep) for i, v in enumerate(value)]
+        return _like(value, items)
     if isinstance(value, (set, frozenset)):
-        return frozenset(value)
-    if isinstance(value, Hashable):
+        return frozenset(freeze(v, f"{path}, an element") for v in value)
+    try:
+        hash(value)
+        is_frozen = not is_tensor_like(value)
+    except TypeError:
+        is_frozen = False
+    if is_frozen:
         return value
     raise DTypeError(
         path=path,
-        expected="tensors, or static data that can be frozen",
-        received=f"{type(value).__name__}, which is neither",
-        mend="Make it a tensor, or an immutable value that defines __hash__ and __eq__.",
+        expected="static data that can be frozen",
+        received=type(value).__name__,
+        mend="A tensor belongs into a field of tensors, or into a tuple or mapping of them."
+        if is_tensor_like(value)
+        else "Make it a tensor, or an immutable value that defines __hash__ and __eq__.",
     )
 
 
-def key(value: Any) -> Any:
-    """Returns something hashable that is equal for equal static data only.
+def _frozen_array(array: Any, path: str) -> Any:
+    if array.dtype.hasobject or isinstance(array, np.ma.MaskedArray):
+        raise DTypeError(
+            path=path,
+            expected="an array of numbers, strings, bytes or times",
+            received=f"a {type(array).__name__} of dtype {array.dtype}",
+            mend="Give it such a dtype, or make it a tuple.",
+        )
+    dtype = array.dtype.newbyteorder("=")
+    # Memory that belongs to bytes can never be made writeable again.
+    return np.frombuffer(array.astype(dtype).tobytes(), dtype).reshape(array.shape)
 
-    Types count, as they do not for Python's own `==`: `1`, `1.0` and `True` differ.
+
+def _like(container: Any, items: list[Any]) -> Any:
+    """Returns a tuple of items, of the container's own kind if that is a namedtuple."""
+    return type(container)(*items) if hasattr(container, "_fields") else tuple(items)
+
+
+def mapped(function: Callable[[Any], Any], frozen: Any) -> Any:
+    """Returns frozen data with a function applied to every leaf."""
+    if isinstance(frozen, tuple):
+        return _like(frozen, [mapped(function, item) for item in frozen])
+    if isinstance(frozen, FrozenDict):
+        return FrozenDict((k, mapped(function, v)) for k, v in frozen.items())
+    return function(frozen)
+
+
+def key(frozen: Any) -> Any:
+    """Returns something hashable that is equal for equal frozen data only.
+
+    Types count, as they do not for Python's own `==`: `1`, `1.0` and `True` differ. A NaN equals
+    itself.
     """
-    if isinstance(value, np.ndarray):
-        return np.ndarray, value.dtype.str, value.shape, value.tobytes()
-    if isinstance(value, Mapping):
-        return type(value), frozenset((key(k), key(v)) for k, v in value.items())
-    if isinstance(value, tuple):
-        return type(value), tuple(key(v) for v in value)
-    if isinstance(value, frozenset):
-        return frozenset, frozenset(key(v) for v in value)
-    return type(value), value
+    if isinstance(frozen, tf.TypeSpec):
+        return frozen
+    if isinstance(frozen, np.ndarray):
+        return np.ndarray, frozen.dtype, frozen.shape, frozen.tobytes()
+    if isinstance(frozen, FrozenDict):
+        return FrozenDict, frozenset((key(k), key(v)) for k, v in frozen.items())
+    if isinstance(frozen, tuple):
+        return type(frozen), *map(key, frozen)
+    if isinstance(frozen, frozenset):
+        return frozenset, frozenset(map(key, frozen))
+    if type(frozen) is float:
+        return float, frozen.hex()
+    return type(frozen), frozen
 
 
-def encode(value: Any) -> Any:
+_SCALARS = (bool, int, float, str, bytes)
+_WORDS = (bool, int, float, str, type(None), tf.DType, tf.TensorShape)
+"""Types whose values a serialization holds as they are."""
+
+
+def encode(frozen: Any) -> Any:
     """Returns frozen data in the words that TensorFlow can write into a SavedModel.
 
     What has no word of its own becomes a tuple that begins with a tag. Data that cannot be
-    written stays as it is, which shows when it is saved and not before.
+    written stays as it is, which shows when it is saved and not before. A TypeSpec, which stands
+    for a tensor, is a word.
     """
-    if isinstance(value, enum.Enum):
-        return "enum", *_address(type(value)), value.name
-    if isinstance(value, (*_PLAIN, np.ndarray)):
-        return value
-    if isinstance(value, bytes):
-        return "bytes", value.decode("latin-1")
-    if isinstance(value, Mapping):
-        return "dict", *((encode(k), encode(v)) for k, v in value.items())
-    if isinstance(value, tuple):
-        items = (encode(v) for v in value)
-        if hasattr(value, "_fields"):
-            return "namedtuple", *_address(type(value)), *items
-        return "tuple", *items
-    if isinstance(value, frozenset):
-        return "set", *sorted((encode(v) for v in value), key=repr)
-    return value
+    kind = type(frozen)
+    if isinstance(frozen, enum.Enum):
+        plain = frozen.value if isinstance(frozen, enum.Flag) else frozen.name
+        return "enum", *_address(frozen), plain
+    if isinstance(frozen, tuple):
+        items = map(encode, frozen)
+        return ("named", *_address(frozen), *items) if kind is not tuple else ("tuple", *items)
+    if isinstance(frozen, FrozenDict):
+        return "dict", *((encode(k), encode(v)) for k, v in frozen.items())
+    if isinstance(frozen, frozenset):
+        return "set", *sorted(map(encode, frozen), key=repr)
+    if isinstance(frozen, Static):
+        return "spec", frozen.spec
+    if kind is bytes:
+        return "bytes", frozen.decode("latin-1")
+    if kind is int and not -(2**63) <= frozen < 2**63:
+        return "int", str(frozen)
+    if isinstance(frozen, _SCALARS) and kind not in _SCALARS:
+        base: Any = next(base for base in _SCALARS if isinstance(frozen, base))
+        return "named", *_address(frozen), encode(base(frozen))
+    if isinstance(frozen, np.ndarray) and frozen.dtype.kind in "USMm":
+        content: bytes = frozen.tobytes()
+        return "array", frozen.dtype.str, frozen.shape, content.decode("latin-1")
+    return frozen
 
 
 def decode(code: Any) -> Any:
-    """Returns the data that `encode` spelled."""
+    """Returns the frozen data that `encode` spelled.
+
+    Raises:
+        RegistrationError: If it holds a value of a class that is not there (also a ValueError).
+    """
+    if isinstance(code, np.ndarray):
+        return _frozen_array(code, "a saved array")
     if not isinstance(code, tuple):
         return code
     tag, *rest = code
-    if tag == "bytes":
-        return rest[0].encode("latin-1")
+    if tag == "tuple":
+        return tuple(map(decode, rest))
     if tag == "dict":
         return FrozenDict((decode(k), decode(v)) for k, v in rest)
-    if tag == "tuple":
-        return tuple(decode(v) for v in rest)
     if tag == "set":
-        return frozenset(decode(v) for v in rest)
-    if tag == "enum":
-        return named_object(rest[0], rest[1])[rest[2]]
-    return named_object(rest[0], rest[1])(*(decode(v) for v in rest[2:]))
+        return frozenset(map(decode, rest))
+    if tag == "spec":
+        return Static(rest[0])
+    if tag == "array":
+        dtype, shape, content = rest
+        return np.frombuffer(content.encode("latin-1"), dtype).reshape(shape)
+    if tag == "bytes":
+        return rest[0].encode("latin-1")
+    if tag == "int":
+        return int(rest[0])
+    return _decode_named(tag, *rest)
 
 
-def _address(thing: Any) -> tuple[str, str]:
-    return thing.__module__, thing.__qualname__
-
-
-def named_object(module: str, qualname: str) -> Any:
-    """Returns what a module knows under a name.
-
-    Raises:
-        RegistrationError: If it is not there (also a ValueError).
-    """
+def _decode_named(tag: str, module: str, name: str, *rest: Any) -> Any:
     try:
-        thing = importlib.import_module(module)
-        for name in qualname.split("."):
-            thing = getattr(thing, name)
-    except (ImportError, AttributeError) as error:
-        raise RegistrationError(
-            path=f"{module}.{qualname}",
-            expected="a name that can be imported",
-            received=str(error),
-            mend=f"Define {qualname} at the top of the module {module}.",
-        ) from error
-    return thing
+        kind: Any = importlib.import_module(module)
+        for word in name.split("."):
+            kind = getattr(kind, word)
+        if tag == "enum" and issubclass(kind, enum.Enum):
+            return kind[rest[0]] if isinstance(rest[0], str) else kind(rest[0])
+        if tag == "named" and issubclass(kind, (tuple, *_SCALARS)):
+            return kind(*map(decode, rest))
+        problem = f"{kind!r}"
+    except (ImportError, AttributeError, LookupError, TypeError, ValueError) as error:
+        problem = f"{type(error).__name__}: {error}"
+    raise RegistrationError(
+        path=f"{module}.{name}",
+        expected=f"the {'enum' if tag == 'enum' else 'class'} that saved static data belongs to",
+        received=problem,
+        mend=f"Make {name} importable from the module {module}, as it was when it was saved.",
+    )
+
+
+def _address(value: Any) -> tuple[str, str]:
+    return type(value).__module__, type(value).__qualname__

@@ -1,0 +1,27 @@
+"""The packages that only some of the laws' users need, imported when they are asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from extensor.errors import MissingDependencyError
+
+
+def require(package: str) -> Any:
+    """Returns an imported package.
+
+    Raises:
+        MissingDependencyError: If it is not installed (also an ImportError).
+    """
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        raise MissingDependencyError(
+            path="extensor.testing",
+            expected=package,
+            received="an environment without it",
+            mend='pip install "extensor[testing]"',
+        ) from None

@@ -1,0 +1,203 @@
+"""Subject: values of one type under test, and the jobs of their specs under one set of names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor import _tf
+from extensor.core.spec import TypeSpec
+from extensor.errors import ProtocolError
+
+
+class Subject:
+    """Values of one extension type, TensorFlow's own or anybody's, and what the laws ask of them.
+
+    Args:
+        value_or_values: A value, or a list or tuple of values of one type. (A namedtuple is a
+            value.)
+
+    Raises:
+        ProtocolError: If there is no value, a value has no TypeSpec (a plain tensor counts as
+            one that has none), or the values are of several types (also a TypeError).
+    """
+
+    def __init__(self, value_or_values: Any) -> None:
+        several = type(value_or_values) in (list, tuple)
+        self.values: tuple[Any, ...] = tuple(value_or_values) if several else (value_or_values,)
+        self.specs: tuple[Any, ...] = tuple(map(spec_of, self.values))
+        classes = sorted({type(spec).__qualname__ for spec in self.specs})
+        if len({type(spec) for spec in self.specs}) != 1:
+            raise ProtocolError(
+                path="xt.testing",
+                expected="one value or more, all of one type",
+                received=f"values described by {', '.join(classes)}" if classes else "none",
+                mend="Check one type at a time.",
+            )
+
+    @property
+    def type_name(self) -> str:
+        """The name of the type under test."""
+        return type(self.values[0]).__name__
+
+    @property
+    def pairs(self) -> tuple[tuple[Any, Any], ...]:
+        """Each value with its spec."""
+        return tuple(zip(self.values, self.specs, strict=True))
+
+    @cached_property
+    def pool(self) -> tuple[Any, ...]:
+        """Specs to compare: of the values, the same made anew, and the same without sizes."""
+        return (*self.specs, *map(twin, self.specs), *map(generalised, self.specs))
+
+
+def spec_of(value: Any) -> Any:
+    """Returns the spec of an extension value.
+
+    Raises:
+        ProtocolError: If the value has none.
+    """
+    try:
+        spec = tf.type_spec_from_value(value)
+    except (TypeError, ValueError):
+        spec = None
+    if not isinstance(spec, tf.TypeSpec) or isinstance(spec, tf.TensorSpec):
+        raise ProtocolError(
+            path=type(value).__name__,
+            expected="an extension type: __tf_type_spec__() returns a TypeSpec",
+            received="a plain tensor" if spec is not None else "no TypeSpec",
+            mend="See xt.ExtensionType for a whole example.",
+        )
+    return spec
+
+
+def twin(spec: Any) -> Any:
+    """Returns the spec that comes back from a spec's serialization."""
+    return _tf.deserialize(type(spec), _tf.serialize(spec))
+
+
+def generalised(spec: Any) -> Any:
+    """Returns a spec with every size left open; the same one where the type does not allow that."""
+    return reshaped(spec, lambda shape: tf.TensorShape([None] * shape.rank))
+
+
+def reshaped(
+    spec: Any, change: Callable[[tf.TensorShape], tf.TensorShape], kept: tuple[type, ...] = ()
+) -> Any:
+    """Returns a spec with other shapes in its serialization, or itself if its class refuses them.
+
+    Args:
+        spec: Any TypeSpec.
+        change: Gets each shape of known rank.
+        kept: Classes of specs to leave as they are, inside the serialization.
+    """
+
+    def mapped(part: Any) -> Any:
+        if isinstance(part, kept):
+            return part
+        if isinstance(part, tf.TensorShape):
+            return part if part.rank is None else change(part)
+        if isinstance(part, tf.TensorSpec):
+            return tf.TensorSpec(mapped(part.shape), part.dtype, part.name)
+        if isinstance(part, tf.TypeSpec):
+            return reshaped(part, change, kept)
+        if isinstance(part, dict):
+            return type(part)((k, mapped(v)) for k, v in part.items())
+        if isinstance(part, (list, tuple)):
+            items = [mapped(v) for v in part]
+            return type(part)(*items) if hasattr(part, "_fields") else type(part)(items)
+        return part
+
+    try:
+        return _tf.deserialize(type(spec), mapped(_tf.serialize(spec)))
+    except (TypeError, ValueError):
+        return spec
+
+
+def merged(spec: Any, other: Any) -> Any:
+    """Returns the most specific spec compatible with both, or None."""
+    if isinstance(spec, TypeSpec):
+        return spec.most_specific_compatible_type(other)
+    return spec.most_specific_common_supertype([other])
+
+
+def stacks(spec: Any) -> bool:
+    """Returns whether a spec stacks, and all that it is made of."""
+    if isinstance(spec, tf.TensorSpec):
+        return True
+    return isinstance(spec, _tf.BatchableTypeSpec) and all(
+        map(stacks, tf.nest.flatten(_tf.component_specs(spec)))
+    )
+
+
+def leaves(value: Any) -> list[Any]:
+    """Returns the tensors that a value is made of."""
+    return tf.nest.flatten(value, expand_composites=True)
+
+
+def difference(value: Any, other: Any) -> str | None:
+    """Returns in which tensor two values differ, in words without its contents; None if equal."""
+    if type(value) is not type(other):
+        return f"a {type(other).__name__}"
+    a, b = leaves(value), leaves(other)
+    if len(a) != len(b):
+        return f"{len(b)} component tensors"
+    for i, (x, y) in enumerate(zip(a, b, strict=True)):
+        if x is y:
+            continue
+        if x.dtype != y.dtype or x.shape != y.shape:
+            return f"component tensor {i} of {y.dtype.name} and shape {y.shape}"
+        if x.dtype not in (tf.variant, tf.resource) and not _same(x.numpy(), y.numpy()):
+            return f"other numbers in component tensor {i}"
+    return None
+
+
+def _same(x: Any, y: Any) -> bool:
+    return np.array_equal(x, y, equal_nan=np.asarray(x).dtype.kind in "fc")
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Returns whether two serializations are the same, part by part, whatever `__eq__` says."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tf.TensorSpec):
+        return bool(a == b)
+    if isinstance(a, tf.TypeSpec):
+        return alike(_tf.serialize(a), _tf.serialize(b))
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and _same(a, b)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(alike, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(alike(a[k], b[k]) for k in a)
+    if isinstance(a, float) and math.isnan(a):
+        return math.isnan(b)
+    return bool(a == b)
+
+
+class StrangerSpec(TypeSpec):
+    """The spec of a type that no type under test is compatible with."""
+
+    component_specs: Any = ()
+
+    @property
+    def value_type(self) -> type:
+        """A class that no value is of."""
+        return StrangerSpec
+
+    def to_components(self, value: Any) -> Any:
+        """Returns nothing: there is no value."""
+        return ()
+
+    def from_components(self, components: Any) -> Any:
+        """Returns nothing: there is no value."""
+        return ()
+
+    def serialize(self) -> tuple[Any, ...]:
+        """Returns no part."""
+        return ()

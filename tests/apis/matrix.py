@@ -1,0 +1,206 @@
+"""The rows: every generic API, and whether it takes extension values as it is.
+
+A row says what the tests hold. `python -m tests.apis.table` writes the rows into `docs/apis.md`.
+"""
+
+import dataclasses
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from tests.apis.kinds import KINDS
+
+AS_IS = "as is"
+EAGER, GRAPH = "eager", "graph"
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One API.
+
+    Attributes:
+        name: Its public name, and a word on the use of it where there are several.
+        group: The heading it stands under.
+        how: "as is", "through xt.X", or "not possible: why".
+        note: What one should know, or what to do instead.
+        modes: Where it can be called at all.
+        since: The version of extensor since when the row holds.
+    """
+
+    name: str
+    group: str
+    how: str = AS_IS
+    note: str = ""
+    modes: tuple[str, ...] = (EAGER, GRAPH)
+    since: str = "0.1"
+
+
+def _rows(group, *rows):
+    return [Row(*(r if isinstance(r, tuple) else (r,))[:1], group, **_rest(r)) for r in rows]
+
+
+def _rest(row):
+    rest: dict[str, Any] = {}
+    for item in row[1:] if isinstance(row, tuple) else ():
+        if isinstance(item, tuple):
+            rest["modes"] = item
+        else:
+            rest["note" if "how" in rest else "how"] = item
+    return rest
+
+
+HAS_NO_GRAPH = (EAGER,)
+ONLY_GRAPH = (GRAPH,)
+
+ROWS = [
+    *_rows(
+        "Functions",
+        ("tf.function: arguments and results", ONLY_GRAPH),
+        ("tf.function: input_signature", ONLY_GRAPH),
+        ("tf.function: get_concrete_function", ONLY_GRAPH),
+        ("tf.function: captured values", ONLY_GRAPH),
+        ("tf.function: no retrace for equal specs", ONLY_GRAPH),
+        ("tf.function: reduce_retracing", AS_IS, "One trace more for all specs that are "
+         "compatible.", ONLY_GRAPH),
+        ("tf.function: jit_compile", AS_IS, "XLA has no strings, nor ragged sizes that depend on "
+         "data: leave out such fields."),
+        ("tf.py_function", AS_IS, "`Tout` is a spec."),
+        ("tf.numpy_function", "through `xt.numpy_function`", "NumPy has no such values. The "
+         "function gets values with eager tensors."),
+    ),
+    *_rows(
+        "Control flow",
+        "tf.cond", "tf.case", "tf.switch_case", "tf.while_loop",
+        ("tf.while_loop: shape_invariants", AS_IS, "The invariant is a spec."),
+        "autograph: if", "autograph: for", "autograph: while",
+        ("tf.map_fn", AS_IS, "`fn_output_signature` is the spec of one result."),
+        ("tf.vectorized_map", AS_IS, "Results with ragged fields: TensorFlow has no vectorization "
+         "for them, use `tf.map_fn`."),
+        ("tf.scan", "through `xt.scan`", "tf.scan makes a tensor of whatever it gets."),
+        ("tf.foldl", "through `xt.foldl`", "tf.foldl makes a tensor of whatever it gets."),
+        ("tf.foldr", "through `xt.foldr`", "tf.foldr makes a tensor of whatever it gets."),
+    ),
+    *_rows(
+        "Gradients",
+        ("tf.GradientTape.gradient: sources", AS_IS, "The gradient is a value of the same type: "
+         "floating point components are replaced by gradients, all others kept."),
+        "tf.GradientTape.gradient: targets",
+        "tf.GradientTape.gradient: output_gradients",
+        "tf.GradientTape.gradient: nested tapes",
+        ('tf.GradientTape.gradient: unconnected_gradients="zero"', AS_IS, "Without extensor this "
+         "ends the process."),
+        ("tf.GradientTape.jacobian", AS_IS, "By a value whose type stacks: its gradients for each "
+         "number in the target, stacked."),
+        ("tf.GradientTape.batch_jacobian", "not possible: components need not have a row for each "
+         "row of the target", "Give one component, `tape.batch_jacobian(y, value.field)`, or take "
+         "the jacobian."),
+        ("tf.gradients", ONLY_GRAPH),
+        "tf.custom_gradient",
+        ("tf.recompute_grad", "through `xt.recompute_grad`", "tf.recompute_grad copies every "
+         "argument with an op for tensors."),
+        ("tf.autodiff.ForwardAccumulator", "through `xt.ForwardAccumulator`", "TensorFlow's own "
+         "watches tensors only."),
+    ),
+    *_rows(
+        "Values",
+        "tf.identity", "tf.stop_gradient", "tf.group",
+        ("tf.tuple", "through `xt.tuple`", "In a graph tf.tuple makes a tensor of whatever it "
+         "gets."),
+        ("tf.print", "through `xt.print`", "In a graph tf.print shows the value that was there "
+         "at trace time."),
+        ("tf.debugging.assert_*", AS_IS, "By component."),
+        ("tf.convert_to_tensor", "not possible: a value is several tensors", "Give the components: "
+         "`xt.nest.flatten(value, expand_composites=True)`."),
+        ("tf.Variable(value)", "not possible: a variable is one tensor", "Hold a tf.Variable in a "
+         "field."),
+        ("tf.Variable in a field: read", AS_IS),
+        ("tf.Variable in a field: assign", AS_IS, "To assign to a variable of an argument, its "
+         "component spec must be a VariableSpec."),
+        ("copy.copy", HAS_NO_GRAPH), ("copy.deepcopy", HAS_NO_GRAPH), ("pickle", HAS_NO_GRAPH),
+        ("threads: a type first met in eight at once", HAS_NO_GRAPH),
+    ),
+    *_rows(
+        "Models",
+        ("tf.Module: variables", HAS_NO_GRAPH),
+        ("tf.train.Checkpoint", AS_IS, "Of a tf.Module with values in its attributes, in lists or "
+         "dicts too. The values' variables are saved by the place of their component.",
+         HAS_NO_GRAPH),
+        ("tf.train.Checkpoint(value)", "not possible: a value is no object with a state", "Hold it "
+         "in an attribute of a tf.Module.", HAS_NO_GRAPH),
+        ("tf.saved_model: arguments and results", AS_IS, "Loaded by another process.", ONLY_GRAPH),
+        ("tf.saved_model: variables in values", AS_IS, "Loaded by another process.", ONLY_GRAPH),
+        ("tf.saved_model: a type that was not imported", "not possible: Python needs the class",
+         "The error names the spec; under its default name, that is the module to import.",
+         ONLY_GRAPH),
+    ),
+    *_rows(
+        "tf.data",
+        "Dataset.from_tensors", "Dataset.from_tensor_slices", "Dataset.map", "Dataset.batch",
+        ("Dataset.from_generator", AS_IS, "`output_signature` is a spec."),
+        "Dataset.unbatch", "Dataset.ragged_batch", "Dataset.rebatch",
+        ("Dataset.padded_batch", "not possible: a type does not say how it is padded",
+         "Use `batch` or `ragged_batch`, or pad components with `map` before."),
+        ("Dataset.window", AS_IS, "A window of values is one dataset of values."),
+        "Dataset.shuffle", "Dataset.repeat", "Dataset.take", "Dataset.skip", "Dataset.shard",
+        "Dataset.filter", "Dataset.zip", "Dataset.enumerate", "Dataset.interleave",
+        "Dataset.flat_map", "Dataset.concatenate", "Dataset.prefetch",
+        "Dataset.cache: in memory", "Dataset.cache: in a file", "Dataset.snapshot",
+        ("Dataset.save, Dataset.load", HAS_NO_GRAPH),
+        "Dataset.scan", "Dataset.reduce", "Dataset.group_by_window",
+        ("Dataset.bucket_by_sequence_length", AS_IS, "With `no_padding=True`; see "
+         "`padded_batch`."),
+        "Dataset.sample_from_datasets", "Dataset.choose_from_datasets",
+        ("Dataset.unique", "not possible: it compares single integers and strings",
+         "Make the values unique before they become values, or by a key in `group_by_window`."),
+        ("Dataset.as_numpy_iterator", "not possible: NumPy has no such values",
+         "Iterate the dataset; the tensors of its values have `.numpy()`.", HAS_NO_GRAPH),
+        "Dataset.get_single_element",
+        "tf.experimental.Optional",
+        ("tf.data service", AS_IS, "A row of ragged values needs `compression=None`, as a "
+         "tf.RaggedTensor does.", HAS_NO_GRAPH),
+    ),
+    *_rows(
+        "tf.distribute",
+        ("MirroredStrategy.run", AS_IS, "Two logical devices. Also per-replica values and "
+         "experimental_local_results."),
+        ("MirroredStrategy.experimental_distribute_dataset", HAS_NO_GRAPH),
+        ("MirroredStrategy: a loop over a distributed dataset", AS_IS, "A replica without data "
+         "gets a batch of none."),
+        ("MirroredStrategy.reduce, gather", AS_IS, "By component: let the replicas' function "
+         "return tensors.", HAS_NO_GRAPH),
+    ),
+]  # fmt: skip
+
+BY_NAME = {row.name: row for row in ROWS}
+
+TESTED: dict[str, set[tuple[str, str]]] = {}
+"""For each row the kinds and modes that a test was written for."""
+
+
+def eagerly(function, *args):
+    """Calls a function as it is."""
+    return function(*args)
+
+
+def in_graph(function, *args):
+    """Calls a function inside tf.function."""
+    return tf.function(function)(*args)
+
+
+RUN = {EAGER: eagerly, GRAPH: in_graph}
+
+
+def row(name):
+    """Makes a test one of a row: it runs for every kind, and eagerly and in a graph.
+
+    The test takes `kind`, and `run`, which calls a function in either mode.
+    """
+    modes = BY_NAME[name].modes
+
+    def decorate(test):
+        TESTED.setdefault(name, set()).update((k.name, m) for k in KINDS for m in modes)
+        test = pytest.mark.parametrize("run", [RUN[m] for m in modes], ids=modes)(test)
+        return pytest.mark.parametrize("kind", KINDS, ids=str)(test)
+
+    return decorate
