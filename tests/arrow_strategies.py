@@ -1,5 +1,6 @@
 """Hypothesis strategies for Arrow data: any schema that has a counterpart, and records of it."""
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -52,7 +53,9 @@ def values(arrow_type: pa.DataType) -> st.SearchStrategy:
             return st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
         return st.integers(0, 2**bits - 1)
     if t.is_floating(arrow_type):
-        return st.floats(width=arrow_type.bit_width)
+        floats = st.floats(width=arrow_type.bit_width)
+        # Older releases of pyarrow make float16 arrays of NumPy's own scalars only.
+        return floats.map(np.float16) if t.is_float16(arrow_type) else floats
     if arrow_type in TEXTS:
         return st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
     if arrow_type in BYTES:
