@@ -165,7 +165,7 @@ def strings_in(array: pa.Array, path: Path) -> tf.Tensor:
         # A list of one blob: a bare bytes object takes a slow way through tf.constant.
         return tf.raw_ops.Substr(
             input=tf.constant([view[first:last].tobytes()]),
-            pos=offsets[:-1] - offsets[0],
+            pos=offsets[:-1] - first if first else offsets[:-1],
             len=np.diff(offsets),
         )
     return _cut_from_blobs(view, offsets, total)
