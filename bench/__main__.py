@@ -22,9 +22,8 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from bench import arrow_rows, string_rows, struct_rows, type_rows
-from bench.measure import medians
-from bench.row import Row
+from bench import arrow_rows, plain_rows, string_rows, struct_rows, type_rows
+from bench.row import ProcessRow, Row
 
 _HEADER = ("row", "ours", "peer", "ratio", "limit", "verdict")
 _VERDICTS = {True: "ok", False: "SHORT", None: "-"}
@@ -65,13 +64,14 @@ def main() -> int:
     # It warns of functions that are traced again and again, which is what one row is about.
     tf.get_logger().setLevel("ERROR")
 
-    rows = [
+    rows: list[Row | ProcessRow] = [
         row
         for row in (
             *arrow_rows.rows(),
             *string_rows.rows(),
             *struct_rows.rows(),
             *type_rows.rows(),
+            *plain_rows.rows(),
         )
         if not options.filter or any(part.lower() in row.name.lower() for part in options.filter)
     ]
@@ -91,9 +91,9 @@ def main() -> int:
     return int(any(result.ratio is None for result in results))
 
 
-def _measure(row: Row, folder: Path, seconds: float) -> _Result:
+def _measure(row: Row | ProcessRow, folder: Path, seconds: float) -> _Result:
     try:
-        ours, peer = medians(*row.prepare(folder), seconds=seconds)
+        ours, peer = row.measure(folder, seconds)
     except Exception as error:
         # One row that cannot run leaves the others their results.
         verdict = "missing" if isinstance(error, ImportError | AttributeError) else "error"
@@ -101,7 +101,6 @@ def _measure(row: Row, folder: Path, seconds: float) -> _Result:
         if verdict == "error":
             traceback.print_exception(error)
         return _Result(row.name, None, None, None, str(row.limit), verdict)
-    peer *= row.peer_scale
     return _Result(
         row.name,
         ours,

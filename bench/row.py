@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from bench.measure import Call
+from bench.measure import Call, medians
 
 
 class Limit(Protocol):
@@ -97,3 +97,28 @@ class Row:
     limit: Limit
     prepare: Callable[[Path], tuple[Call, Call]]
     peer_scale: float = 1
+
+    def measure(self, folder: Path, seconds: float) -> tuple[float, float]:
+        """Returns our time and the peer's, in seconds: medians of calls that take turns."""
+        ours, peer = medians(*self.prepare(folder), seconds=seconds)
+        return ours, peer * self.peer_scale
+
+
+@dataclass(frozen=True)
+class ProcessRow:
+    """Two things that cannot be measured in one process.
+
+    Attributes:
+        name: What is measured against what.
+        limit: How far apart the two may be.
+        times: Measures both in processes that take turns, however long that takes; returns our
+            median time and the peer's, in seconds.
+    """
+
+    name: str
+    limit: Limit
+    times: Callable[[], tuple[float, float]]
+
+    def measure(self, folder: Path, seconds: float) -> tuple[float, float]:
+        """Returns our time and the peer's, in seconds."""
+        return self.times()
