@@ -5,9 +5,16 @@ PYTHON ?= python3
 PYTHON_OLDEST ?= python3.10
 PYTEST_ARGS ?=
 
+# A process for each core, up to four: a process takes about 1 GB. A file stays in one of them.
+WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile
+
 VENV := .venv
 OLDEST := .venv-oldest
 RUN := $(VENV)/bin/python -m
+
+# What only tests need and what asks for `tensorflow` itself, which would come to lie beside the one
+# that is there. All else that they ask for is there too.
+ALONE := tensorflow-hub "tf-keras<2.22"
 
 # The stamp carries the interpreter's version: another Python finds no stamp and makes the venv anew.
 TAG := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])')
@@ -28,17 +35,17 @@ demo: $(STAMP)  ## Run the demonstration
 
 test: lint  ## Lint, then run every test that is not slow
 	@echo "[test] unit tests, properties, examples of the docs, the built wheel"
-	@$(RUN) pytest -m "not slow" $(PYTEST_ARGS)
+	@$(RUN) pytest $(WORKERS) -m "not slow" $(PYTEST_ARGS)
 	@echo "[test] passed"
 
 test-all: lint  ## The same with the slow tests and many more examples of each property
 	@echo "[test] everything, with the exhaustive profile"
-	@EXTENSOR_HYPOTHESIS_PROFILE=all $(RUN) pytest $(PYTEST_ARGS)
+	@EXTENSOR_HYPOTHESIS_PROFILE=all $(RUN) pytest $(WORKERS) $(PYTEST_ARGS)
 	@echo "[test] passed"
 
 test-oldest: $(OLDEST)/.ready-py310  ## The tests on the oldest supported releases
 	@echo "[test] on the oldest supported releases"
-	@$(OLDEST)/bin/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	@$(OLDEST)/bin/python -m pytest $(WORKERS) -m "not slow" $(PYTEST_ARGS)
 	@echo "[test] passed"
 
 lint: $(STAMP)  ## Check style, types and imports
@@ -65,6 +72,7 @@ pin:  ## Pin the newest releases for this Python in constraints/
 	@set -e; scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
 	$(PYTHON) -m venv "$$scratch"; \
 	"$$scratch/bin/python" -m pip install --quiet --upgrade setuptools -e ".[tf-cpu,dev,demo]"; \
+	"$$scratch/bin/python" -m pip install --quiet --no-deps $(ALONE); \
 	{ echo "# Written by \`make pin\`."; \
 	  "$$scratch/bin/python" -m pip freeze --all --exclude pip --exclude-editable | sort -f; \
 	} > constraints/$(TAG).txt
@@ -80,6 +88,7 @@ define install
 	@test -e $@ || { echo "[setup] making $(2) with $(1)"; $(1) -m venv --clear $(2); }
 	@echo "[setup] installing the packages of $(3) (TensorFlow among them: about 1 GB the first time)"
 	@$(2)/bin/python -m pip install --quiet -c $(3) -e ".[tf-cpu,dev,demo]"
+	@$(2)/bin/python -m pip install --quiet -c $(3) --no-deps $(ALONE)
 	@touch $@
 endef
 

@@ -22,7 +22,16 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from bench import arrow_rows, plain_rows, string_rows, struct_rows, type_rows
+from bench import (
+    arrow_rows,
+    auto_rows,
+    keras_rows,
+    plain_rows,
+    string_rows,
+    struct_rows,
+    type_rows,
+    types_rows,
+)
 from bench.row import ProcessRow, Row
 
 _HEADER = ("row", "ours", "peer", "ratio", "limit", "verdict")
@@ -71,7 +80,10 @@ def main() -> int:
             *string_rows.rows(),
             *struct_rows.rows(),
             *type_rows.rows(),
+            *types_rows.rows(),
+            *auto_rows.rows(),
             *plain_rows.rows(),
+            *keras_rows.rows(),
         )
         if not options.filter or any(part.lower() in row.name.lower() for part in options.filter)
     ]

@@ -276,7 +276,7 @@ def test_static_text_in_errors_but_no_tensor_contents():
         (int, tf.TensorSpec([]), "an int"),
         (tuple[tf.Tensor, ...], tf.TensorSpec([]), "a list or tuple"),
         (tuple[tf.Tensor, ...], [3], "a TypeSpec of Tensor"),
-        (tf.Tensor | None, 3, "Tensor | None"),
+        (tf.Tensor | None, 3, "a TypeSpec of Tensor"),
         (Annotated[tf.Tensor, tf.TensorSpec([])], tf.TensorSpec([], tf.int32), "dtype float32"),
     ],
 )

@@ -6,10 +6,11 @@ The reference is Python's: a value is written as lists, and lists are stacked, i
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extensor as xt
+from extensor.core.ragged_box import take
 from tests.sample_types import (
     MaskedTensor,
     MaskedTensorSpec,
@@ -83,6 +84,13 @@ KINDS["nested"] = (
     ),
     ParcelSpec({kind: spec for kind, (_, spec) in KINDS.items()}),
 )
+ONES = {
+    "dense": tf.ones([2, 2], tf.int32),
+    "ragged": tf.ragged.constant([[1], [1, 1]], tf.int32),
+    "sparse": tf.sparse.from_dense(tf.ones([2, 3], tf.int32)),
+    "extension": MaskedTensor(tf.ones([2], tf.int32), tf.ones([2], tf.bool)),
+}
+ONES["nested"] = Parcel(dict(ONES), KINDS["nested"][1])
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -138,6 +146,152 @@ def test_concatenating_boxes_concatenates_values(kind, data):
     spec = batches[0].spec.unstacked().stacked(None)
     value = spec.from_boxed_tensor(joined)
     assert as_lists(value) == leafwise(lambda a, b: a + b, *map(as_lists, batches))
+
+
+@each_kind
+@settings(max_examples=8)
+@given(st.data())
+def test_reshaping_boxes_batches_values(kind, data):
+    rows = data.draw(rows_of(kind)) * 2
+    batch = batch_of(rows)
+    boxes = batch.spec.to_boxed_tensor(batch, minimum_rank=1)
+    reshaped = [tf.reshape(t, tf.concat([[2, -1], tf.shape(t)[1:]], 0)) for t in boxes]
+    half = len(rows) // 2
+    batches_spec = rows[0].spec.stacked(half).stacked(2)
+    batches = batches_spec.from_boxed_tensor(reshaped)
+    written = [as_lists(row) for row in rows]
+    halves = [stacked_lists(written[:half]), stacked_lists(written[half:])]
+    assert as_lists(batches) == stacked_lists(halves)
+    boxes = batches_spec.to_boxed_tensor(batches, minimum_rank=2)
+    assert all(box.shape[:2] == [2, half] for box in boxes)
+    last = rows[0].spec.from_boxed_tensor([box[1, half - 1] for box in boxes])
+    assert as_lists(last) == written[-1]
+
+
+@each_kind
+@pytest.mark.parametrize("count", [0, None])
+def test_no_boxes_are_a_batch_of_nothing(kind, count):
+    spec = ParcelSpec({kind: KINDS[kind][1]})
+    batch = batch_of([Parcel({kind: ONES[kind]}, spec)] * 2)
+    boxes = [box[:0] for box in batch.spec.to_boxed_tensor(batch, minimum_rank=1)]
+
+    def unboxed(*boxes):
+        return spec.stacked(count).from_boxed_tensor(list(boxes))
+
+    for empty in (unboxed(*boxes), tf.function(unboxed)(*boxes)):
+        assert spec.stacked(count).is_compatible_with(empty)
+        lists = xt.nest.flatten(as_lists(empty))
+        assert lists == [] or all(len(part) == 0 for part in lists)
+        again = empty.spec.to_boxed_tensor(empty, minimum_rank=1)
+        assert [box.shape[0] for box in again] == [0] * len(boxes)
+
+
+def test_no_boxes_tell_the_inner_dimensions_of_rows():
+    rows = parcel({"r": tf.RaggedTensor.from_row_splits(tf.fill([3, 2], "a"), [0, 1, 3])})
+    spec = ParcelSpec({"r": tf.RaggedTensorSpec([None, None, 2], tf.string, 1)})
+    [box] = rows.spec.to_boxed_tensor(rows)
+    for batch in (
+        spec.stacked(None).from_boxed_tensor([tf.stack([box])[:0]]),
+        spec.stacked(None).stacked(2).from_boxed_tensor([tf.fill([2, 1], box)[:, :0]]),
+    ):
+        assert batch.components["r"].flat_values.shape == [0, 2]
+        assert int(tf.size(batch.components["r"])) == 0
+
+
+def test_values_without_a_dimension_stack_and_unstack():
+    rows = [parcel({"n": tf.constant(n), "m": MaskedTensor(tf.constant(n), tf.constant(n > 1))})
+            for n in range(3)]  # fmt: skip
+    batch = batch_of(rows)
+    assert as_lists(batch) == {
+        "n": [0, 1, 2],
+        "m": {"values": [0, 1, 2], "mask": [False, False, True]},
+    }
+    boxes = zip(*map(tf.unstack, batch.spec.to_boxed_tensor(batch, minimum_rank=1)), strict=True)
+    again = [batch.spec.unstacked().from_boxed_tensor(list(row)) for row in boxes]
+    assert [as_lists(row) for row in again] == [as_lists(row) for row in rows]
+
+
+DIFFERENTIABLE = {
+    "dense": tf.constant([[1.0, 2.0], [3.0, 4.0]]),
+    "ragged": tf.ragged.constant([[1.0], [2.0, 3.0]]),
+    "extension": MaskedTensor(tf.constant([1.0, 2.0]), tf.constant([True, False])),
+}
+DIFFERENTIABLE["nested"] = parcel(dict(DIFFERENTIABLE))
+
+
+@pytest.mark.parametrize("kind", DIFFERENTIABLE)
+@pytest.mark.parametrize("in_graph", [False, True])
+def test_gradients_flow_through_boxes(kind, in_graph):
+    row = parcel({kind: DIFFERENTIABLE[kind]})
+
+    def gradients():
+        tensors = [t for t in xt.nest.flatten(row, True) if t.dtype.is_floating]
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            rest = iter(tensors)
+            value = xt.nest.map_structure(
+                lambda t: next(rest) if t.dtype.is_floating else t, row, expand_composites=True
+            )
+            batch = batch_of([value, value])
+            boxes = batch.spec.to_boxed_tensor(batch, minimum_rank=1)
+            last = batch.spec.unstacked().from_boxed_tensor([take(box, 1) for box in boxes])
+            parts = [t for t in xt.nest.flatten([batch, last], True) if t.dtype.is_floating]
+            loss = tf.add_n([tf.reduce_sum(t) for t in parts])
+        return tape.gradient(loss, tensors)
+
+    # Once for each of the two in the batch, and once for the one that was taken out of it.
+    for gradient in tf.function(gradients)() if in_graph else gradients():
+        np.testing.assert_array_equal(gradient, np.full(gradient.shape, 3.0))
+
+
+POSITIONS = [0, 1, -1, tf.constant(1), slice(1, 2), slice(None, None, -1), slice(0, 0)]
+
+
+@pytest.mark.parametrize("positions", POSITIONS, ids=str)
+@pytest.mark.parametrize("in_graph", [False, True])
+def test_the_gradient_of_taken_rows_is_that_of_the_same_rows_of_numbers(positions, in_graph):
+    weights = tf.range(1.0, 7.0)
+    splits = [[0, 2, 4], [0, 1, 3, 4, 6]]
+
+    def boxed(flat):
+        rows = tf.RaggedTensor.from_nested_row_splits(flat, splits)
+        spec = xt.spec_of(rows)
+        taken = take(spec.to_boxed_tensor(rows, minimum_rank=1), positions)
+        result = spec.unstacked()
+        if isinstance(positions, slice):
+            result = result.stacked(None)
+        return result.from_boxed_tensor(taken).flat_values
+
+    def indexed(flat):
+        # Of rows of one length TensorFlow's own indexing does it.
+        return tf.reshape(tf.reshape(flat, [2, 3])[positions], [-1])
+
+    def gradient(of):
+        flat = tf.range(6.0)
+        with tf.GradientTape() as tape:
+            tape.watch(flat)
+            found = of(flat)
+            loss = tf.reduce_sum(found * weights[: tf.size(found)])
+        return tape.gradient(loss, flat)
+
+    run = tf.function(gradient, autograph=False) if in_graph else gradient
+    np.testing.assert_array_equal(run(boxed), run(indexed))
+
+
+@xt.extension_type
+class Kept:
+    """Says nothing of indexing, so that records index its boxes."""
+
+    rows: tf.RaggedTensor
+
+
+def test_the_gradient_of_an_indexed_field_is_right():
+    rows = tf.RaggedTensor.from_nested_row_splits(tf.range(6.0), [[0, 2, 4], [0, 1, 3, 4, 6]])
+    with tf.GradientTape() as tape:
+        tape.watch(rows)
+        records = xt.DenseStructuredTensor([2], {"kept": Kept(rows)})
+        loss = tf.reduce_sum(records[1]["kept"].rows.flat_values ** 2)
+    assert tape.gradient(loss, rows).flat_values.numpy().tolist() == [0, 0, 0, 6, 8, 10]
 
 
 @each_kind
@@ -203,15 +357,6 @@ def test_map_fn_maps_the_values_of_a_batch(kind, data):
     mapped = tf.map_fn(see, batch, fn_output_signature=rows[0].spec)
     assert seen == [as_lists(row) for row in rows]
     assert as_lists(mapped) == as_lists(batch)
-
-
-ONES = {
-    "dense": tf.ones([2, 2], tf.int32),
-    "ragged": tf.ragged.constant([[1], [1, 1]], tf.int32),
-    "sparse": tf.sparse.from_dense(tf.ones([2, 3], tf.int32)),
-    "extension": MaskedTensor(tf.ones([2], tf.int32), tf.ones([2], tf.bool)),
-}
-ONES["nested"] = Parcel(dict(ONES), KINDS["nested"][1])
 
 
 @each_kind
@@ -376,7 +521,7 @@ def test_values_without_a_dimension_do_not_unstack():
         spec.to_boxed_tensor(single, minimum_rank=1)
     with pytest.raises(ValueError, match="dimension"):
         tf.data.Dataset.from_tensor_slices(single)
-    with pytest.raises(ValueError, match="rank"):
+    with pytest.raises(ValueError, match=r"MaskedTensorSpec: .*1 dimension"):
         spec.unstacked()
 
 
@@ -392,11 +537,55 @@ def test_a_minimum_rank_of_two_serves_dense_components():
         row.__tf_type_spec__().to_boxed_tensor(row, minimum_rank=2)
 
 
-def test_components_of_tensorflow_unstack_once_only():
-    ragged = parcel({"r": tf.ragged.constant([[[1], [2, 3]]])})
-    assert len(ragged.spec.to_boxed_tensor(ragged, minimum_rank=1)) == 1
-    with pytest.raises(TypeError, match=r"RaggedTensorSpec: .*unstacked 2 time"):
-        ragged.spec.to_boxed_tensor(ragged, minimum_rank=2)
+def test_ragged_rows_unstack_as_far_as_their_first_ragged_axis():
+    [row, other] = tf.ragged.constant([[[1], [2, 3]], [[], [4]]], tf.int32)
+    even = parcel({"r": tf.stack([row, other])})
+    [box] = even.spec.to_boxed_tensor(even, minimum_rank=2)
+    assert box.shape == [2, 2]
+    element = even.spec.unstacked().unstacked()
+    assert element.from_boxed_tensor([box[0, 1]]).components["r"].numpy().tolist() == [2, 3]
+    uneven = parcel({"r": tf.ragged.constant([[[1]], [[2], [3]]])})
+    assert len(uneven.spec.to_boxed_tensor(uneven, minimum_rank=1)) == 1
+    with pytest.raises(ValueError, match=r"axis 1: expected rows of one length.*got ragged rows"):
+        uneven.spec.to_boxed_tensor(uneven, minimum_rank=2)
+    with pytest.raises(ValueError, match=r"RaggedTensorSpec: .*a ragged rank of at least 3"):
+        even.spec.to_boxed_tensor(even, minimum_rank=3)
+
+
+def test_ragged_rows_that_turn_out_uneven_in_a_graph_are_an_error_when_it_runs():
+    spec = parcel({"r": tf.ragged.constant([[[1]], [[2]]])}).spec.unstacked().unstacked()
+    batches = spec.stacked(None).stacked(None)
+
+    @tf.function(input_signature=[batches])
+    def first(value):
+        [box] = batches.to_boxed_tensor(value, minimum_rank=2)
+        return spec.from_boxed_tensor([box[0, 0]]).components["r"]
+
+    assert first(Parcel({"r": tf.ragged.constant([[[1, 2], []]])}, batches)).numpy().tolist() == [
+        1,
+        2,
+    ]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Axis 1 is ragged"):
+        first(Parcel({"r": tf.ragged.constant([[[1]], [[2], [3]]])}, batches))
+
+
+def test_sparse_entries_unstack_to_a_last_dimension():
+    sparse = parcel({"s": tf.sparse.from_dense([[[1, 0], [0, 2]], [[0, 0], [3, 4]]])})
+    [box] = sparse.spec.to_boxed_tensor(sparse, minimum_rank=2)
+    assert box.shape == [2, 2, 3]
+    element = sparse.spec.unstacked().unstacked()
+    row = element.from_boxed_tensor([box[1, 1]]).components["s"]
+    assert tf.sparse.to_dense(row).numpy().tolist() == [3, 4]
+    with pytest.raises(ValueError, match=r"SparseTensorSpec: .*more than 3 dimension"):
+        sparse.spec.to_boxed_tensor(sparse, minimum_rank=3)
+
+
+def test_what_tensorflow_unstacks_once_is_named():
+    stacked = parcel({"d": tf.data.Dataset.range(2)}).spec.stacked(2).stacked(2)
+    variant = tf.data.experimental.to_variant(tf.data.Dataset.range(2))
+    value = stacked.from_boxed_tensor([tf.fill([2, 2], variant)])
+    with pytest.raises(ValueError, match=r"DatasetSpec: .*2 dimension"):
+        stacked.to_boxed_tensor(value, minimum_rank=2)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

@@ -1,13 +1,17 @@
 """Values of declared types in SavedModels, checkpoints, and cells that run twice."""
 
+import datetime
 import textwrap
+from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.saved_model.nested_structure_coder import NotEncodableError
 
 import extensor as xt
 from extensor.core.static import key
+from extensor.errors import DTypeError
 from tests.sample_declared import (
     STATIC,
     Counter,
@@ -252,3 +256,48 @@ def test_proto_and_pickle_agree_with_each_other():
         again = tf.TypeSpec.experimental_from_proto(spec.experimental_as_proto())
         assert key(again.label) == key(spec.label)
     assert np.array_equal(again.label["sizes"][0], [1, 2])
+
+
+@xt.extension_type(name="test_declare_saved.Dated")
+class Dated:
+    values: tf.Tensor
+    when: Any
+
+
+@xt.extension_type(name="test_declare_saved.Outer")
+class Outer:
+    dated: Dated
+
+
+@pytest.mark.parametrize(
+    ("when", "received"),
+    [
+        (datetime.date(2020, 1, 1), "a date"),
+        ((1, {"a": datetime.date(2020, 1, 1)}), "a date"),
+        (lambda: 1, "a function"),
+    ],
+    ids=["date", "deep", "lambda"],
+)
+@pytest.mark.filterwarnings("ignore:Encoding a StructuredValue:UserWarning")
+def test_static_data_that_cannot_be_saved_is_an_error_that_names_its_field(
+    when, received, tmp_path
+):
+    module = tf.Module()
+    dated = Dated([1.0], when)
+    for value in (dated, Outer(dated)):
+        spec = value.__tf_type_spec__()
+        module.same = tf.function(lambda x: x, input_signature=[spec])
+        for number, save in enumerate(
+            (
+                lambda folder: tf.saved_model.save(module, folder),
+                lambda folder, value=value: tf.data.Dataset.from_tensors(value).save(folder),
+            )
+        ):
+            with pytest.raises(NotEncodableError) as caught:
+                save(str(tmp_path / f"{type(value).__name__}_{number}"))
+            error = caught.value
+            assert isinstance(error, DTypeError)
+            assert error.path == "Dated.when"
+            assert error.expected == "static data that a SavedModel can hold"
+            assert error.received == received
+            assert str(error).endswith(str(error.mend))

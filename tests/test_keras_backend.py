@@ -128,4 +128,14 @@ def test_plain_keras_is_the_same_after_the_import(run_python):
 
 
 def test_public_names():
-    assert sorted(xt.keras.__all__) == ["Input", "Layer", "Model"]
+    assert sorted(xt.keras.__all__) == [
+        "Identity",
+        "Input",
+        "Lambda",
+        "Layer",
+        "Masked",
+        "Model",
+        "Sequential",
+        "TimeDistributed",
+        "serialize",
+    ]

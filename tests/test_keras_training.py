@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from extensor import errors
 from tests import sample_models as sample
 
 TWINS = [(sample.functional, sample.bare_functional), (sample.Rating, sample.BareRating)]
@@ -150,47 +149,6 @@ def test_the_loss_of_an_epoch_weighs_batches_by_their_records(case, form):
         np.testing.assert_allclose(history[name], [squares.mean()], rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("call", "argument"),
-    [
-        (lambda m, x, y: m.fit(x, y), "x="),
-        (lambda m, x, y: m.fit(x={"recipe": x}, y=y), "x="),
-        (lambda m, x, y: m.evaluate(x, y), "x="),
-        (lambda m, x, y: m.predict(x), "x="),
-        (lambda m, x, y: m.fit(sample.batches(), validation_data=(x, y)), "validation_data="),
-    ],
-)
-def test_bare_records_are_not_cut_into_batches(call, argument):
-    model = sample.functional()
-    model.compile("sgd", "mse")
-    with pytest.raises(errors.DTypeError) as raised:
-        call(model, sample.recipes(), sample.ratings())
-    assert isinstance(raised.value, TypeError)
-    assert raised.value.path == argument
-    assert raised.value.expected == "a tf.data.Dataset of batches"
-    assert "cannot cut into batches" in raised.value.received
-    assert "from_tensor_slices((x, y))" in raised.value.mend
-
-
-def test_targets_are_plain_tensors():
-    model = sample.functional()
-    model.compile("sgd", "mse")
-    with pytest.raises(errors.UnsupportedTypeError, match=r"targets or weights.*to_tensor"):
-        model.fit(sample.batches(targets=sample.recipes()["minutes"]))
-
-
-def test_outputs_that_keras_cannot_concatenate_are_refused_by_predict_alone():
-    class Doubled(xt.keras.Model):
-        def call(self, records):
-            return records.with_updates(taste=records["taste"] * 2)
-
-    model = Doubled()
-    with pytest.raises(errors.UnsupportedTypeError, match="Call the model on each batch") as raised:
-        model.predict(sample.batches(), verbose=0)
-    assert isinstance(raised.value, TypeError)
-    np.testing.assert_array_equal(model(sample.recipes())["taste"], sample.recipes()["taste"] * 2)
-
-
 def test_ragged_outputs_are_concatenated_as_keras_does():
     class Minutes(xt.keras.Model):
         def call(self, records):
@@ -198,16 +156,6 @@ def test_ragged_outputs_are_concatenated_as_keras_does():
 
     predicted = Minutes().predict(sample.batches(), verbose=0)
     assert predicted.to_list() == sample.recipes()["minutes"].to_list()
-
-
-def test_more_than_one_replica_is_refused(monkeypatch):
-    model = sample.functional()
-    model.compile("sgd", "mse")
-    monkeypatch.setattr(
-        type(model.distribute_strategy), "num_replicas_in_sync", property(lambda self: 2)
-    )
-    with pytest.raises(errors.UnsupportedTypeError, match="Train on one device"):
-        model.fit(sample.batches())
 
 
 def test_xla_is_used_only_on_request(monkeypatch):

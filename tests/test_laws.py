@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 import extensor as xt
 from extensor import testing
 from extensor.errors import DTypeError, MissingDependencyError, ProtocolError, UnsupportedTypeError
+from tests.sample_declared import STATIC, Masked, Scaled, labelled
 from tests.sample_types import MaskedTensor, MaskedTensorSpec, ParcelSpec, parcel
 from tests.wrong_types import (
+    ALSO,
     WRONG,
     ForgetfulSpec,
     Measure,
@@ -62,6 +65,9 @@ SPECS = {
     "records of rank 2": xt.DenseStructuredTensorSpec(
         [None, 2], {"all": tf.RaggedTensorSpec([None, 2, None], tf.bool, 2)}
     ),
+    "declared": Scaled.Spec(
+        Masked.Spec(tf.TensorSpec([None, 2]), tf.TensorSpec([None, 2], tf.bool)), 0.5
+    ),
     "records without a field": xt.DenseStructuredTensorSpec([None], {}),
     "tensorflow's": Bowl.Spec(
         tf.TensorSpec([None], tf.int32), tf.RaggedTensorSpec([2, None]), "soup"
@@ -69,6 +75,53 @@ SPECS = {
 }
 
 RAGGED = tf.ragged.constant([[1, 2], [3]])
+
+
+@xt.extension_type
+class Scale:
+    """Holds a variable."""
+
+    factor: tf.Variable
+    unit: str = "gram"
+
+
+@xt.extension_type
+class Page:
+    """Has no tensor."""
+
+    number: int
+
+
+class Grid:
+    """Hands its spec a list for a shape, and whether it is closed."""
+
+    def __init__(self, cells, closed=True):
+        self.cells, self.closed = cells, closed
+
+    def __tf_type_spec__(self):
+        return GridSpec(self.cells.shape.as_list(), self.closed)
+
+
+class GridSpec(xt.StackableTypeSpec):
+    """Keeps what it was given, and writes it otherwise."""
+
+    value_type = Grid
+
+    def __init__(self, shape, closed):
+        self.shape, self.closed, self.seen = shape, closed, object()
+
+    @property
+    def component_specs(self):
+        return tf.TensorSpec(self.shape)
+
+    def to_components(self, value):
+        return value.cells
+
+    def from_components(self, components):
+        return Grid(components, self.closed)
+
+    def serialize(self):
+        return tf.TensorShape(self.shape), self.closed
 
 
 def masked(*amounts):
@@ -83,12 +136,20 @@ RIGHT = [
     [RAGGED, tf.ragged.constant([[1.5], []]), tf.ragged.constant([[[1]]])],
     tf.sparse.from_dense([[1, 0], [0, 2]]),
     two_by_three(Measure),
+    [Scale(tf.Variable([1.0, 2.0])), Scale(tf.Variable([3.0, 4.0]), "pound")],
+    [Page(3), Page(4)],
+    Grid(tf.constant([[1.0, 2.0]])),
 ]
 
 
 @testing.parametrize_laws(RIGHT)
 def test_a_right_type_obeys(check):
     check()
+
+
+@pytest.mark.parametrize("kind", STATIC)
+def test_a_declared_type_obeys_whatever_its_static_data(kind):
+    testing.check_extension_type(labelled(kind))
 
 
 @pytest.mark.parametrize("kind", SPECS)
@@ -100,15 +161,25 @@ def test_a_row_of_ragged_records_obeys():
     testing.check_spec(STEPS.unstacked(), max_examples=4)
 
 
-@pytest.mark.parametrize("name", LAWS)
-def test_a_wrong_type_breaks_one_law(name):
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [*((name, WRONG.get(name)) for name in LAWS), *ALSO],
+    ids=[*LAWS, *(f"{name} again" for name, _ in ALSO)],
+)
+def test_a_wrong_type_breaks_one_law(name, make):
     with pytest.raises(testing.LawError) as caught:
-        testing.check_extension_type(WRONG[name]())
+        testing.check_extension_type(make())
     assert caught.value.names == {name}, str(caught.value)
 
 
 def test_every_law_has_its_wrong_type():
     assert set(WRONG) == set(LAWS)
+
+
+def test_the_page_shows_every_law():
+    page = (Path(__file__).parents[1] / "docs" / "laws.md").read_text()
+    rows = re.findall(r"^\| `(.*?)` \| (.*) \|$", page, re.MULTILINE)
+    assert sorted(rows) == sorted((law.name, law.sentence) for law in LAWS.values())
 
 
 def test_each_law_comes_after_those_it_rests_on():
@@ -164,6 +235,18 @@ def test_an_error_in_the_type_is_a_breach_that_tells_the_error():
         testing.check_extension_type(two_by_three(value_type))
 
 
+def test_a_type_that_cannot_say_what_it_is_made_of_breaks_laws():
+    class Mute(MeasureSpec):
+        @property
+        def component_specs(self):
+            raise KeyError("specs")
+
+    value_type = type("Mute", (Measure,), {"spec_class": Mute})
+    with pytest.raises(testing.LawError, match="expected no error, got KeyError: 'specs'"):
+        testing.check_extension_type(two_by_three(value_type))
+    assert testing.parametrize_laws([two_by_three(value_type)]).mark.args[1]
+
+
 def test_values_of_several_types_show_what_one_does_not():
     class Unfit(MeasureSpec):
         def most_specific_compatible_type(self, other):
@@ -178,6 +261,16 @@ def test_values_of_several_types_show_what_one_does_not():
     assert caught.value.names == {"merge-holds-both"}
 
 
+class Described:
+    """Answers with anything where a spec is asked for."""
+
+    def __init__(self, spec):
+        self.spec = spec
+
+    def __tf_type_spec__(self):
+        return self.spec
+
+
 @pytest.mark.parametrize(
     ("value", "received"),
     [
@@ -185,6 +278,10 @@ def test_values_of_several_types_show_what_one_does_not():
         (tf.constant(1), "a plain tensor"),
         (object(), "no TypeSpec"),
         ([RAGGED, masked(1.0)], "MaskedTensorSpec, RaggedTensorSpec"),
+        (None, "no TypeSpec"),
+        ([None, None], "no TypeSpec"),
+        (Described(MeasureSpec), "the class MeasureSpec"),
+        (Described(3), "one that returns a value of int"),
     ],
 )
 def test_what_is_no_value_of_one_extension_type_is_an_error(value, received):

@@ -14,6 +14,8 @@ import extensor as xt
 from tests.sample_types import (
     MaskedTensor,
     MaskedTensorSpec,
+    Parcel,
+    ParcelSpec,
     StaticSpec,
     fresh_masked_type,
 )
@@ -198,6 +200,71 @@ def test_a_pickled_spec_is_the_same_in_another_process(run_python, tmp_path):
     assert pickle.loads(path.read_bytes()) == StaticSpec(
         *(p for p in EVERY_KIND if type(p) is not Unit)
     )
+
+
+@pytest.mark.parametrize("part", EVERY_KIND, ids=lambda part: type(part).__name__)
+def test_a_tensor_info_describes_a_value(part):
+    # The public way to the TensorInfo that a signature of TensorFlow 1 holds.
+    with tf.Graph().as_default() as graph:
+        placeholder = tf.compat.v1.placeholder
+        masked = MaskedTensor(placeholder(tf.float32, [None, 2]), placeholder(tf.bool, [None, 2]))
+        parts = {"m": masked, "r": tf.compat.v1.ragged.placeholder(tf.int32, 1)}
+        spec = NotedSpec(part, tf.nest.map_structure(tf.type_spec_from_value, parts))
+        info = tf.compat.v1.saved_model.build_tensor_info(Parcel(parts, spec))
+        assert len(info.composite_tensor.components) == 4
+        again = tf.compat.v1.saved_model.get_tensor_from_tensor_info(info, graph)
+        assert again.__tf_type_spec__() == spec
+        for a, b in zip(xt.nest.flatten(parts, True), xt.nest.flatten(again, True), strict=True):
+            assert a is b
+
+
+class NotedSpec(ParcelSpec):
+    """Holds any static data beside its components."""
+
+    def __init__(self, note, component_specs):
+        super().__init__(component_specs)
+        self.note = note
+
+    def serialize(self):
+        return self.note, self._specs
+
+
+xt.register_type_spec(NotedSpec, "sample.NotedSpec")
+
+
+def local_spec_class():
+    class LocalSpec(StaticSpec):
+        pass
+
+    return LocalSpec
+
+
+def test_specs_of_local_classes_serve_in_their_process():
+    ours, others = local_spec_class(), local_spec_class()
+    spec = ours(1, tf.TensorShape([2]))
+    assert spec == ours(1, tf.TensorShape([2]))
+    assert hash(spec) == hash(ours(1, tf.TensorShape([2])))
+    # A class of the same name is another class.
+    assert spec != others(1, tf.TensorShape([2]))
+    assert not spec.is_compatible_with(others(1, tf.TensorShape([2])))
+    assert spec.most_specific_compatible_type(others(1, tf.TensorShape([2]))) is None
+    assert spec.most_specific_compatible_type(ours(1, tf.TensorShape([3]))) == ours(
+        1, tf.TensorShape([None])
+    )
+    assert copy.deepcopy(spec) == spec
+    assert repr(spec) == "LocalSpec(1, TensorShape([2]))"
+    with pytest.raises((AttributeError, pickle.PicklingError), match="LocalSpec"):
+        pickle.dumps(spec)
+    with pytest.raises(Exception, match="No encoder for object LocalSpec"):
+        spec.experimental_as_proto()
+    xt.register_type_spec(ours, "sample.LocalSpec")
+    assert tf.TypeSpec.experimental_from_proto(spec.experimental_as_proto()) == spec
+
+
+@pytest.mark.parametrize("part", EVERY_KIND, ids=lambda part: type(part).__name__)
+def test_a_repr_shows_every_part(part):
+    assert repr(part) in repr(StaticSpec("first", part, "last"))
+    assert repr(part) in repr(StaticSpec({"deep": (StaticSpec(part),)}))
 
 
 class ScaleSpec(xt.TypeSpec):

@@ -162,7 +162,7 @@ def test_hashable_values_of_any_class_are_static_data():
     assert spec != Labelled([1.0], (print, int, range(3), 1j)).__tf_type_spec__()
     assert tf.function(lambda x: x)(value).label == value.label
     # It shows when they are saved, and not before.
-    with pytest.raises(Exception, match="No encoder for object"):
+    with pytest.raises(TypeError, match=r"Labelled.label: expected static data that a SavedModel"):
         spec.experimental_as_proto()
 
 

@@ -71,6 +71,17 @@ def spec_of(spec_or_value):
     return tf.type_spec_from_value(spec_or_value)
 
 
+# Before all else.
+
+
+@breaks("spec-has-repr")
+class SpeechlessSpec(MeasureSpec):
+    """Shows a part that it does not have."""
+
+    def __repr__(self):
+        return f"SpeechlessSpec({self.shape}, {self.units!r})"
+
+
 # Serialization and equality.
 
 
@@ -108,6 +119,19 @@ class ReversedSpec(MeasureSpec):
         return cls(shape[::-1], unit)
 
 
+class OunceSpec(MeasureSpec):
+    """Writes its shape alone, and reads itself with the unit that its constructor has by itself."""
+
+    def __init__(self, shape, unit="ounce"):
+        super().__init__(shape, unit)
+
+    def serialize(self):
+        return (self.shape,)
+
+
+OunceSpec.value_type = type("Ounce", (Measure,), {"spec_class": OunceSpec})
+
+
 @breaks("pickle-round-trip")
 class ForgetfulSpec(MeasureSpec):
     """Pickles without its unit."""
@@ -138,6 +162,23 @@ class ScatteredSpec(MeasureSpec):
 
     __eq__ = MeasureSpec.__eq__
     __hash__ = object.__hash__
+
+
+@breaks("equality-tells-components-apart")
+class BlurredSpec(MeasureSpec):
+    """Takes every number of rows for the same."""
+
+    def __eq__(self, other):
+        return type(other) is type(self) and (self.shape[1:], self.unit) == (
+            other.shape[1:],
+            other.unit,
+        )
+
+    def __ne__(self, other):
+        return not self == other
+
+    def __hash__(self):
+        return hash(self.unit)
 
 
 @breaks("inequality-negates-equality")
@@ -203,6 +244,15 @@ class OpenSpec(MeasureSpec):
         )
 
 
+@breaks("compatibility-follows-components")
+class LaxSpec(MeasureSpec):
+    """Takes the unit for all that there is to compare."""
+
+    def is_compatible_with(self, spec_or_value):
+        other = spec_of(spec_or_value)
+        return type(other) is LaxSpec and other.unit == self.unit
+
+
 @breaks("compatibility-with-generalisation")
 class ExactSpec(MeasureSpec):
     """Takes compatibility for equality."""
@@ -236,6 +286,15 @@ class MixedSpec(MeasureSpec):
     def most_specific_compatible_type(self, other):
         result = super().most_specific_compatible_type(other)
         return result if result is None or self == other else MixedSpec(result.shape, "spoon")
+
+
+@breaks("merge-is-most-specific")
+class HastySpec(MeasureSpec):
+    """Merges to a type without any size as soon as one differs."""
+
+    def most_specific_compatible_type(self, other):
+        result = super().most_specific_compatible_type(other)
+        return result if result is None or self == other else HastySpec([None, None], self.unit)
 
 
 @breaks("merge-keeps-to-type")
@@ -281,6 +340,18 @@ class MistypedSpec(MeasureSpec):
 
 MistypedSpec.made = type("Mistyped", (Measure,), {"spec_class": MistypedSpec})
 WRONG["value-type"] = lambda: two_by_three(MistypedSpec.made)
+
+
+class AnythingSpec(MeasureSpec):
+    """Names the class that all values are of."""
+
+    value_type = object
+
+    def from_components(self, components):
+        return self.made(*components, unit=self.unit)
+
+
+AnythingSpec.made = type("Anything", (Measure,), {"spec_class": AnythingSpec})
 
 
 @breaks("components-run-no-op")
@@ -378,12 +449,20 @@ class GraphBoundSpec(MeasureSpec):
 
     def to_components(self, value):
         graph = getattr(value.amounts, "graph", None)
-        if graph not in (None, tf.compat.v1.get_default_graph()):
+        if tf.inside_function() and graph not in (None, tf.compat.v1.get_default_graph()):
             raise ValueError("the amounts are of another graph")
         return super().to_components(value)
 
 
 # Boxes.
+
+
+@breaks("boxed-spec-describes-boxes")
+class MislabelledSpec(MeasureSpec):
+    """Describes its boxes in another order."""
+
+    def boxed_tensor_spec(self, minimum_rank=0):
+        return super().boxed_tensor_spec(minimum_rank)[::-1]
 
 
 @breaks("boxes-rebuild-value")
@@ -393,14 +472,6 @@ class ContradictingSpec(MeasureSpec):
     def from_boxed_tensor(self, boxed_tensor):
         amounts, exact = boxed_tensor
         return super().from_boxed_tensor([amounts, ~exact])
-
-
-@breaks("boxed-spec-describes-boxes")
-class MislabelledSpec(MeasureSpec):
-    """Describes its boxes in another order."""
-
-    def boxed_tensor_spec(self, minimum_rank=0):
-        return super().boxed_tensor_spec(minimum_rank)[::-1]
 
 
 @breaks("unstacked-undoes-stacked")
@@ -419,11 +490,99 @@ class TransposedSpec(MeasureSpec):
         return list(map(tf.transpose, super().to_boxed_tensor(value, minimum_rank)))
 
     def from_boxed_tensor(self, boxed_tensor):
-        return super().from_boxed_tensor(list(map(tf.transpose, boxed_tensor)))
+        return self.from_components(tuple(map(tf.transpose, boxed_tensor)))
 
     def boxed_tensor_spec(self, minimum_rank=0):
         specs = super().boxed_tensor_spec(minimum_rank)
         return [tf.TensorSpec(spec.shape[::-1], spec.dtype) for spec in specs]
+
+
+class PackedSpec(MeasureSpec):
+    """Boxes both components into one tensor, in a last dimension: right."""
+
+    def to_boxed_tensor(self, value, minimum_rank=0):
+        return tf.stack([value.amounts, tf.cast(value.exact, tf.float32)], -1)
+
+    def from_boxed_tensor(self, boxed_tensor):
+        return self.value_type(boxed_tensor[..., 0], boxed_tensor[..., 1] > 0, self.unit)
+
+    def boxed_tensor_spec(self, minimum_rank=0):
+        return tf.TensorSpec(self.shape.concatenate([2]), tf.float32)
+
+
+@breaks("boxes-have-minimum-rank")
+class WholeSpec(PackedSpec):
+    """Boxes a value into one text, whether it is going to be unstacked or not."""
+
+    def to_boxed_tensor(self, value, minimum_rank=0):
+        return tf.io.serialize_tensor(super().to_boxed_tensor(value))
+
+    def from_boxed_tensor(self, boxed_tensor):
+        texts = tf.reshape(boxed_tensor, [-1])
+        parts = tf.stack([tf.io.parse_tensor(text, tf.float32) for text in tf.unstack(texts)])
+        return super().from_boxed_tensor(
+            tf.reshape(parts, tf.concat([tf.shape(boxed_tensor), tf.shape(parts)[1:]], 0))
+        )
+
+    def boxed_tensor_spec(self, minimum_rank=0):
+        return tf.TensorSpec(None, tf.string)
+
+
+@breaks("unstacked-boxes-unstack-values")
+class BackwardSpec(PackedSpec):
+    """Boxes the rows last to first, to be unstacked."""
+
+    def to_boxed_tensor(self, value, minimum_rank=0):
+        boxed = super().to_boxed_tensor(value)
+        return boxed[:, ::-1] if minimum_rank else boxed
+
+
+@breaks("concatenated-boxes-concatenate-values")
+class NumberedRowsSpec(PackedSpec):
+    """Boxes rows to be unstacked with their number, and unboxes them in its order."""
+
+    def to_boxed_tensor(self, value, minimum_rank=0):
+        boxed = super().to_boxed_tensor(value)
+        number = tf.cast(tf.range(tf.shape(boxed)[0]), tf.float32) if minimum_rank else 0.0
+        number = tf.reshape(number, [-1] + [1] * (boxed.shape.rank - 1))
+        return tf.concat([boxed, tf.ones_like(boxed[..., :1]) * number], -1)
+
+    def from_boxed_tensor(self, boxed_tensor):
+        if boxed_tensor.shape.rank == 4:
+            numbers = boxed_tensor[:, 0, 0, 2]
+            boxed_tensor = tf.gather(boxed_tensor, tf.argsort(numbers, stable=True))
+        return super().from_boxed_tensor(boxed_tensor)
+
+    def boxed_tensor_spec(self, minimum_rank=0):
+        return tf.TensorSpec(self.shape.concatenate([3]), tf.float32)
+
+
+def and_another(value):
+    return [value, type(value)(value.amounts * 10, value.exact)]
+
+
+# Two values that differ show it.
+numbered = WRONG["concatenated-boxes-concatenate-values"]
+WRONG["concatenated-boxes-concatenate-values"] = lambda: and_another(numbered())
+
+
+@breaks("reshaped-boxes-batch-values")
+class OnceSpec(PackedSpec):
+    """Stacks and unstacks once."""
+
+    def from_boxed_tensor(self, boxed_tensor):
+        if boxed_tensor.shape.rank > 4:
+            raise ValueError("a stack of stacks")
+        return super().from_boxed_tensor(boxed_tensor)
+
+
+@breaks("no-boxes-are-a-batch")
+class NeverEmptySpec(PackedSpec):
+    """Looks at its first row."""
+
+    def from_boxed_tensor(self, boxed_tensor):
+        _ = boxed_tensor[0]
+        return super().from_boxed_tensor(boxed_tensor)
 
 
 @breaks("dataset-batches-and-unbatches")
@@ -432,3 +591,38 @@ class EagerSpec(MeasureSpec):
 
     def to_boxed_tensor(self, value, minimum_rank=0):
         return [tf.constant(tensor.numpy()) for tensor in (value.amounts, value.exact)]
+
+
+# Casting.
+
+
+@breaks("cast-keeps-own-values")
+class RemakingSpec(MeasureSpec):
+    """Makes every value anew."""
+
+    def cast(self, value):
+        return self.from_components(self.to_components(value))
+
+
+@breaks("castable-type-is-symmetric")
+class SelfishSpec(MeasureSpec):
+    """Meets all others at itself."""
+
+    def castable_type(self, spec):
+        return self if type(self) is type(spec) else None
+
+
+@breaks("cast-reaches-castable-type")
+class BoastfulSpec(MeasureSpec):
+    """Meets others where none of them gets."""
+
+    def castable_type(self, spec):
+        met = super().castable_type(spec)
+        return None if met is None else type(self)(met.shape, "any")
+
+
+ALSO = [
+    ("serialization-round-trip", lambda: two_by_three(OunceSpec.value_type)),
+    ("value-type", lambda: two_by_three(AnythingSpec.made)),
+]
+"""More laws that types break, each with what makes a value of such a type."""

@@ -9,9 +9,15 @@ from extensor.arrow.read import from_arrow
 from extensor.arrow.schema import spec_from_schema
 from extensor.arrow.write import to_arrow
 from extensor.core import nest
+from extensor.core.auto import (
+    AutoCompositeTensor,
+    auto_composite_tensor,
+    is_deferred_assertion_context,
+)
 from extensor.core.box import StackableTypeSpec
 from extensor.core.declare import extension_type, replace
 from extensor.core.extension import ExtensionType
+from extensor.core.foreign import spec_of
 from extensor.core.functional import (
     ForwardAccumulator,
     foldl,
@@ -22,7 +28,11 @@ from extensor.core.functional import (
 )
 from extensor.core.functional import print_ as print
 from extensor.core.functional import tuple_ as tuple
-from extensor.core.registry import register_type_spec
+from extensor.core.registry import (
+    register_extension_type,
+    register_type_spec,
+    registered_types,
+)
 from extensor.core.spec import TypeSpec
 from extensor.dispatch.protocol import DispatchableType
 from extensor.errors import ExtensorError
@@ -35,9 +45,10 @@ from extensor.struct.spec import DenseStructuredTensorSpec, StructuredTensorSpec
 from extensor.struct.tensor import StructuredTensor
 
 if TYPE_CHECKING:
-    from extensor import keras, testing
+    from extensor import keras, serving, testing, types
 
 __all__ = [
+    "AutoCompositeTensor",
     "DenseStructuredTensor",
     "DenseStructuredTensorSpec",
     "DispatchableType",
@@ -51,31 +62,38 @@ __all__ = [
     "StructuredTensor",
     "StructuredTensorSpec",
     "TypeSpec",
+    "auto_composite_tensor",
     "data",
     "extension_type",
     "foldl",
     "foldr",
     "from_arrow",
+    "is_deferred_assertion_context",
     "keras",
     "nest",
     "numpy_function",
     "print",
     "read_parquet",
     "recompute_grad",
+    "register_extension_type",
     "register_type_spec",
+    "registered_types",
     "replace",
     "scan",
+    "serving",
     "spec_from_schema",
+    "spec_of",
     "struct",
     "testing",
     "to_arrow",
     "tuple",
+    "types",
     "write_parquet",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # Keras, and what tests need, take longer to import than those should wait who need neither.
-    if name in ("keras", "testing"):
+    # Who needs none of these should not wait for them.
+    if name in ("keras", "serving", "testing", "types"):
         return importlib.import_module(f"extensor.{name}")
     raise AttributeError(f"module 'extensor' has no attribute {name!r}")

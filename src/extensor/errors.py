@@ -97,6 +97,10 @@ class ProtocolError(ExtensorError, TypeError):
     """A class does not keep its side of a protocol."""
 
 
+class ArgumentError(ProtocolError, ValueError):
+    """A value cannot be taken apart, or made again, by the arguments of its constructor."""
+
+
 class FormatError(ExtensorError, ValueError):
     """A file or buffer does not hold the format that it was read as."""
 

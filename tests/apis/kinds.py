@@ -5,6 +5,7 @@ once. Example `n` of a kind is the same in every batch: `make(4)` is `make(2)` a
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -74,8 +75,6 @@ class Kind:
         change: Takes a function and a value; returns the value with the function applied to the
             floats that `floats` returns.
         floats: Returns one of the value's tensors.
-        spec: The spec of a batch of any size.
-        element: The spec of one example.
         has_strings: Whether values have components that XLA knows nothing of.
     """
 
@@ -84,9 +83,18 @@ class Kind:
     one: Callable[[Any], Any]
     change: Callable[[Any, Any], Any]
     floats: Callable[[Any], Any]
-    spec: Any
-    element: Any
     has_strings: bool = False
+
+    # Not made at import: who imports this may have devices to choose before the first tensor.
+    @functools.cached_property
+    def element(self):
+        """The spec of one example."""
+        return self.make(3).__tf_type_spec__().unstacked()
+
+    @functools.cached_property
+    def spec(self):
+        """The spec of a batch of any size."""
+        return self.element.stacked(None)
 
     def doubled(self, value):
         """Returns the value with its floats doubled."""
@@ -109,14 +117,9 @@ class Kind:
         return self.name
 
 
-def kind(name, make, one, change, floats, **more):
-    element = make(3).__tf_type_spec__().unstacked()
-    return Kind(name, make, one, change, floats, element.stacked(None), element, **more)
-
-
 KINDS = [
-    kind("masked", masked, one_masked, change_masked, lambda m: m.values),
-    kind(
+    Kind("masked", masked, one_masked, change_masked, lambda m: m.values),
+    Kind(
         "recipes",
         recipes,
         lambda r: r[0],
@@ -124,7 +127,7 @@ KINDS = [
         lambda r: r["score"],
         has_strings=True,
     ),
-    kind(
+    Kind(
         "measured",
         measured,
         lambda m: xt.replace(m, masked=one_masked(m.masked), weight=m.weight[0]),

@@ -50,8 +50,17 @@ def _rest(row):
     return rest
 
 
+HUB = (
+    "tensorflow_hub 0.16 takes one function from `pkg_resources`, which setuptools has had no "
+    "more of since 82, and needs `tf_keras`."
+)
 HAS_NO_GRAPH = (EAGER,)
 ONLY_GRAPH = (GRAPH,)
+
+STRATEGIES = {
+    "MirroredStrategy": "Two logical devices.",
+    "MultiWorkerMirroredStrategy": "Two processes on loopback.",
+}
 
 ROWS = [
     *_rows(
@@ -109,7 +118,8 @@ ROWS = [
          "gets."),
         ("tf.print", "through `xt.print`", "In a graph tf.print shows the value that was there "
          "at trace time."),
-        ("tf.debugging.assert_*", AS_IS, "By component."),
+        ("tf.debugging.assert_*", AS_IS, "Of components, one or all: "
+         "`xt.nest.flatten(value, expand_composites=True)`."),
         ("tf.convert_to_tensor", "not possible: a value is several tensors", "Give the components: "
          "`xt.nest.flatten(value, expand_composites=True)`."),
         ("tf.Variable(value)", "not possible: a variable is one tensor", "Hold a tf.Variable in a "
@@ -131,8 +141,15 @@ ROWS = [
         ("tf.saved_model: arguments and results", AS_IS, "Loaded by another process.", ONLY_GRAPH),
         ("tf.saved_model: variables in values", AS_IS, "Loaded by another process.", ONLY_GRAPH),
         ("tf.saved_model: a type that was not imported", "not possible: Python needs the class",
-         "The error names the spec; under its default name, that is the module to import.",
+         "Import its module before loading. Where extensor is imported, the error names that "
+         "module; where it is not, TensorFlow's own error names the registered name.",
          ONLY_GRAPH),
+        ("tf.saved_model: a type that was not registered", "not possible: a SavedModel holds the "
+         "names of specs", "The error names the spec: register it with `xt.register_type_spec`. "
+         "`xt.extension_type` does it.", ONLY_GRAPH),
+        ("tensorflow_hub.load", AS_IS, HUB),
+        ("tensorflow_hub.KerasLayer", AS_IS, "Its Keras is Keras 2; a symbolic input of it must be "
+         "of a spec with a `shape`."),
     ),
     *_rows(
         "tf.data",
@@ -162,13 +179,28 @@ ROWS = [
     ),
     *_rows(
         "tf.distribute",
-        ("MirroredStrategy.run", AS_IS, "Two logical devices. Also per-replica values and "
-         "experimental_local_results."),
-        ("MirroredStrategy.experimental_distribute_dataset", HAS_NO_GRAPH),
-        ("MirroredStrategy: a loop over a distributed dataset", AS_IS, "A replica without data "
-         "gets a batch of none."),
-        ("MirroredStrategy.reduce, gather", AS_IS, "By component: let the replicas' function "
-         "return tensors.", HAS_NO_GRAPH),
+        *(
+            (strategy + use, *more)
+            for strategy, where in STRATEGIES.items()
+            for use, *more in (
+                (".run", AS_IS, f"{where} Values as arguments, captured and as results."),
+                (": per-replica values, experimental_local_results",),
+                (".experimental_distribute_dataset", HAS_NO_GRAPH),
+                (".distribute_datasets_from_function", HAS_NO_GRAPH),
+                (": a loop over a distributed dataset", AS_IS, "A replica without data gets a "
+                 "batch of none."),
+                (".reduce, gather: components", AS_IS, "Also all_reduce and all_gather of a "
+                 "ReplicaContext."),
+                (".reduce(value), gather(value)", "not possible: which components may be added up "
+                 "or joined, only the type knows", "Let the replicas' function return components, "
+                 "or take the values apart with `experimental_local_results`."),
+                (": tf.Variable in a field", AS_IS, "A variable that is on many devices stands "
+                 "where a spec asks for a tensor. A StructuredTensor reads it when it is made."),
+            )
+        ),
+        ("ParameterServerStrategy.run", AS_IS, "Two workers and a parameter server on loopback; "
+         "scheduled by a ClusterCoordinator.", ONLY_GRAPH),
+        ("ClusterCoordinator.create_per_worker_dataset", ONLY_GRAPH),
     ),
 ]  # fmt: skip
 
@@ -191,15 +223,20 @@ def in_graph(function, *args):
 RUN = {EAGER: eagerly, GRAPH: in_graph}
 
 
-def row(name):
+def row(name, *more):
     """Makes a test one of a row: it runs for every kind, and eagerly and in a graph.
 
-    The test takes `kind`, and `run`, which calls a function in either mode.
+    The test takes `kind`, and `run`, which calls a function in either mode. A test of several rows
+    (of the same modes) takes the `name` of one too.
     """
     modes = BY_NAME[name].modes
 
     def decorate(test):
-        TESTED.setdefault(name, set()).update((k.name, m) for k in KINDS for m in modes)
+        for tested in (name, *more):
+            assert BY_NAME[tested].modes == modes
+            TESTED.setdefault(tested, set()).update((k.name, m) for k in KINDS for m in modes)
+        if more:
+            test = pytest.mark.parametrize("name", [name, *more])(test)
         test = pytest.mark.parametrize("run", [RUN[m] for m in modes], ids=modes)(test)
         return pytest.mark.parametrize("kind", KINDS, ids=str)(test)
 

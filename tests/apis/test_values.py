@@ -1,19 +1,20 @@
 """Single values: passed on, printed, copied, held in variables and modules, and saved."""
 
 import copy
-import json
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.saved_model.nested_structure_coder import NotEncodableError
 
+import extensor as xt
 from extensor.core import functional
 from tests.apis.kinds import KINDS, assert_same
 from tests.apis.matrix import EAGER, RUN, row
+from tests.apis.process import at_once
+from tests.sample_types import fresh_masked_type, parcel
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Encoding a StructuredValue with type:UserWarning:tensorflow"
@@ -84,20 +85,38 @@ def test_print_shows_what_a_value_is_when_the_graph_runs(kind, run, tmp_path):
     assert path.read_text() == f"a|{shown}|{{'b': [{shown}, 1]}}\nplain 1 2\n"
 
 
+MEND = r"xt\.nest\.flatten\(value, expand_composites=True\).*hold a tf\.Variable in a field"
+
+ASSERTIONS = {
+    "assert_equal": lambda x, y: tf.debugging.assert_equal(x, y),
+    "assert_near": lambda x, y: tf.debugging.assert_near(x, y),
+    "assert_less_equal": lambda x, y: tf.debugging.assert_less_equal(x, y),
+    "assert_non_negative": lambda x, y: tf.debugging.assert_non_negative(x),
+    "assert_all_finite": lambda x, y: tf.debugging.assert_all_finite(x, ""),
+    "assert_shapes": lambda x, y: tf.debugging.assert_shapes([(x, ["N"]), (y, ["N"])]),
+    "assert_type": lambda x, y: tf.debugging.assert_type(x, tf.float32),
+    "assert_rank": lambda x, y: tf.debugging.assert_rank(x, 1),
+}
+
+
 @row("tf.debugging.assert_*")
 def test_assertions_speak_of_components(kind, run):
-    value = kind.make(3)
+    value, other = kind.make(3), kind.make(3)
 
-    def check(x, expected):
-        with tf.control_dependencies([tf.debugging.assert_equal(kind.floats(x), expected)]):
-            return tf.identity(x)
+    def check_all(x, y):
+        for check in ASSERTIONS.values():
+            check(kind.floats(x), kind.floats(y))
+        flat = [xt.nest.flatten(v, expand_composites=True) for v in (x, y)]
+        for a, b in zip(*flat, strict=True):
+            tf.debugging.assert_equal(a, b)
+        return tf.identity(x)
 
-    assert_same(run(check, value, tf.constant([0.0, 1.0, 2.0])), value)
+    assert_same(run(check_all, value, other), value)
     with pytest.raises(tf.errors.InvalidArgumentError):
-        run(check, value, tf.constant([0.0, 1.0, 3.0]))
-
-
-MEND = r"xt\.nest\.flatten\(value, expand_composites=True\).*hold a tf\.Variable in a field"
+        run(check_all, value, kind.change(lambda floats: tf.add(floats, [0.0, 0.0, 1.0]), other))
+    for check in ASSERTIONS.values():
+        with pytest.raises(TypeError, match=f"{type(value).__name__}: expected a tensor.*{MEND}"):
+            run(lambda x, y, check=check: check(x, y) and 0, value, other)
 
 
 @row("tf.convert_to_tensor")
@@ -151,6 +170,44 @@ def test_a_variable_in_a_field_is_assigned(kind, run):
     value, variable = with_variable(kind)
     run(lambda: kind.floats(value).assign([1.0, 2.0, 3.0]))
     np.testing.assert_array_equal(variable, [1.0, 2.0, 3.0])
+
+
+@xt.extension_type
+class Held:
+    """A declared type that holds a variable."""
+
+    variable: tf.Variable
+
+
+HOLDERS = {
+    "protocol": (lambda v: parcel([v]), lambda p: p.components[0]),
+    "nested": (lambda v: parcel([parcel([v])]), lambda p: p.components[0].components[0]),
+    "structured": (lambda v: xt.DenseStructuredTensor([], {"v": v}), lambda s: s["v"]),
+    "declared": (Held, lambda h: h.variable),
+    "declared in protocol": (lambda v: parcel([Held(v)]), lambda p: p.components[0].variable),
+}
+
+
+@pytest.mark.parametrize(("hold", "held"), HOLDERS.values(), ids=list(HOLDERS))
+def test_a_variable_that_is_given_twice_is_one_in_the_graph(hold, held):
+    @tf.function
+    def write_and_read(one, other):
+        for _ in range(20):
+            held(one).assign_add(1.0)
+            held(other).assign(held(other) * 1.0)
+        return held(one).read_value(), held(other).read_value()
+
+    def handles(*arguments):
+        concrete = tf.function(lambda *_: None).get_concrete_function(*arguments)
+        return [tensor.dtype for tensor in concrete.inputs].count(tf.resource)
+
+    one, other = tf.Variable(0.0), tf.Variable(0.0)
+    assert_same(write_and_read(hold(one), hold(one)), (tf.constant(20.0), tf.constant(20.0)))
+    assert_same(write_and_read(hold(one), hold(other)), (tf.constant(40.0), tf.constant(0.0)))
+    assert_same(write_and_read(hold(other), hold(other)), (tf.constant(20.0), tf.constant(20.0)))
+    assert write_and_read.experimental_get_tracing_count() == 2
+    assert (handles(hold(one), hold(one)), handles(hold(one), hold(other))) == (1, 2)
+    assert handles(hold(one), one) == 1
 
 
 @row("copy.copy")
@@ -213,38 +270,6 @@ def test_a_value_is_no_checkpoint(kind, run):
         tf.train.Checkpoint(value=with_variable(kind)[0])
 
 
-def reader(kind):
-    """A module with a variable in a value, and a function that reads it."""
-    module = tf.Module()
-    module.value, variable = with_variable(kind)
-    variable.assign([3.0, 2.0, 1.0])
-    module.floats = tf.function(lambda: kind.floats(module.value) * 2, input_signature=[])
-    return module
-
-
-@pytest.fixture(scope="module")
-def there(tmp_path_factory):
-    """What another process says of models that were saved here, and of the rows it has to itself.
-
-    For each row and kind "" or what went wrong.
-    """
-    folder = tmp_path_factory.mktemp("models")
-    for kind in KINDS:
-        module = tf.Module()
-        module.double = tf.function(kind.doubled, input_signature=[kind.spec])
-        tf.saved_model.save(module, str(folder / kind.name / "function"))
-        module = reader(kind)
-        tf.saved_model.save(module, str(folder / kind.name / "variable"))
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.apis.elsewhere", str(folder)],
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 @row("tf.saved_model: arguments and results")
 def test_saved_functions_take_and_return_values(kind, run, there):
     assert there["function"][kind.name] == ""
@@ -255,18 +280,63 @@ def test_saved_functions_read_variables_in_values(kind, run, there):
     assert there["variable"][kind.name] == ""
 
 
-SPEC_NAMES = {
-    "masked": "sample.MaskedTensorSpec",
-    "recipes": "extensor.DenseStructuredTensorSpec",
-    "measured": "tests.apis.kinds.Measured",
+NOT_IMPORTED = {
+    "masked": ("sample.MaskedTensorSpec", "tests.sample_types"),
+    "recipes": ("extensor.DenseStructuredTensorSpec", "extensor"),
+    "measured": ("tests.apis.kinds.Measured", "tests.apis.kinds"),
 }
 
 
 @row("tf.saved_model: a type that was not imported")
 def test_loading_without_the_type_says_what_to_import(kind, run, there):
-    error = there["not imported"][kind.name]
-    assert f"The type '{SPEC_NAMES[kind.name]}' has not been registered" in error
-    assert "by importing its module" in error
+    without_extensor, with_extensor = there["not imported"][kind.name]
+    name, module = NOT_IMPORTED[kind.name]
+    assert f"The type '{name}' has not been registered" in without_extensor
+    assert "by importing its module" in without_extensor
+    if module == "extensor":
+        assert with_extensor == ""
+    else:
+        assert with_extensor == (
+            f"{name}: expected a TypeSpec of this name, which is saved here, got a process that "
+            f"has registered none. It is defined in {module}: `import {module}`, or what "
+            "registers it, before loading."
+        )
+
+
+def unregistered(kind):
+    """A value that holds one of the kind's and has a spec without a name, and that spec."""
+    value = parcel({"value": kind.make(3)})
+    return value, value.__tf_type_spec__()
+
+
+@row("tf.saved_model: a type that was not registered")
+def test_saving_an_unregistered_type_says_how_to_register_it(kind, run, tmp_path):
+    value, spec = unregistered(kind)
+    taken, traced, returned = tf.Module(), tf.Module(), tf.Module()
+    taken.call = tf.function(lambda x: 0, input_signature=[spec])
+    traced.call = tf.function(lambda x: 0)
+    traced.call(value)
+    returned.call = tf.function(lambda: value, input_signature=[])
+    expected = r"sample_types\.ParcelSpec: expected a spec with a registered name.*"
+    expected += r'xt\.register_type_spec\(ParcelSpec, "tests\.sample_types\.ParcelSpec"\)'
+    for module in (taken, traced, returned):
+        with pytest.raises(NotEncodableError, match=expected) as caught:
+            tf.saved_model.save(module, str(tmp_path))
+        assert isinstance(caught.value, ValueError)
+    with pytest.raises(NotEncodableError, match=expected):
+        tf.data.Dataset.from_tensors(value).save(str(tmp_path))
+
+
+@row("tensorflow_hub.load")
+def test_the_hub_loads_functions_of_values(kind, run, there):
+    row = there["hub, eager"] if run is RUN[EAGER] else there["hub, graph"]
+    assert row[kind.name] == ""
+
+
+@row("tensorflow_hub.KerasLayer")
+def test_a_layer_of_the_hub_takes_and_returns_values(kind, run, there):
+    row = there["hub layer, eager"] if run is RUN[EAGER] else there["hub layer, graph"]
+    assert row[kind.name] == ""
 
 
 @row("threads: a type first met in eight at once")
@@ -274,26 +344,25 @@ def test_eight_threads_meet_a_type_at_once(kind, run, there):
     assert there["threads"][kind.name] == ""
 
 
-@row("MirroredStrategy.run")
-def test_every_replica_gets_values(kind, run, there):
-    row = there["replicas, eager"] if run is RUN[EAGER] else there["replicas, graph"]
-    assert row[kind.name] == ""
-
-
-@row("MirroredStrategy.experimental_distribute_dataset")
-def test_a_distributed_dataset_has_values(kind, run, there):
-    assert there["distributed dataset"][kind.name] == ""
-
-
-@row("MirroredStrategy: a loop over a distributed dataset")
-def test_a_loop_over_a_distributed_dataset_has_values(kind, run, there):
-    row = there["loop, eager"] if run is RUN[EAGER] else there["loop, graph"]
-    assert row[kind.name] == ""
-
-
-@row("MirroredStrategy.reduce, gather")
-def test_components_of_all_replicas_are_gathered(kind, run, there):
-    assert there["gather"][kind.name] == ""
+@pytest.mark.parametrize(
+    "first",
+    [
+        tf.function(lambda value: value),
+        lambda value: tf.nest.flatten(value, expand_composites=True),
+        lambda value: list(tf.data.Dataset.from_tensor_slices(value).batch(3)),
+        lambda value: tf.cond(tf.constant(True), lambda: value, lambda: value),
+        lambda value: tf.map_fn(lambda x: x, value, fn_output_signature=value.spec().unstacked()),
+        tf.type_spec_from_value,
+        tf.identity,
+    ],
+    ids=["function", "nest", "dataset", "cond", "map_fn", "type_spec", "identity"],
+)
+def test_any_api_may_be_the_first_that_eight_threads_call_at_once(first):
+    for _ in range(3):
+        masked_type, _ = fresh_masked_type()
+        masked_type.spec = masked_type.__tf_type_spec__
+        value = masked_type(tf.constant([1.0, 2.0, 3.0]), tf.constant([True, False, True]))
+        at_once(lambda value=value: first(value))
 
 
 @row("tf.data service")

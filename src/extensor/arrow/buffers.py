@@ -6,9 +6,8 @@
 | offsets of lists | shared, if aligned, starting at 0 and of the width asked for | shared |
 | booleans (bits), strings | copied | copied |
 
-What is not shared is copied. TensorFlow's kernels assume 64-byte alignment: a tensor over memory
-that is not so aligned aborts the process at some later op. `tests/test_arrow_buffers.py` proves
-each word "shared" by comparing addresses.
+What is not shared is copied; see `extensor.core.memory`. `tests/test_arrow_buffers.py` proves each
+word "shared" by comparing addresses.
 """
 
 from __future__ import annotations
@@ -21,10 +20,9 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor.arrow import schema
+from extensor.core.memory import array_over, tensor_at
 from extensor.errors import FormatError, StructureError
 from extensor.path import Path
-
-ALIGNMENT = 64
 
 # Where one way of making string tensors overtakes another (bench/strings.md).
 _FEW = 512  # strings: below, an object array costs less than setting up an op
@@ -33,21 +31,6 @@ _ONE_BLOB = 1 << 23  # bytes: up to here all strings are cut from one blob
 _BLOB = 1 << 18  # bytes of each blob above that, small enough for the allocator to reuse
 
 _UTF8_HINT = "Give schema= with a binary type for this field if it holds bytes rather than text."
-
-
-class _View:
-    """Lets NumPy see foreign memory as an array, keeping its owner alive."""
-
-    __slots__ = ("__array_interface__", "owner")
-
-    def __init__(self, owner: Any, address: int, length: int, typestr: str) -> None:
-        self.owner = owner
-        self.__array_interface__ = {
-            "data": (address, False),
-            "shape": (length,),
-            "typestr": typestr,
-            "version": 3,
-        }
 
 
 def numbers_in(array: pa.Array, dtype: tf.DType) -> tf.Tensor:
@@ -64,11 +47,7 @@ def numbers_in(array: pa.Array, dtype: tf.DType) -> tf.Tensor:
 
 
 def _shared(buffer: pa.Buffer, first: int, length: int, np_dtype: np.dtype[Any]) -> tf.Tensor:
-    address = buffer.address + first * np_dtype.itemsize
-    view = np.asarray(_View(buffer, address, length, np_dtype.str))
-    if address % ALIGNMENT:
-        return tf.convert_to_tensor(view)  # copies, into memory of TensorFlow's own
-    return tf.experimental.dlpack.from_dlpack(view.__dlpack__())
+    return tensor_at(buffer, buffer.address + first * np_dtype.itemsize, length, np_dtype)
 
 
 def booleans_in(array: pa.Array) -> tf.Tensor:
@@ -236,12 +215,12 @@ def numbers_out(tensor: tf.Tensor, arrow_type: pa.DataType) -> pa.Array:
 
 def buffer_of(tensor: tf.Tensor) -> pa.Buffer:
     """Returns the memory of a tensor of numbers as an Arrow buffer, which keeps it alive."""
-    return pa.py_buffer(np.asarray(memoryview(tensor)).reshape(-1).view(np.uint8))
+    return pa.py_buffer(array_over(tensor).reshape(-1).view(np.uint8))
 
 
 def booleans_out(tensor: tf.Tensor) -> pa.Array:
     """Returns a vector of booleans as an Arrow array. Copies: Arrow packs bits."""
-    return pa.array(np.asarray(memoryview(tensor)), pa.bool_())
+    return pa.array(array_over(tensor), pa.bool_())
 
 
 def strings_out(tensor: tf.Tensor, arrow_type: pa.DataType, path: Path) -> pa.Array:
@@ -278,7 +257,7 @@ def strings_out(tensor: tf.Tensor, arrow_type: pa.DataType, path: Path) -> pa.Ar
             mend="Give schema= with the large type, or write fewer records at a time.",
         )
     offsets = np.zeros(count + 1, np.int64 if large else np.int32)
-    np.cumsum(np.asarray(memoryview(tf.strings.length(tensor))), out=offsets[1:])
+    np.cumsum(array_over(tf.strings.length(tensor)), out=offsets[1:])
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(blob)]
     if text and not blob.isascii():
         return _checked_text(pa.Array.from_buffers(raw, count, buffers), arrow_type, path)

@@ -10,15 +10,24 @@ import abc
 import enum
 import functools
 import typing
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Mapping,
+    Reversible,
+    Sequence,
+    Set,
+)
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 import tensorflow as tf
 
-from extensor._tf import CompositeTensor
-from extensor.core.derive import is_spec
+from extensor._tf import CompositeTensor, VariableSpec
+from extensor.core.derive import is_spec, part_of
 from extensor.core.static import FrozenDict, Static, freeze, is_tensor_like
 from extensor.errors import DTypeError, ExtensorError, StructureError
 
@@ -26,6 +35,42 @@ Converter = Callable[[Any, str], Any]
 """Takes a value and its path; returns the value in the form to keep, or raises an error."""
 
 _NUMBERS = (int, float, bool, str, bytes)
+_SEQUENCES: tuple[Any, ...] = (Iterable, Collection, Container, Reversible)
+"""What is read as Sequence, because only values that stay as they are can be kept."""
+
+
+def type_arguments(cls: type) -> dict[type, dict[Any, Any]]:
+    """Returns what the type variables of each generic base stand for in a class.
+
+    >>> import typing
+    >>> T = typing.TypeVar("T")
+    >>> class Box(typing.Generic[T]): ...
+    >>> class IntBox(Box[int]): ...
+    >>> type_arguments(IntBox)[Box]
+    {~T: <class 'int'>}
+    """
+    known: dict[type, dict[Any, Any]] = {}
+    for kind in cls.__mro__:  # a class comes before its bases
+        for base in vars(kind).get("__orig_bases__", ()):
+            origin: Any = get_origin(base)
+            variables: tuple[Any, ...] = getattr(origin, "__parameters__", ())
+            args = get_args(base)
+            if len(variables) == len(args):
+                of_base = known.setdefault(origin, {})
+                for variable, arg in zip(variables, args, strict=True):
+                    of_base.setdefault(variable, filled(arg, known.get(kind, {})))
+    return {base: arguments for base, arguments in known.items() if arguments}
+
+
+def filled(annotation: Any, arguments: Mapping[Any, Any]) -> Any:
+    """Returns an annotation with type arguments in place of its type variables."""
+    if isinstance(annotation, TypeVar):
+        return arguments.get(annotation, annotation)
+    variables = getattr(annotation, "__parameters__", ())
+    # A class has its own variables under this name, which are bound where it is subscripted.
+    if get_origin(annotation) is None or not any(v in arguments for v in variables):
+        return annotation
+    return annotation[tuple(arguments.get(v, v) for v in variables)]
 
 
 class Reading(abc.ABC):
@@ -48,7 +93,9 @@ class Reading(abc.ABC):
             return _union(list(map(self.converter, options)), annotation)
         for attribute in ("__supertype__", "__value__"):  # NewType; `type X = ...`
             if hasattr(annotation, attribute) and not isinstance(annotation, type):
-                return self.converter(getattr(annotation, attribute))
+                variables = getattr(get_origin(annotation), "__type_params__", ())
+                arguments = dict(zip(variables, get_args(annotation), strict=False))
+                return self.converter(filled(getattr(annotation, attribute), arguments))
         origin, args = get_origin(annotation), get_args(annotation)
         if origin is Annotated:
             return self.annotated(self.converter(args[0]), args[1:])
@@ -69,10 +116,13 @@ class Reading(abc.ABC):
                 else f"a value of type {type(annotation).__name__}",
                 mend="Annotate fields with types such as tf.Tensor, int or tuple[tf.Tensor, ...].",
             )
-        if issubclass(kind, (Sequence, Mapping, Set)) and not issubclass(
-            kind, (str, bytes, bytearray, range, memoryview, tf.TensorShape)
+        if kind in _SEQUENCES or (
+            issubclass(kind, (Sequence, Mapping, Set))
+            and not issubclass(kind, (str, bytes, bytearray, range, memoryview, tf.TensorShape))
         ):
             return self._container(kind, args)
+        if kind is np.ndarray and args:
+            return _array(self._leaf(kind), args[-1])
         if issubclass(kind, (tf.Tensor, CompositeTensor)):
             return self.tensor(kind)
         return self._leaf(kind)
@@ -110,7 +160,9 @@ class Reading(abc.ABC):
         if hasattr(kind, "_fields"):
             hints = typing.get_type_hints(kind, include_extras=True)
             names: tuple[str, ...] = getattr(kind, "_fields", ())
-            return _tuple(kind, [self.converter(hints.get(name, Any)) for name in names])
+            arguments = dict(zip(getattr(kind, "__parameters__", ()), args, strict=False))
+            items = [filled(hints.get(name, Any), arguments) for name in names]
+            return _tuple(kind, list(map(self.converter, items)))
         if issubclass(kind, tuple) and args and args[-1] is not Ellipsis:
             return _tuple(kind, [self.converter(arg) for arg in args if arg != ()])
         return _items(self.converter(args[0] if args else Any))
@@ -128,6 +180,13 @@ class _OfValues(Reading):
 
         def convert(value: Any, path: str) -> Any:
             if not isinstance(value, kind):
+                if issubclass(kind, tf.Variable) and _is_keras_variable(value):
+                    raise DTypeError(
+                        path=path,
+                        expected="a value of type tf.Variable",
+                        received="a keras.Variable",
+                        mend="Pass its `.value`.",
+                    )
                 raise _wrong(path, name, value, "Give one, or change the field's annotation.")
             return freeze(value, path, is_tensor_like)
 
@@ -142,7 +201,7 @@ class _OfValues(Reading):
                 value = _tensor(value, path, dtypes[0])
             value = inner(value, path)
             for spec in specs:
-                if is_tensor_like(value) and not spec.is_compatible_with(value):
+                if is_tensor_like(value) and not spec.is_compatible_with(_held(spec, value)):
                     raise _mismatch(spec, value, path)
             return value
 
@@ -182,7 +241,9 @@ class _OfParts(Reading):
         def convert(value: Any, path: str) -> Any:
             value = inner(value, path)
             for spec in specs:
-                if isinstance(value, tf.TypeSpec) and not spec.is_compatible_with(value):
+                if isinstance(value, tf.TypeSpec) and not spec.is_compatible_with(
+                    _held(spec, value)
+                ):
                     raise _mismatch(spec, value, path)
             return value
 
@@ -204,6 +265,18 @@ def _asks_instances(protocol: type) -> bool:
     return True
 
 
+def _held(spec: tf.TypeSpec, value: Any) -> Any:
+    """Returns what to hold to a spec: a variable, to the spec of a tensor, as what it holds."""
+    if isinstance(spec, tf.TensorSpec) and isinstance(value, (tf.Variable, VariableSpec)):
+        return tf.TensorSpec(value.shape, value.dtype)
+    return value
+
+
+def _is_keras_variable(value: Any) -> bool:
+    is_of_keras = type(value).__module__.partition(".")[0] == "keras"
+    return is_of_keras and isinstance(getattr(value, "value", None), tf.Variable)
+
+
 def _wrong(path: str, expected: str, value: Any, mend: str) -> DTypeError:
     received = type(value).__name__
     if is_tensor_like(value) and hasattr(value, "dtype"):
@@ -213,18 +286,25 @@ def _wrong(path: str, expected: str, value: Any, mend: str) -> DTypeError:
 
 def _mismatch(spec: Any, value: Any, path: str) -> ExtensorError:
     """Returns the error that says how a value, or a spec, is at odds with an annotation."""
-    dtype, shape = getattr(spec, "dtype", None), getattr(spec, "shape", None)
+    dtype: Any = getattr(spec, "dtype", None)
+    shape: Any = getattr(spec, "shape", None)
     if dtype is not None and hasattr(value, "dtype") and dtype != value.dtype:
         mend = f"Cast it with tf.cast(value, tf.{dtype.name})."
         return _wrong(path, f"dtype {dtype.name}", value, mend)
-    if shape is not None and hasattr(value, "shape"):
+    given = getattr(value, "shape", None)
+    if isinstance(shape, tf.TensorShape) and not shape.is_compatible_with(given):
         return StructureError(
             path=path,
             expected=f"shape {shape}",
-            received=f"shape {value.shape}",
+            received=f"shape {given}",
             mend="The field's annotation declares the shape.",
         )
-    return _wrong(path, str(spec), value, "The field's annotation declares the type.")
+    return DTypeError(
+        path=path,
+        expected=str(spec),
+        received=str(part_of(value)),
+        mend="The field's annotation declares the type.",
+    )
 
 
 def _tensor(value: Any, path: str, dtype: tf.DType | None = None) -> Any:
@@ -281,6 +361,9 @@ def _union(options: list[Converter], annotation: Any) -> Converter:
     if len(options) == 1:
         return options[0]
 
+    types = zip(options, get_args(annotation), strict=False)
+    others = [option for option, arg in types if arg is not type(None)]
+
     def union(value: Any, path: str) -> Any:
         converted: list[Any] = []
         for option in options:
@@ -293,6 +376,8 @@ def _union(options: list[Converter], annotation: Any) -> Converter:
             converted.append(result)
         if converted:
             return converted[0]
+        if len(others) == 1:
+            others[0](value, path)  # raises what says more
         raise _wrong(path, str(annotation), value, "Give a value of one of these types.")
 
     return union
@@ -303,8 +388,16 @@ def _tuple(kind: type, items: list[Converter]) -> Converter:
     expected = f"a {kind.__qualname__}" if is_named else f"a tuple of {len(items)}"
 
     def convert(value: Any, path: str) -> Any:
-        if not isinstance(value, kind if is_named else (list, tuple)) or len(value) != len(items):
-            raise _wrong(path, expected, value, "Give one value for each place.")
+        is_kind = isinstance(value, kind if is_named else (list, tuple))
+        if not is_kind or len(value) != len(items):
+            raise DTypeError(
+                path=path,
+                expected=expected,
+                received=f"a {type(value).__name__} of {len(value)}"
+                if isinstance(value, (list, tuple))
+                else type(value).__name__,
+                mend="Give one value for each place.",
+            )
         converted = [
             item(v, f"{path}[{i}]") for i, (item, v) in enumerate(zip(items, value, strict=True))
         ]
@@ -318,6 +411,26 @@ def _items(item: Converter) -> Converter:
         if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
             raise _wrong(path, "a list or tuple", value, "Put the values into a tuple.")
         return tuple(item(v, f"{path}[{i}]") for i, v in enumerate(value))
+
+    return convert
+
+
+def _array(convert_array: Converter, dtype: Any) -> Converter:
+    """Returns what takes arrays of a dtype, annotated as `np.dtype[np.float32]`."""
+    [scalar] = get_args(dtype) or (Any,)
+    options: tuple[Any, ...] = get_args(scalar) or (scalar,)
+    kinds = [kind for kind in options if isinstance(kind, type) and issubclass(kind, np.generic)]
+
+    def convert(value: Any, path: str) -> Any:
+        array = convert_array(value, path)
+        if kinds and not any(np.issubdtype(array.dtype, kind) for kind in kinds):
+            raise DTypeError(
+                path=path,
+                expected=f"an array of dtype {' or '.join(kind.__name__ for kind in kinds)}",
+                received=f"one of dtype {array.dtype}",
+                mend="Convert it with value.astype.",
+            )
+        return array
 
     return convert
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._tf import BatchableTypeSpec
+from extensor._tf import BatchableTypeSpec, VariableSpec
+from extensor.core.component import mismatch
+from extensor.core.ragged_box import box_ragged, box_sparse, unbox_rows
 from extensor.core.spec import TypeSpec
-from extensor.errors import ProtocolError, StructureError
+from extensor.errors import DTypeError, ExtensorError, ProtocolError, StructureError
 
 
 class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
@@ -71,23 +73,41 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
             which `tf.nest` flattens them.
 
         Raises:
-            StructureError: If a component has fewer dimensions than `minimum_rank`.
+            DTypeError: If the value is of another type: two types do not mix in one stack (also
+                a TypeError).
+            StructureError: If a component has fewer dimensions than `minimum_rank`, or its
+                leading ones differ from those of the others (also a ValueError).
         """
+        expect_type(self, value)
         boxes: list[Any] = []
+
+        def add(spec: tf.TypeSpec, component: Any) -> None:
+            if isinstance(spec, tf.TensorSpec) and not spec.is_compatible_with(component):
+                raise TypeError("a component does not match its spec")
+            boxes.extend(box(spec, component, minimum_rank))
+
         components = self.to_components(value)
-        tf.nest.map_structure(
-            lambda spec, component: boxes.extend(box(spec, component, minimum_rank)),
-            self.component_specs,
-            components,
-        )
+        try:
+            tf.nest.map_structure(add, self.component_specs, components)
+        except (TypeError, ValueError, AttributeError) as error:
+            wrong = None if isinstance(error, ExtensorError) else mismatch(self, components)
+            if wrong is None:
+                raise
+            raise wrong from error
+        leading = tf.TensorShape([None] * minimum_rank)
         for i, tensor in enumerate(boxes):
-            if tensor.shape.rank is not None and tensor.shape.rank < minimum_rank:
+            if tensor.shape.rank is not None and not (
+                tensor.shape.rank >= minimum_rank
+                and leading.is_compatible_with(tensor.shape[:minimum_rank])
+            ):
                 raise StructureError(
-                    path=f"{type(self).__name__}, boxed tensor {i}",
-                    expected=f"at least {minimum_rank} dimension(s) to unstack",
+                    path=f"{type(self).__qualname__}, boxed tensor {i}",
+                    expected=f"at least {minimum_rank} dimension(s) to unstack"
+                    + ("" if None in leading else f", {leading.as_list()} as the others"),
                     received=f"shape {tensor.shape}",
                     mend="Unstack only values whose components share leading dimensions.",
                 )
+            leading = leading.merge_with(tensor.shape[:minimum_rank])
         return boxes
 
     def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
@@ -95,22 +115,25 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 
         Args:
             boxed_tensor: What `to_boxed_tensor` returned, or what came of stacking, unstacking
-                or concatenating such tensors.
+                or concatenating such tensors. (Of reshaping, too: each dimension more is one
+                `stacked` more of the spec that unboxes.)
+
+        Raises:
+            StructureError: If it is another number of tensors, or one is of another shape (also
+                a ValueError).
+            DTypeError: If one is of another dtype (also a TypeError).
         """
-        specs = self.component_specs
         boxes = list(_as_list(boxed_tensor))
-        counts = [len(boxed_specs(spec)) for spec in tf.nest.flatten(specs)]
-        if len(boxes) != sum(counts):
-            raise StructureError(
-                path=type(self).__name__,
-                expected=f"{sum(counts)} boxed tensors",
-                received=f"{len(boxes)}",
-                mend="Give what to_boxed_tensor of the same spec returned.",
-            )
-        components: list[Any] = []
-        for spec, count in zip(tf.nest.flatten(specs), counts, strict=True):
-            components.append(unbox(spec, boxes[:count]))
-            del boxes[:count]
+        expect_boxes(self, boxes)
+        return self._unboxed(boxes)
+
+    def _unboxed(self, boxes: list[Any]) -> Any:
+        """Returns the value that stands in boxes of which number and dtypes are right."""
+        specs = self.component_specs
+        rest = iter(boxes)
+        components = [
+            unbox(spec, [next(rest) for _ in boxed_specs(spec)]) for spec in tf.nest.flatten(specs)
+        ]
         return self.from_components(tf.nest.pack_sequence_as(specs, components))
 
     def boxed_tensor_spec(self, minimum_rank: int = 0) -> Any:
@@ -125,12 +148,18 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         """Returns the spec of `num` stacked values of this spec (None: a number not known)."""
         return self._restacked(
             lambda shape: tf.TensorShape([num]).concatenate(shape),
-            lambda spec: spec._batch(num),
+            lambda spec: stacked_spec(spec, num, type(self).__qualname__),
         )
 
     def unstacked(self) -> StackableTypeSpec:
-        """Returns the spec of one value among those that a value of this spec stacks."""
-        return self._restacked(lambda shape: shape[1:], lambda spec: spec._unbatch())
+        """Returns the spec of one value among those that a value of this spec stacks.
+
+        Raises:
+            StructureError: If a component has no dimension to unstack (also a ValueError).
+        """
+        return self._restacked(
+            lambda shape: shape[1:], lambda spec: unstacked_spec(spec, type(self).__qualname__)
+        )
 
     def _restacked(self, of_shape: Any, of_spec: Any) -> StackableTypeSpec:
         """Maps the shapes in the serialization, and checks the result against the components."""
@@ -138,15 +167,8 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         def change(part: Any) -> Any:
             if isinstance(part, tf.TensorShape):
                 return of_shape(part)
-            if isinstance(part, BatchableTypeSpec):
-                return of_spec(part)
             if isinstance(part, tf.TypeSpec):
-                raise ProtocolError(
-                    path=type(self).__name__,
-                    expected="components that stack",
-                    received=f"{type(part).__name__}, which does not",
-                    mend=f"Derive {type(part).__name__} from xt.StackableTypeSpec.",
-                )
+                return of_spec(part)
             if isinstance(part, dict):
                 return type(part)((k, change(v)) for k, v in part.items())
             if isinstance(part, (list, tuple)):
@@ -161,7 +183,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
             a.is_compatible_with(b) for a, b in zip(expected, received, strict=False)
         ):
             raise ProtocolError(
-                path=type(self).__name__,
+                path=type(self).__qualname__,
                 expected=f"component specs {expected} once stacked or unstacked",
                 received=f"{received}",
                 mend="Override stacked and unstacked: adding or dropping a dimension of every "
@@ -184,6 +206,8 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         return list(_as_list(self.to_boxed_tensor(value, minimum_rank=1)))
 
     def _from_compatible_tensor_list(self, tensor_list: list[Any]) -> Any:
+        if type(self).from_boxed_tensor is StackableTypeSpec.from_boxed_tensor:
+            return self._unboxed(tensor_list)  # boxes that TensorFlow holds are the right ones
         boxed_alone = not isinstance(self.boxed_tensor_spec(), (list, tuple))
         return self.from_boxed_tensor(tensor_list[0] if boxed_alone else tensor_list)
 
@@ -192,14 +216,76 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         return list(_as_list(self.boxed_tensor_spec()))
 
 
+# Any spec that stacks, TensorFlow's or ours.
+
+
+def stacked_spec(spec: tf.TypeSpec, num: int | None, path: str) -> Any:
+    """Returns the spec of `num` stacked values of any spec that stacks.
+
+    Args:
+        spec: Any TypeSpec.
+        num: How many, or None.
+        path: Where the spec stands, for errors.
+
+    Raises:
+        ProtocolError: If it does not stack (also a TypeError).
+    """
+    if not isinstance(spec, BatchableTypeSpec):
+        raise does_not_stack(spec, path)
+    return spec._batch(num)
+
+
+def unstacked_spec(spec: tf.TypeSpec, path: str) -> Any:
+    """Returns the spec of one of the values that a value of any spec stacks.
+
+    Args:
+        spec: Any TypeSpec.
+        path: Where the spec stands, for errors.
+
+    Raises:
+        ProtocolError: If it does not stack (also a TypeError).
+        StructureError: If it has no dimension to unstack (also a ValueError).
+    """
+    if not isinstance(spec, BatchableTypeSpec):
+        raise does_not_stack(spec, path)
+    if getattr(getattr(spec, "shape", None), "rank", None) == 0:
+        raise _too_flat(spec, path, 1)
+    return spec._unbatch()
+
+
+def does_not_stack(spec: tf.TypeSpec, path: str) -> ProtocolError:
+    """Returns the error for a spec whose values do not stack.
+
+    Args:
+        spec: Such a spec.
+        path: Where it stands: the name of the spec that it is a part of, or the path of a field.
+    """
+    name = type(spec).__qualname__
+    if isinstance(spec, VariableSpec):
+        received, mend = "a Variable", "Read it first: tf.convert_to_tensor(variable)."
+    else:
+        received, mend = name, f"Derive {name} from xt.StackableTypeSpec."
+    return ProtocolError(
+        path=path,
+        expected="components whose values stack",
+        received=f"{received}, which does not",
+        mend=mend,
+    )
+
+
 def box(spec: tf.TypeSpec, value: Any, minimum_rank: int = 0) -> list[Any]:
     """Returns the boxed tensors of a value of any spec that stacks.
 
     Args:
         spec: Ours, or TensorFlow's (dense, ragged, sparse, its own extension types).
         value: A value of it.
-        minimum_rank: As in `StackableTypeSpec.to_boxed_tensor`; at most 1 for TensorFlow's
-            composite types, whose encoders know no more.
+        minimum_rank: As in `StackableTypeSpec.to_boxed_tensor`.
+
+    Raises:
+        ProtocolError: If the spec does not stack (also a TypeError).
+        DTypeError: If the value is of another type (also a TypeError).
+        StructureError: If the value has not as many leading dimensions of one size (also a
+            ValueError).
 
     >>> from extensor.core.box import box
     >>> ragged = tf.ragged.constant([[1, 2], [3]])
@@ -210,22 +296,34 @@ def box(spec: tf.TypeSpec, value: Any, minimum_rank: int = 0) -> list[Any]:
         return [value]
     if isinstance(spec, StackableTypeSpec):
         return list(_as_list(spec.to_boxed_tensor(value, minimum_rank)))
-    if isinstance(spec, BatchableTypeSpec):
-        if minimum_rank == 0:
-            return spec._to_tensor_list(value)
-        if minimum_rank == 1:
-            return spec._to_batched_tensor_list(value)
-    raise ProtocolError(
-        path=type(spec).__name__,
-        expected=f"a type whose values can be unstacked {minimum_rank} time(s)",
-        received=f"{type(spec).__name__}, which cannot",
-        mend="Derive the spec from xt.StackableTypeSpec.",
-    )
+    if not isinstance(spec, BatchableTypeSpec):
+        raise does_not_stack(spec, type(spec).__qualname__)
+    # A stack of datasets is no Dataset, so not of every spec.
+    if isinstance(spec, _TYPED) or issubclass(spec.value_type, tf.experimental.ExtensionType):
+        expect_type(spec, value)
+    if minimum_rank == 0:
+        return spec._to_tensor_list(value)
+    if minimum_rank == 1:
+        return spec._to_batched_tensor_list(value)
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return box_ragged(spec, value, minimum_rank)
+    if isinstance(spec, tf.SparseTensorSpec):
+        return box_sparse(spec, value, minimum_rank)
+    if isinstance(value, tf.experimental.BatchableExtensionType):
+        return _box_extension(spec, value, minimum_rank)
+    raise _too_flat(spec, type(spec).__qualname__, minimum_rank)
+
+
+_TYPED = (tf.RaggedTensorSpec, tf.SparseTensorSpec)
 
 
 def unbox(spec: tf.TypeSpec, boxes: list[Any]) -> Any:
     """Returns the value of `spec` that boxed tensors stand for, the reverse of `box`."""
-    return boxes[0] if isinstance(spec, tf.TensorSpec) else spec._from_compatible_tensor_list(boxes)
+    if isinstance(spec, tf.TensorSpec):
+        return boxes[0]
+    if isinstance(spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)):
+        return unbox_rows(spec, boxes)
+    return spec._from_compatible_tensor_list(boxes)
 
 
 def boxed_specs(spec: tf.TypeSpec, minimum_rank: int = 0) -> list[Any]:
@@ -235,6 +333,67 @@ def boxed_specs(spec: tf.TypeSpec, minimum_rank: int = 0) -> list[Any]:
     if isinstance(spec, StackableTypeSpec):
         return list(_as_list(spec.boxed_tensor_spec(minimum_rank)))
     return spec._flat_tensor_specs
+
+
+def expect_type(spec: tf.TypeSpec, value: Any) -> None:
+    """Raises DTypeError unless a value is of the type that a spec describes."""
+    if not isinstance(value, spec.value_type):
+        raise DTypeError(
+            path=type(spec).__qualname__,
+            expected=f"a {spec.value_type.__qualname__}, because values of two types do not stack",
+            received=f"a {type(value).__qualname__}",
+            mend="Make all values of one type first.",
+        )
+
+
+def expect_boxes(spec: StackableTypeSpec, boxes: list[Any]) -> None:
+    """Raises StructureError or DTypeError unless tensors are what a spec says of its boxes."""
+    path = type(spec).__qualname__
+    mend = "Give what to_boxed_tensor of the same type returned, and stack or unstack the spec as "
+    mend += "often as the tensors."
+    specs = list(_as_list(spec.boxed_tensor_spec()))
+    if len(boxes) != len(specs):
+        raise StructureError(
+            path=path, expected=f"{len(specs)} boxed tensors", received=f"{len(boxes)}", mend=mend
+        )
+    for i, (wanted, tensor) in enumerate(zip(specs, boxes, strict=True)):
+        dtype = getattr(tensor, "dtype", None)
+        if dtype != wanted.dtype:
+            received = type(tensor).__qualname__ if dtype is None else tf.as_dtype(dtype).name
+            raise DTypeError(
+                path=f"{path}, boxed tensor {i}",
+                expected=wanted.dtype.name,
+                received=received,
+                mend=mend,
+            )
+        if not wanted.shape.is_compatible_with(tensor.shape):
+            raise StructureError(
+                path=f"{path}, boxed tensor {i}",
+                expected=f"shape {wanted.shape}",
+                received=f"{tensor.shape}",
+                mend=mend,
+            )
+
+
+def _too_flat(spec: tf.TypeSpec, path: str, minimum_rank: int) -> StructureError:
+    return StructureError(
+        path=path,
+        expected=f"at least {minimum_rank} dimension(s) to unstack",
+        received=str(spec),
+        mend="Unstack only values whose components share leading dimensions.",
+    )
+
+
+def _box_extension(spec: Any, value: Any, minimum_rank: int) -> list[Any]:
+    """As `BatchableExtensionType` does, by what its encoder makes of a value."""
+    encoder = spec.__batch_encoder__
+    boxes: list[Any] = []
+    tf.nest.map_structure(
+        lambda inner, part: boxes.extend(box(inner, part, minimum_rank)),
+        encoder.encoding_specs(spec),
+        encoder.encode(spec, value, minimum_rank),
+    )
+    return boxes
 
 
 def _as_list(boxed: Any) -> Any:

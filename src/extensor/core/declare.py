@@ -11,9 +11,10 @@ import typing
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
-from extensor.core.annotation import Converter, of_parts, of_values
+from extensor.core.annotation import Converter, filled, of_parts, of_values, type_arguments
 from extensor.core.derive import DerivedSpec
 from extensor.core.registry import register_type_spec
+from extensor.core.version import VersionedSpec, newest
 from extensor.errors import DTypeError, FieldError, ImmutableError, ProtocolError
 
 if sys.version_info >= (3, 11):
@@ -103,6 +104,7 @@ def replace(value: _Value, /, **changes: Any) -> _Value:
     >>> xt.replace(Interval(0.0, 1.0), high=2.0).high.numpy().item()
     2.0
     """
+    value = newest(value)
     cls: Any = type(value)
     if "Spec" not in vars(cls) or not hasattr(cls, "_extensor_own"):
         raise ProtocolError(
@@ -136,7 +138,7 @@ def replace(value: _Value, /, **changes: Any) -> _Value:
     return copy
 
 
-# Making the class. What is kept in it: `_extensor_own`, how its own fields are read;
+# Making the class. What is kept in it: `_extensor_own`, how its fields are read;
 # `_extensor_caller`, where names in their annotations may be found, until they are;
 # `_extensor_check`, the `__post_init__` that its author wrote; `_extensor_readings`, see there.
 
@@ -231,7 +233,7 @@ def _itself(value: Any) -> Any:
 
 
 def _read_annotations(cls: Any, names_may_be_missing: bool) -> None:
-    """Reads the annotations of a class's own fields; bases that are declared have read theirs.
+    """Reads the annotations of a class's fields, with the type arguments that it gives its bases.
 
     Args:
         cls: A declared class.
@@ -243,22 +245,34 @@ def _read_annotations(cls: Any, names_may_be_missing: bool) -> None:
     names: dict[str, Any] = {**caller.f_globals, **caller.f_locals, cls.__name__: cls}
     names.update((p.__name__, p) for p in getattr(cls, "__type_params__", ()))
     fields = {field.name for field in dataclasses.fields(cls)}
+    arguments = type_arguments(cls)
     own: dict[str, _Field] = {}
     for base in reversed(cls.__mro__):
         members = vars(base)
-        # A base that is a mere dataclass counts as the class's own.
-        is_mere = "__dataclass_fields__" in members and "_extensor_own" not in members
-        if base is not cls and not is_mere:
+        if base is not cls and "__dataclass_fields__" not in members:
             continue
+        # A base that is a mere dataclass is read here; one that is declared has read itself.
+        inherited: dict[str, _Field] = {}
+        if base is not cls and "_extensor_own" in members:
+            _read_annotations(base, names_may_be_missing)
+            if base._extensor_caller is not None:
+                return
+            inherited = base._extensor_own
         module = getattr(sys.modules.get(base.__module__), "__dict__", {})
         for name, annotation in members.get("__annotations__", {}).items():
             if name not in fields:
                 continue
+            if name in inherited and base not in arguments:
+                own[name] = inherited[name]
+                continue
             path = f"{cls.__qualname__}.{name}"
-            holder = type("Holder", (), {"__annotations__": {name: annotation}})
             try:
-                hint = typing.get_type_hints(holder, module, names, True)[name]
-                own[name] = _Field(path, of_values.converter(hint), of_parts.converter(hint))
+                hint = (
+                    inherited[name].hint if name in inherited else _hint(annotation, module, names)
+                )
+                if base in arguments:
+                    hint = _hint(filled(hint, arguments[base]), module, names)
+                own[name] = _Field(path, of_values.converter(hint), of_parts.converter(hint), hint)
             except (NameError, AttributeError) as error:
                 if names_may_be_missing:
                     return
@@ -279,12 +293,18 @@ def _read_annotations(cls: Any, names_may_be_missing: bool) -> None:
     cls._extensor_caller = None  # lets go of the caller's variables
 
 
+def _hint(annotation: Any, module: dict[str, Any], names: dict[str, Any]) -> Any:
+    holder = type("Holder", (), {"__annotations__": {"field": annotation}})
+    return typing.get_type_hints(holder, module, names, True)["field"]
+
+
 class _Field(NamedTuple):
     """How a field is read."""
 
     path: str
     convert: Converter
     convert_part: Converter
+    hint: Any
 
 
 def _readings(cls: Any) -> dict[str, _Field]:
@@ -299,13 +319,10 @@ def _readings(cls: Any) -> dict[str, _Field]:
                 received="one that is not, whose values would become ones of the base",
                 mend=f"Write @xt.extension_type above {cls.__qualname__}.",
             )
-        by_name: dict[str, _Field] = {}
-        for base in reversed(cls.__mro__):
-            if "_extensor_own" in vars(base):
-                _read_annotations(base, names_may_be_missing=False)
-                by_name.update(base._extensor_own)
+        _read_annotations(cls, names_may_be_missing=False)
+        own = cls._extensor_own
         readings = {
-            field.name: by_name[field.name]._replace(path=f"{cls.__qualname__}.{field.name}")
+            field.name: own[field.name]._replace(path=f"{cls.__qualname__}.{field.name}")
             for field in dataclasses.fields(cls)
         }
         cls._extensor_readings = readings
@@ -355,7 +372,7 @@ def _complete(value: Any, init_only: tuple[Any, ...], unchanged: Collection[str]
     """
     cls, fields = type(value), value.__dict__
     readings = vars(cls).get("_extensor_readings") or _readings(cls)
-    for name, (path, convert, _) in readings.items():
+    for name, (path, convert, _, _) in readings.items():
         if name not in unchanged:
             if name not in fields and not _set_default(cls, fields, name):
                 continue
@@ -366,7 +383,7 @@ def _complete(value: Any, init_only: tuple[Any, ...], unchanged: Collection[str]
         fields[_STAGE] = "check"
         check(value, *init_only)
         del fields[_STAGE]
-        for name, (path, convert, _) in readings.items():
+        for name, (path, convert, _, _) in readings.items():
             if name in fields and fields[name] is not before.get(name):
                 fields[name] = convert(fields[name], path)
         fields.pop("_extensor_spec", None)
@@ -447,7 +464,7 @@ def _unpickled(spec: DerivedSpec, components: dict[str, Any]) -> Any:
 # The spec.
 
 
-class _DeclaredSpec(DerivedSpec):
+class _DeclaredSpec(VersionedSpec):
     """The spec of a declared class; each has a subclass of its own."""
 
     @classmethod

@@ -6,15 +6,15 @@ The parts of a value are the value itself with a TypeSpec in place of every tens
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from extensor._tf import BaseResourceVariable, BatchableTypeSpec, VariableSpec
+from extensor._tf import BaseResourceVariable, VariableSpec, plain_spec
 from extensor.core import static
-from extensor.core.box import StackableTypeSpec
-from extensor.core.static import FrozenDict, Static, freeze, is_tensor_like, mapped
+from extensor.core.box import StackableTypeSpec, stacked_spec, unstacked_spec
+from extensor.core.static import FrozenDict, FrozenPartial, Static, freeze, is_tensor_like, mapped
 from extensor.errors import FieldError, ProtocolError
 
 
@@ -38,35 +38,56 @@ def is_spec(value: Any) -> bool:
     return isinstance(value, (tf.TypeSpec, Static))
 
 
-def _leaves(part: Any, name: str) -> Iterator[tuple[str, tf.TypeSpec]]:
+def leaves_of(part: Any, name: str = "") -> Iterator[tuple[str, tf.TypeSpec]]:
     """Yields the name and spec of each tensor in a part."""
     if isinstance(part, tf.TypeSpec):
         yield name, part
     elif isinstance(part, tuple):
         for i, item in enumerate(part):
-            yield from _leaves(item, f"{name}[{i}]")
+            yield from leaves_of(item, f"{name}[{i}]")
     elif isinstance(part, FrozenDict):
         for key, item in part.items():
-            yield from _leaves(item, f"{name}[{key!r}]")
+            yield from leaves_of(item, f"{name}[{key!r}]")
 
 
-def _tensors(part: Any, value: Any) -> Iterator[Any]:
-    """Yields the tensors of a value, in the order of `_leaves`."""
+def tensors_of(part: Any, value: Any) -> Iterator[Any]:
+    """Yields the tensors of a value, in the order of `leaves_of`."""
     if isinstance(part, tf.TypeSpec):
         yield value
     elif isinstance(part, tuple):
+        if type(part) is FrozenPartial:
+            value = value.func, value.args, value.keywords
         for inner, item in zip(part, value, strict=True):
-            yield from _tensors(inner, item)
+            yield from tensors_of(inner, item)
     elif isinstance(part, FrozenDict):
         for key, inner in part.items():
-            yield from _tensors(inner, value[key])
+            yield from tensors_of(inner, value[key])
 
 
-def _plain(leaf: Any) -> Any:
+def plain(leaf: Any) -> Any:
+    """Returns the leaf of a value that a leaf of a part stands for, where it is static data."""
     return leaf.spec if isinstance(leaf, Static) else leaf
 
 
 _NO_VARIABLES = (tf.TensorSpec, tf.RaggedTensorSpec, tf.SparseTensorSpec)
+
+
+def _compatible(a: Any, b: Any) -> bool:
+    """Returns whether two parts may stand for one value."""
+    if isinstance(a, tf.TypeSpec):
+        # Anything else TensorFlow's specs would take for a value, and raise where it is none.
+        return isinstance(b, tf.TypeSpec) and a.is_compatible_with(b)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Static):
+        return _compatible(a.spec, b.spec)
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_compatible, a, b))
+    if isinstance(a, FrozenDict):
+        return a.keys() == b.keys() and all(_compatible(v, b[k]) for k, v in a.items())
+    if isinstance(a, (tf.TensorShape, tf.DType)):
+        return a.is_compatible_with(b)
+    return static.key(a) == static.key(b)
 
 
 class _ApartError(Exception):
@@ -75,16 +96,21 @@ class _ApartError(Exception):
 
 def _merged(a: Any, b: Any) -> Any:
     if isinstance(a, tf.TypeSpec) and isinstance(b, tf.TypeSpec):
-        merged = a.most_specific_common_supertype([b])
+        try:
+            merged = a.most_specific_common_supertype([b])
+        except NotImplementedError:  # of variables, where no function has been traced
+            merged = None
         if merged is None:
             raise _ApartError
         return merged
     if isinstance(a, tf.TensorShape) and isinstance(b, tf.TensorShape):
         return a.most_specific_compatible_shape(b)
     if type(a) is type(b):
+        if isinstance(a, Static):
+            return Static(_merged(a.spec, b.spec))
         if isinstance(a, tuple) and len(a) == len(b):
             items = iter([_merged(x, y) for x, y in zip(a, b, strict=True)])
-            return type(a)(*items) if hasattr(a, "_fields") else tuple(items)
+            return type(a)(*items) if hasattr(a, "_fields") else type(a)(items)
         if isinstance(a, FrozenDict) and a.keys() == b.keys():
             return FrozenDict((k, _merged(v, b[k])) for k, v in a.items())
     if static.key(a) == static.key(b):
@@ -107,6 +133,9 @@ class DerivedSpec(StackableTypeSpec):
     field_names: ClassVar[tuple[str, ...]]
     """The names of the fields, in their order."""
 
+    ignored: ClassVar[Collection[str]] = ()
+    """The names of those whose static data does not count when specs are compared."""
+
     def __init__(self, *args: Any, **parts: Any) -> None:
         cls = type(self)
         given = dict(zip(cls.field_names, args, strict=False))
@@ -119,8 +148,9 @@ class DerivedSpec(StackableTypeSpec):
                 mend="Give the parts by name.",
             )
         given.update(parts)
-        _check_names(cls, given)
-        self._take({name: cls.read_part(name, given[name]) for name in cls.field_names})
+        check_names(cls, given)
+        read = {name: cls.read_part(name, given[name]) for name in cls.field_names}
+        self._take({name: mapped(plain_spec, part) for name, part in read.items()})
 
     @classmethod
     def read_part(cls, name: str, part: Any) -> Any:
@@ -146,7 +176,13 @@ class DerivedSpec(StackableTypeSpec):
 
     def _take(self, parts: Mapping[str, Any]) -> None:
         self._parts = parts
-        leaves = [leaf for name, part in parts.items() for leaf in _leaves(part, name)]
+        self._key: Any = None
+        self._hash: int | None = None
+        self._arrange(parts)
+
+    def _arrange(self, parts: Mapping[str, Any]) -> None:
+        """Decides which components stand for the tensors in the parts."""
+        leaves = [leaf for name, part in parts.items() for leaf in leaves_of(part, name)]
         # A dict, which TensorFlow's nest rebuilds twice as fast as a tuple.
         self._components = dict(leaves)
         if len(leaves) != len(self._components):
@@ -157,18 +193,16 @@ class DerivedSpec(StackableTypeSpec):
                 mend="Use strings, numbers or the members of one enum as keys.",
             )
         with_tensors = {name.partition("[")[0] for name in self._components}
-        self._static = {n: mapped(_plain, p) for n, p in parts.items() if n not in with_tensors}
+        self._static = {n: mapped(plain, p) for n, p in parts.items() if n not in with_tensors}
         self._is_flat = self._components.keys() == with_tensors
         is_dense = all(isinstance(spec, tf.TensorSpec) for _, spec in leaves)
         self._boxed_names = sorted(self._components) if is_dense else None
-        self._key: Any = None
-        self._hash: int | None = None
 
     def __getattr__(self, name: str) -> Any:
         # Fields read like the value's own: a spec for a tensor, the data for what is static.
         parts = self.__dict__.get("_parts", {})
         if name in parts:
-            return mapped(_plain, parts[name])
+            return mapped(plain, parts[name])
         raise AttributeError(f"{type(self).__qualname__} has no attribute {name!r}")
 
     def rebuilt(self, fields: dict[str, Any]) -> Any:
@@ -184,8 +218,7 @@ class DerivedSpec(StackableTypeSpec):
         """Returns the tensors of a value by name."""
         if self._is_flat:
             return {name: getattr(value, name) for name in self._components}
-        tensors = (t for n, part in self._parts.items() for t in _tensors(part, getattr(value, n)))
-        return dict(zip(self._components, tensors, strict=True))
+        return dict(zip(self._components, self.tensors(value), strict=True))
 
     def from_components(self, components: Mapping[str, Any]) -> Any:
         """Returns the value that is made of the given tensors."""
@@ -194,9 +227,14 @@ class DerivedSpec(StackableTypeSpec):
         tensors = iter([components[name] for name in self._components])
 
         def build(leaf: Any) -> Any:
-            return next(tensors) if isinstance(leaf, tf.TypeSpec) else _plain(leaf)
+            return next(tensors) if isinstance(leaf, tf.TypeSpec) else plain(leaf)
 
         return self.rebuilt({name: mapped(build, part) for name, part in self._parts.items()})
+
+    def tensors(self, value: Any) -> Iterator[Any]:
+        """Yields the tensors of a value in the order of its parts."""
+        for name, part in self._parts.items():
+            yield from tensors_of(part, getattr(value, name))
 
     def traced(self, value: Any, context: Any) -> Any:
         """Returns the spec of a value as an argument of a tf.function, made by its components.
@@ -209,9 +247,7 @@ class DerivedSpec(StackableTypeSpec):
         """
         if all(isinstance(spec, _NO_VARIABLES) for spec in self._components.values()):
             return self
-        kinds = iter(
-            [part.__tf_tracing_type__(context) for part in self.to_components(value).values()]
-        )
+        kinds = iter([part.__tf_tracing_type__(context) for part in self.tensors(value)])
         return self._mapped(lambda leaf: next(kinds) if isinstance(leaf, tf.TypeSpec) else leaf)
 
     def serialize(self) -> tuple[Any, ...]:
@@ -227,8 +263,28 @@ class DerivedSpec(StackableTypeSpec):
             RegistrationError: If an enum or namedtuple in it is not there (also a ValueError).
         """
         parts = {name: static.decode(code) for name, code in serialization}
-        _check_names(cls, parts)
+        check_names(cls, parts)
         return cls.from_parts({name: parts[name] for name in cls.field_names})
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Returns whether a value belongs to this type, or a spec shares values with it.
+
+        Args:
+            spec_or_value: A TypeSpec, or a value that has one.
+        """
+        other = spec_or_value
+        if not isinstance(other, tf.TypeSpec):
+            try:
+                other = tf.type_spec_from_value(other)
+            except (TypeError, ValueError):
+                return False
+        if not isinstance(other, DerivedSpec) or type(self) is not type(other):
+            return False
+        return self is other or all(
+            _compatible(part, other._parts[name])
+            for name, part in self._parts.items()
+            if self._counts(name) or other._counts(name)
+        )
 
     def most_specific_compatible_type(self, other: tf.TypeSpec) -> Any:
         """Returns the spec with the shapes of both merged, or None where they differ otherwise."""
@@ -237,16 +293,28 @@ class DerivedSpec(StackableTypeSpec):
         if self == other:
             return self
         try:
-            return self.from_parts({n: _merged(p, other._parts[n]) for n, p in self._parts.items()})
+            return self.from_parts(
+                {
+                    name: _merged(part, other._parts[name])
+                    if self._counts(name) or other._counts(name)
+                    else part
+                    for name, part in self._parts.items()
+                }
+            )
         except _ApartError:
             return None
+
+    def _counts(self, name: str) -> bool:
+        """Returns whether a field counts when specs are compared: tensors always do."""
+        return name not in self.ignored or any(leaves_of(self._parts[name]))
 
     def __reduce__(self) -> Any:
         return _unpickled, (type(self), self._parts)
 
     def _cmp_key(self) -> Any:
         if self._key is None:
-            self._key = tuple(map(static.key, self._parts.values()))
+            counting = [part for name, part in self._parts.items() if self._counts(name)]
+            self._key = tuple(map(static.key, counting))
         return self._key
 
     def __eq__(self, other: object) -> bool:
@@ -268,45 +336,62 @@ class DerivedSpec(StackableTypeSpec):
         fields = ", ".join(f"{name}={part!r}" for name, part in self._parts.items())
         return f"{type(self).__qualname__}({fields})"
 
-    def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
-        """Returns the value that boxed tensors stand for."""
+    def _unboxed(self, boxes: list[Any]) -> Any:
         names = self._boxed_names
-        if names is None or len(names) != len(boxed_tensor):
-            return super().from_boxed_tensor(boxed_tensor)
+        if names is None:
+            return super()._unboxed(boxes)
         # The boxes of tensors are the tensors: a short way, because datasets go it at every step.
-        return self.from_components(dict(zip(names, boxed_tensor, strict=True)))
+        return self.from_components(dict(zip(names, boxes, strict=True)))
 
     def stacked(self, num: int | None) -> Any:
         """Returns the spec of `num` stacked values; static shapes gain a dimension too."""
         return self._changed(
-            lambda shape: tf.TensorShape([num]).concatenate(shape), lambda spec: spec._batch(num)
+            lambda shape: tf.TensorShape([num]).concatenate(shape),
+            lambda spec: stacked_spec(spec, num, type(self).__qualname__),
         )
 
     def unstacked(self) -> Any:
         """Returns the spec of one of the values that a value of this spec stacks."""
-        return self._changed(lambda shape: shape[1:], lambda spec: spec._unbatch())
+        return self._changed(
+            lambda shape: shape[1:], lambda spec: unstacked_spec(spec, type(self).__qualname__)
+        )
 
     def _changed(self, of_shape: Callable[..., Any], of_spec: Callable[..., Any]) -> Any:
         def change(leaf: Any) -> Any:
-            if isinstance(leaf, BatchableTypeSpec):
-                return of_spec(leaf)
             if isinstance(leaf, tf.TypeSpec):
-                raise ProtocolError(
-                    path=type(self).__qualname__,
-                    expected="fields whose values stack",
-                    received=f"one of {type(leaf).__name__}",
-                    mend=f"Derive {type(leaf).__name__} from xt.StackableTypeSpec.",
-                )
+                return of_spec(leaf)
             return of_shape(leaf) if isinstance(leaf, tf.TensorShape) else leaf
 
         return self._mapped(change)
+
+    def _with_tensor_ranks_only(self) -> Any:
+        def relax(leaf: Any) -> Any:
+            if isinstance(leaf, tf.TypeSpec):
+                return leaf._with_tensor_ranks_only()
+            if isinstance(leaf, tf.TensorShape) and leaf.rank is not None:
+                return tf.TensorShape([None] * leaf.rank)
+            return leaf
+
+        return self._mapped(relax)
+
+    def _without_tensor_names(self) -> Any:
+        return self._mapped(
+            lambda leaf: leaf._without_tensor_names() if isinstance(leaf, tf.TypeSpec) else leaf
+        )
 
     def _mapped(self, function: Callable[[Any], Any]) -> Any:
         """Returns the spec with a function applied to the leaves of every part."""
         return self.from_parts({n: mapped(function, part) for n, part in self._parts.items()})
 
 
-def _check_names(cls: type[DerivedSpec], parts: Mapping[str, Any]) -> None:
+def parts_of(spec: DerivedSpec) -> Mapping[str, Any]:
+    """Returns the frozen parts of a spec by their names, which may be those of an older version."""
+    # Under a public name it would be in the way of a field.
+    return spec._parts  # pyright: ignore[reportPrivateUsage]
+
+
+def check_names(cls: type[DerivedSpec], parts: Mapping[str, Any]) -> None:
+    """Raises unless there is one part for each field of a spec."""
     listed = ", ".join(cls.field_names)
     for name in cls.field_names:
         if name not in parts:

@@ -1,17 +1,27 @@
-"""Names under which specs are written into a SavedModel."""
+"""Names under which specs are saved, and the specs of classes that nobody here can edit."""
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
 import tensorflow as tf
 
-from extensor._tf import registered_name, registered_spec, replace_registration
+from extensor._tf import (
+    CompositeTensor,
+    admit_late,
+    registered_name,
+    registered_spec,
+    registered_specs,
+    replace_registration,
+)
 from extensor.errors import ProtocolError, RegistrationError
 
 _SpecClass = TypeVar("_SpecClass", bound=type)
+_Class = TypeVar("_Class", bound=type)
 
 # TensorFlow's registry takes names of at least two words. A name without a dot, which is legal
 # here, is kept there under this one, so the mapping is injective.
@@ -77,6 +87,196 @@ def register_type_spec(cls: Any = None, name: str | None = None) -> Any:
     return cls
 
 
+def registered_types() -> dict[str, type]:
+    """Returns every TypeSpec class that has a name to be saved under, by that name.
+
+    These are your own, those of libraries that you imported, extensor's and TensorFlow's. A class
+    that follows the protocol and whose spec has no name is not among them.
+
+    >>> registered_types = xt.registered_types()
+    >>> registered_types["tf.RaggedTensorSpec"] is tf.RaggedTensorSpec
+    True
+    >>> [name for name in registered_types if name.endswith("DenseStructuredTensorSpec")]
+    ['extensor.DenseStructuredTensorSpec']
+    """
+    named = {name.removeprefix(_DOTLESS): cls for name, cls in registered_specs().items()}
+    return dict(sorted(named.items()))
+
+
+_PROTOCOL = "__tf_type_spec__"
+_lock = threading.RLock()
+
+
+def register_extension_type(cls: _Class, spec_class: type) -> _Class:
+    """Makes a class that you cannot edit an extension type, by a TypeSpec that you write for it.
+
+    From then on it works everywhere as if it had `__tf_type_spec__`, which `spec_class.from_value`
+    answers. The spec is registered too, under its module and name if it has no name yet.
+
+    Warning:
+        Think twice. The values must be what extension types are: immutable, with all that may
+        change from run to run in tensors. And a class has one spec in a process: two libraries
+        that each register their own for it cannot be used together, and a model that was saved
+        under one does not load under the other. Where you can, make a class of your own that
+        holds the value, or ask the author of the class for `__tf_type_spec__`, which needs no
+        import of extensor.
+
+    Args:
+        cls: The class: Python's own, or anybody's, that lets attributes be set on it. TensorFlow
+            must not have met it yet: register it where you import it.
+        spec_class: A TypeSpec class whose `from_value(value)`, a class method, returns the spec of
+            a value. It holds for this very class: a subclass is registered on its own.
+
+    Returns:
+        The class.
+
+    Raises:
+        RegistrationError: If the class has another spec, or TensorFlow has met it already (also a
+            ValueError).
+        ProtocolError: If either class is not fit for it (also a TypeError).
+
+    >>> class Tally:  # somebody else's
+    ...     def __init__(self, count):
+    ...         self.count = count
+    >>> class TallySpec(xt.TypeSpec):
+    ...     value_type = Tally
+    ...     component_specs = tf.TensorSpec([], tf.int32)
+    ...
+    ...     @classmethod
+    ...     def from_value(cls, value):
+    ...         return cls()
+    ...
+    ...     def to_components(self, value):
+    ...         return value.count
+    ...
+    ...     def from_components(self, components):
+    ...         return Tally(components)
+    ...
+    ...     def serialize(self):
+    ...         return ()
+    >>> Tally = xt.register_extension_type(Tally, TallySpec)
+    >>> add = tf.function(lambda tally: Tally(tally.count + 1))
+    >>> add(Tally(tf.constant(2))).count.numpy().item()
+    3
+    """
+    _expect_spec_class(cls, spec_class)
+    _expect_whole(cls)
+    with _lock:
+        given = getattr(cls, _PROTOCOL, None)
+        holder = getattr(given, "spec_class", None)
+        own = _PROTOCOL in vars(cls)
+        if own and holder is spec_class:
+            return cls
+        if given is not None and (holder is None or (own and not redefines(spec_class, holder))):
+            raise RegistrationError(
+                path=_named(cls),
+                expected="a class without a spec"
+                if holder is None
+                else f"the spec that is registered for it, {_named(holder)}",
+                received=f"a class with {_PROTOCOL}" if holder is None else _named(spec_class),
+                mend="A class has one spec in a process: use that one, or make a class of your own "
+                "that holds the value.",
+            )
+        named = inspect.getattr_static(spec_class, "value_type", None)
+        if isinstance(named, type):
+            _expect_same(cls, spec_class, named)
+        if registered_name(spec_class) is None:
+            register_type_spec(spec_class)
+        _give(cls, spec_class)
+    return cls
+
+
+def _give(cls: Any, spec_class: Any) -> None:
+    """Gives a class its `__tf_type_spec__`, or leaves it as it was and raises."""
+
+    def type_spec(self: Any) -> Any:
+        if type(self) is not cls:
+            raise ProtocolError(
+                path=_named(type(self)),
+                expected=f"a registered class, as its base {_named(cls)} is",
+                received="one that is not, whose values would become ones of the base",
+                mend=f"xt.register_extension_type({type(self).__name__}, its own TypeSpec).",
+            )
+        spec = spec_class.from_value(self)
+        _expect_same(cls, type(spec), spec.value_type)
+        return spec
+
+    type_spec.spec_class = spec_class  # pyright: ignore[reportFunctionMemberAccess]
+    before = dict(vars(cls))
+    try:
+        setattr(cls, _PROTOCOL, type_spec)
+    except (TypeError, AttributeError) as error:
+        raise ProtocolError(
+            path=_named(cls),
+            expected="a class that lets attributes be set on it",
+            received="one of a C extension, or of a metaclass, that does not",
+            mend="Make a class of your own that holds the value.",
+        ) from error
+    if _PROTOCOL not in before and not admit_late(cls):
+        for name in vars(cls).keys() - before.keys():
+            delattr(cls, name)
+        raise RegistrationError(
+            path=_named(cls),
+            expected="a class of which TensorFlow has not met a value yet",
+            received="one that it has met, and remembers as a Python object",
+            mend="Register it right after importing it, before any call of TensorFlow.",
+        )
+
+
+def _expect_same(cls: type, spec_class: type, value_type: Any) -> None:
+    """Raises unless the specs of a class make values of it."""
+    if value_type is not cls:
+        raise ProtocolError(
+            path=f"{_named(spec_class)}.value_type",
+            expected=_named(cls),
+            received=_named(value_type) if isinstance(value_type, type) else repr(value_type),
+            mend="Write a TypeSpec for this very class, whose values from_components returns.",
+        )
+
+
+def _expect_spec_class(cls: Any, spec_class: Any) -> None:
+    if not (isinstance(spec_class, type) and issubclass(spec_class, tf.TypeSpec)):
+        raise ProtocolError(
+            path="register_extension_type",
+            expected="a class, and a subclass of TypeSpec for its values",
+            received=f"{cls!r} and {spec_class!r}",
+            mend="Write a TypeSpec for the class: see xt.ExtensionType.",
+        )
+    if not callable(getattr(spec_class, "from_value", None)):
+        raise ProtocolError(
+            path=f"{_named(spec_class)}.from_value",
+            expected="a class method that returns the spec of a value",
+            received="none",
+            mend="Add `@classmethod def from_value(cls, value)`.",
+        )
+
+
+def _expect_whole(cls: Any) -> None:
+    """Raises unless TensorFlow takes values of a class for leaves, and has no own use for them."""
+    if not isinstance(cls, type):
+        received = repr(cls)
+    elif issubclass(cls, (tf.Tensor, tf.Variable, tf.TypeSpec)) or (
+        issubclass(cls, CompositeTensor) and not hasattr(cls, _PROTOCOL)
+    ):
+        received = "one that TensorFlow knows already"
+    elif issubclass(cls, (list, tuple, Mapping)) or any(
+        hasattr(cls, name) for name in ("__attrs_attrs__", "__tf_flatten__")
+    ):
+        received = "a container, which tf.nest takes apart by itself"
+    else:
+        return
+    raise ProtocolError(
+        path=_named(cls) if isinstance(cls, type) else "register_extension_type",
+        expected="a class whose values are leaves to TensorFlow",
+        received=received,
+        mend="Make a class of your own that holds the value.",
+    )
+
+
+def _named(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
 def _register(cls: type, name: str) -> None:
     if not (isinstance(name, str) and _NAME.fullmatch(name)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise RegistrationError(
@@ -98,7 +298,7 @@ def _register(cls: type, name: str) -> None:
             mend="A TypeSpec has one name: drop one of the two registrations.",
         )
     holder = registered_spec(key)
-    if holder is not None and not _redefines(cls, holder):
+    if holder is not None and not redefines(cls, holder):
         raise RegistrationError(
             path=f"{cls.__module__}.{cls.__qualname__}",
             expected="a name that no other TypeSpec has",
@@ -108,7 +308,7 @@ def _register(cls: type, name: str) -> None:
     replace_registration(cls, key)
 
 
-def _redefines(cls: type, holder: type) -> bool:
+def redefines(cls: type, holder: type) -> bool:
     """Whether `cls` is what `holder` became when its definition ran again.
 
     Two classes of one function (`<locals>`) may well live side by side, so they do not count.

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import abc
+import functools
 import inspect
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import tensorflow as tf
 
+from extensor._tf import CompositeTensor
+from extensor.core.casting import cast_components, castable_type, not_castable, supertype
+from extensor.core.component import mismatch
+from extensor.core.registry import redefines
 from extensor.errors import ProtocolError
 
 if TYPE_CHECKING:
@@ -45,6 +50,9 @@ class TypeSpec(tf.TypeSpec):
                     received="a method",
                     mend=f"Put @property above `def {name}(self)`.",
                 )
+        own = vars(cls).get("cast")
+        if inspect.isfunction(own) and len(inspect.signature(own).parameters) == 2:
+            cls.cast = _with_context(own)
 
     # Job 2: serialize the spec.
 
@@ -151,8 +159,117 @@ class TypeSpec(tf.TypeSpec):
         merged = _merged(self.serialize(), cast("TypeSpec", other).serialize())
         return None if merged is _NOTHING else self.deserialize(merged)
 
+    # Casting: values of other types as values of this one.
+
+    def cast(self, value: Any, casting_context: Any = None) -> Any:
+        """Returns a value that is equivalent to `value` and belongs to this type.
+
+        A value of this type comes back as it is. By default a value is cast one component after
+        the other, if it is of the same type but for what its components are (a dense tensor for
+        a ragged one, a spec with the same static data), or if it is a nest of what the components
+        are made of, with Python's numbers and lists or NumPy's arrays for tensors.
+
+        A subclass that can be made from values of other types overrides this as `cast(self,
+        value)` and leaves all that it does not know to `super().cast(value)`.
+
+        Args:
+            value: A value of a type that can be cast to this one.
+            casting_context: What TensorFlow gives when it casts the arguments of a function.
+
+        Raises:
+            DTypeError: If the value cannot be cast, or its static data differs (also a
+                TypeError).
+            StructureError: If a shape does not fit (also a ValueError).
+
+        >>> @xt.extension_type
+        ... class Interval:
+        ...     low: tf.Tensor
+        ...     high: tf.Tensor
+        ...     unit: str
+        >>> spec = Interval.Spec(tf.TensorSpec([]), tf.TensorSpec([]), "mm")
+        >>> spec.cast({"low": 1, "high": 2}).high
+        <tf.Tensor: shape=(), dtype=float32, numpy=2.0>
+        >>> spec.cast(Interval(1.0, 2.0, "inch"))
+        Traceback (most recent call last):
+        extensor.errors.DTypeError: Interval.Spec: expected a value that can be cast to
+        Interval.Spec(..., unit='mm'), got Interval.Spec(..., unit='inch'). ...
+        """
+        if isinstance(value, tf.TypeSpec):
+            # TensorFlow gives the spec of an argument where there is no value of it yet.
+            if value == self or value.is_subtype_of(self):
+                return self
+            raise not_castable(self, value)
+        type_spec = getattr(value, "__tf_type_spec__", None)
+        if type_spec is None:
+            if isinstance(value, (tf.Tensor, CompositeTensor)):
+                raise not_castable(self, value)
+            components = value
+        else:
+            spec = type_spec()
+            if type(spec) is not type(self) and redefines(type(spec), type(self)):
+                # One of the two classes is what is left of a notebook cell that ran again.
+                spec = self.deserialize(spec.serialize())
+            if self._takes(spec):
+                return value
+            if type(self) is not type(spec) or self.castable_type(spec) is None:
+                raise not_castable(self, value)
+            components = spec.to_components(value)
+        return self.from_components(
+            cast_components(self.component_specs, components, type(self).__qualname__)
+        )
+
+    def _takes(self, spec: Any) -> bool:
+        """Whether values of a spec are values of this one."""
+        # TensorFlow casts each argument of a function with a signature three times a call, most
+        # often of few shapes.
+        taken: set[Any] = self.__dict__.setdefault("_taken", set())
+        if spec == self or spec in taken:
+            return True
+        try:
+            takes = spec.is_subtype_of(self)
+        except NotImplementedError:  # as in `supertype`
+            takes = False
+        if takes:
+            if len(taken) >= _MOST_TAKEN:
+                taken.clear()
+            taken.add(spec)
+        return takes
+
+    def castable_type(self, spec: tf.TypeSpec) -> tf.TypeSpec | None:
+        """Returns the spec of a type that values of this spec and another can be cast to, or None.
+
+        Branches of `tf.cond`, datasets that are concatenated and whatever else joins values meet
+        at that type. By default it is `most_specific_compatible_type`; and two specs of one class
+        whose serializations differ in shapes and in specs only meet where those meet.
+
+        A subclass overrides this together with `cast`. Where two types meet, it is enough that
+        one of them knows the other.
+
+        Args:
+            spec: A spec of any type.
+
+        >>> @xt.extension_type
+        ... class Steps:
+        ...     minutes: tf.Tensor | tf.RaggedTensor
+        >>> dense = Steps.Spec(tf.TensorSpec([2, 3]))
+        >>> dense.castable_type(Steps.Spec(tf.RaggedTensorSpec([None, None])))
+        Steps.Spec(minutes=RaggedTensorSpec(TensorShape([None, None]), tf.float32, 1, tf.int64))
+        """
+        if type(self) is not type(spec):
+            return None
+        try:
+            found = self.most_specific_compatible_type(spec)
+        except NotImplementedError:  # as in `supertype`
+            found = None
+        if found is None:
+            a, b = self.serialize(), cast("TypeSpec", spec).serialize()
+            # What would merge without a cast has been refused by the type's own rule.
+            merged = _merged(a, b, castable_type) if _merged(a, b) is _NOTHING else _NOTHING
+            found = None if merged is _NOTHING else self.deserialize(merged)
+        return found
+
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _deserialized, (type(self), self.serialize())
+        return deserialized, (type(self), self.serialize())
 
     # What TensorFlow calls. A subclass has no reason to override anything below.
 
@@ -173,6 +290,16 @@ class TypeSpec(tf.TypeSpec):
     def _from_components(self, components: Any) -> Any:
         return self.from_components(components)
 
+    def to_tensors(self, value: Any) -> Any:
+        """Returns the tensors of a value, one after the other; TensorFlow asks this."""
+        try:
+            return super().to_tensors(value)
+        except (TypeError, ValueError, AttributeError) as error:
+            wrong = mismatch(self, self.to_components(value))
+            if wrong is None:
+                raise
+            raise wrong from error
+
     def most_specific_common_supertype(self, others: Sequence[Any]) -> TypeSpec | None:
         """Returns the most specific spec that holds the values of all; TensorFlow asks this."""
         result = self
@@ -192,9 +319,25 @@ class TypeSpec(tf.TypeSpec):
         return self == other or self.most_specific_compatible_type(other) == other
 
 
-def _deserialized(cls: type[TypeSpec], serialization: Any) -> TypeSpec:
+def deserialized(cls: type[TypeSpec], serialization: Any) -> TypeSpec:
+    """Returns the spec of a class that was serialized: what unpickles a spec."""
     return cls.deserialize(serialization)
 
+
+def _with_context(own: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Returns an author's `cast(self, value)`, as TensorFlow calls it too."""
+
+    @functools.wraps(own)
+    def cast(self: Any, value: Any, casting_context: Any = None) -> Any:
+        if isinstance(value, tf.TypeSpec):
+            return TypeSpec.cast(self, value, casting_context)
+        return own(self, value)
+
+    return cast
+
+
+_MOST_TAKEN = 64
+"""How many specs a spec remembers to have taken values of."""
 
 _NOTHING = object()
 """Stands for "no merge": None is a value that a serialization may hold."""
@@ -227,9 +370,9 @@ def _compatible(a: Any, b: Any) -> bool:
     return _equal(a, b)
 
 
-def _merged(a: Any, b: Any) -> Any:
-    if isinstance(a, tf.TypeSpec):
-        merged = a.most_specific_common_supertype([b])
+def _merged(a: Any, b: Any, of_specs: Callable[[Any, Any], Any] = supertype) -> Any:
+    if isinstance(a, tf.TypeSpec) and isinstance(b, tf.TypeSpec):
+        merged = of_specs(a, b)
         return _NOTHING if merged is None else merged
     if not _same_kind(a, b):
         return _NOTHING
@@ -238,14 +381,14 @@ def _merged(a: Any, b: Any) -> Any:
     if isinstance(a, (list, tuple)):
         if len(a) != len(b):
             return _NOTHING
-        items = [_merged(x, y) for x, y in zip(a, b, strict=True)]
+        items = [_merged(x, y, of_specs) for x, y in zip(a, b, strict=True)]
         if any(item is _NOTHING for item in items):
             return _NOTHING
         return type(a)(*items) if hasattr(a, "_fields") else type(a)(items)
     if isinstance(a, dict):
         if a.keys() != b.keys():
             return _NOTHING
-        pairs = [(k, _merged(a[k], b[k])) for k in a]
+        pairs = [(k, _merged(a[k], b[k], of_specs)) for k in a]
         return _NOTHING if any(v is _NOTHING for _, v in pairs) else type(a)(pairs)
     return a if _equal(a, b) else _NOTHING
 

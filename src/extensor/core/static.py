@@ -1,19 +1,22 @@
 """Static data: frozen, compared by content, and spelled in the words that a spec may serialize.
 
-Frozen data is made of tuples, namedtuples and `FrozenDict`s, down to leaves that cannot change.
+Frozen data is made of tuples, namedtuples, `FrozenList`s and `FrozenDict`s, down to leaves that
+cannot change.
 """
 
 from __future__ import annotations
 
 import enum
+import functools
 import importlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from extensor._tf import CompositeTensor
+from extensor._tf._tf_symbol import public_name
 from extensor.errors import DTypeError, RegistrationError
 
 
@@ -57,6 +60,41 @@ class FrozenDict(Mapping[Any, Any]):
         return FrozenDict, (self._items,)
 
 
+class FrozenList(tuple[Any, ...]):
+    """A list that cannot be changed: a tuple that remembers what it was."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+class FrozenPartial(NamedTuple):
+    """A `functools.partial` that is compared by what it calls, and with which arguments."""
+
+    func: Any
+    args: tuple[Any, ...]
+    keywords: FrozenDict
+
+
+class Itself:
+    """An object that cannot be hashed, and is therefore compared by identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Itself) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
 class Static:
     """A TypeSpec that is data, among parts where a bare one stands for a tensor."""
 
@@ -80,16 +118,23 @@ def is_tensor_like(value: Any) -> bool:
     return isinstance(value, (tf.Tensor, CompositeTensor))
 
 
-def freeze(value: Any, path: str, keep: Callable[[Any], bool] = lambda value: False) -> Any:
+def freeze(
+    value: Any,
+    path: str,
+    keep: Callable[[Any], bool] = lambda value: False,
+    inside: tuple[Any, ...] = (),
+) -> Any:
     """Returns a value that cannot change: lists become tuples, dicts FrozenDicts, arrays copies.
 
     Args:
         value: Static data.
         path: Where it stands, for errors.
         keep: Says which values in it, such as tensors, stay as they are.
+        inside: The containers that it stands in.
 
     Raises:
-        DTypeError: If it is neither a container of such data nor hashable (also a TypeError).
+        DTypeError: If it is neither a container of such data nor hashable, or holds itself (also
+            a TypeError).
 
     >>> from extensor.core.static import freeze
     >>> freeze({"sizes": [1, np.int64(2)]}, "recipe")
@@ -101,13 +146,22 @@ def freeze(value: Any, path: str, keep: Callable[[Any], bool] = lambda value: Fa
         value = value.item()
     if isinstance(value, np.ndarray):
         return _frozen_array(value, path)
+    if isinstance(value, (Mapping, list, tuple)):
+        if any(value is holder for holder in inside):
+            raise DTypeError(
+                path=path,
+                expected="static data that can be frozen",
+                received=f"a {type(value).__name__} that holds itself",
+                mend="Keep data that has an end.",
+            )
+        inside = (*inside, value)
     if isinstance(value, Mapping):
         return FrozenDict(
-            (freeze(k, f"{path}, a key"), freeze(v, f"{path}[{k!r}]", keep))
+            (freeze(k, f"{path}, a key"), freeze(v, f"{path}[{k!r}]", keep, inside))
             for k, v in value.items()
         )
     if isinstance(value, (list, tuple)):
-        items = [freeze(v, f"{path}[{i}]", keep) for i, v in enumerate(value)]
+        items = [freeze(v, f"{path}[{i}]", keep, inside) for i, v in enumerate(value)]
         return _like(value, items)
     if isinstance(value, (set, frozenset)):
         return frozenset(freeze(v, f"{path}, an element") for v in value)
@@ -142,8 +196,11 @@ def _frozen_array(array: Any, path: str) -> Any:
 
 
 def _like(container: Any, items: list[Any]) -> Any:
-    """Returns a tuple of items, of the container's own kind if that is a namedtuple."""
-    return type(container)(*items) if hasattr(container, "_fields") else tuple(items)
+    """Returns a tuple of items, of the container's own kind if that is a kind of tuple."""
+    if hasattr(container, "_fields"):
+        # Not its type: tf.Module keeps tuples in proxies.
+        return container.__class__(*items)
+    return FrozenList(items) if type(container) is FrozenList else tuple(items)
 
 
 def mapped(function: Callable[[Any], Any], frozen: Any) -> Any:
@@ -153,6 +210,29 @@ def mapped(function: Callable[[Any], Any], frozen: Any) -> Any:
     if isinstance(frozen, FrozenDict):
         return FrozenDict((k, mapped(function, v)) for k, v in frozen.items())
     return function(frozen)
+
+
+def thaw(frozen: Any, leaf: Callable[[Any], Any]) -> Any:
+    """Returns frozen data as what it was frozen from: lists, dicts, partials, NumPy scalars.
+
+    Args:
+        frozen: Frozen data, in which an array without dimensions stands for a scalar.
+        leaf: What to do with leaves.
+
+    >>> from extensor.core.static import FrozenDict, FrozenList, thaw
+    >>> thaw(FrozenDict({"sizes": FrozenList([1, 2])}), str)
+    {'sizes': ['1', '2']}
+    """
+    if isinstance(frozen, FrozenDict):
+        return {k: thaw(v, leaf) for k, v in frozen.items()}
+    if isinstance(frozen, tuple):
+        items = [thaw(item, leaf) for item in frozen]
+        if type(frozen) is FrozenPartial:
+            return functools.partial(items[0], *items[1], **items[2])
+        return items if type(frozen) is FrozenList else _like(frozen, items)
+    if isinstance(frozen, np.ndarray):
+        return frozen[()]
+    return leaf(frozen)
 
 
 def key(frozen: Any) -> Any:
@@ -177,8 +257,7 @@ def key(frozen: Any) -> Any:
 
 
 _SCALARS = (bool, int, float, str, bytes)
-_WORDS = (bool, int, float, str, type(None), tf.DType, tf.TensorShape)
-"""Types whose values a serialization holds as they are."""
+_TUPLES: dict[type, str] = {tuple: "tuple", FrozenList: "list", FrozenPartial: "partial"}
 
 
 def encode(frozen: Any) -> Any:
@@ -192,9 +271,10 @@ def encode(frozen: Any) -> Any:
     if isinstance(frozen, enum.Enum):
         plain = frozen.value if isinstance(frozen, enum.Flag) else frozen.name
         return "enum", *_address(frozen), plain
+    if kind in _TUPLES:
+        return _TUPLES[kind], *map(encode, frozen)
     if isinstance(frozen, tuple):
-        items = map(encode, frozen)
-        return ("named", *_address(frozen), *items) if kind is not tuple else ("tuple", *items)
+        return "named", *_address(frozen), *map(encode, frozen)
     if isinstance(frozen, FrozenDict):
         return "dict", *((encode(k), encode(v)) for k, v in frozen.items())
     if isinstance(frozen, frozenset):
@@ -211,6 +291,9 @@ def encode(frozen: Any) -> Any:
     if isinstance(frozen, np.ndarray) and frozen.dtype.kind in "USMm":
         content: bytes = frozen.tobytes()
         return "array", frozen.dtype.str, frozen.shape, content.decode("latin-1")
+    if callable(frozen):
+        address = _address_of_callable(frozen)
+        return frozen if address is None else ("callable", *address)
     return frozen
 
 
@@ -227,6 +310,10 @@ def decode(code: Any) -> Any:
     tag, *rest = code
     if tag == "tuple":
         return tuple(map(decode, rest))
+    if tag == "list":
+        return FrozenList(map(decode, rest))
+    if tag == "partial":
+        return FrozenPartial(*map(decode, rest))
     if tag == "dict":
         return FrozenDict((decode(k), decode(v)) for k, v in rest)
     if tag == "set":
@@ -243,11 +330,23 @@ def decode(code: Any) -> Any:
     return _decode_named(tag, *rest)
 
 
+_NAMED = {
+    "enum": "the enum that saved static data belongs to",
+    "named": "the class that saved static data belongs to",
+    "callable": "the callable that saved static data holds",
+}
+"""What an importable name stands for, by the tag before it."""
+
+
+def _imported(module: str, name: str) -> Any:
+    return functools.reduce(getattr, name.split("."), importlib.import_module(module))
+
+
 def _decode_named(tag: str, module: str, name: str, *rest: Any) -> Any:
     try:
-        kind: Any = importlib.import_module(module)
-        for word in name.split("."):
-            kind = getattr(kind, word)
+        kind = _imported(module, name)
+        if tag == "callable" and callable(kind):
+            return kind
         if tag == "enum" and issubclass(kind, enum.Enum):
             return kind[rest[0]] if isinstance(rest[0], str) else kind(rest[0])
         if tag == "named" and issubclass(kind, (tuple, *_SCALARS)):
@@ -257,7 +356,7 @@ def _decode_named(tag: str, module: str, name: str, *rest: Any) -> Any:
         problem = f"{type(error).__name__}: {error}"
     raise RegistrationError(
         path=f"{module}.{name}",
-        expected=f"the {'enum' if tag == 'enum' else 'class'} that saved static data belongs to",
+        expected=_NAMED[tag],
         received=problem,
         mend=f"Make {name} importable from the module {module}, as it was when it was saved.",
     )
@@ -265,3 +364,18 @@ def _decode_named(tag: str, module: str, name: str, *rest: Any) -> Any:
 
 def _address(value: Any) -> tuple[str, str]:
     return type(value).__module__, type(value).__qualname__
+
+
+def _address_of_callable(value: Any) -> tuple[str, str] | None:
+    """Returns the module and name under which a callable can be imported, or None."""
+    name = public_name(value)
+    if name is not None:
+        return "tensorflow", name
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(name, str):
+        return None
+    try:
+        # A bound method is made anew each time it is asked for.
+        return (module, name) if _imported(module, name) == value else None
+    except (ImportError, AttributeError):
+        return None

@@ -11,13 +11,8 @@ because all fields are ragged, `counted` puts one more in front.
 
 from __future__ import annotations
 
-import base64
 import functools
-import itertools
-import json
-import re
-import warnings
-import zlib
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -26,20 +21,15 @@ import tensorflow as tf
 
 from extensor._tf import BaseResourceVariable, CompositeTensor
 from extensor.core.box import StackableTypeSpec
-from extensor.errors import RegistrationError
+from extensor.keras.mark import any_batch_size, is_mark, mark, marked_spec
 from extensor.keras.symbolic import SymbolicRagged
 from extensor.path import Path
 from extensor.struct.leaf import spec_of_field
 from extensor.struct.spec import DenseStructuredTensorSpec
-
-_MARK = "extensor:"
-_LOCAL = "extensor-local:"
+from extensor.struct.tensor import StructuredTensor
 
 # Keras carries these itself.
-_CARRIED = (tf.SparseTensor, tf.IndexedSlices, BaseResourceVariable)
-
-_local_specs: dict[str, tf.TypeSpec] = {}
-_local_numbers = itertools.count()
+_CARRIED = (tf.SparseTensor, tf.IndexedSlices, BaseResourceVariable, tf.data.Dataset)
 
 
 def is_extension(value: Any) -> bool:
@@ -53,8 +43,7 @@ def is_lowered(value: Any) -> bool:
     """Returns whether something is the lowered form of one value."""
     if not isinstance(value, dict) or len(value) != 1:
         return False
-    key = next(iter(value))
-    return isinstance(key, str) and key.startswith((_MARK, _LOCAL))
+    return is_mark(next(iter(value)))
 
 
 def contains(structure: Any, holds: Callable[[Any], bool]) -> bool:
@@ -68,24 +57,6 @@ def contains(structure: Any, holds: Callable[[Any], bool]) -> bool:
     return any(contains(item, holds) for item in structure)
 
 
-def check_savable(config: Any) -> Any:
-    """Returns a model's configuration, unless it means something in this process only.
-
-    Raises:
-        RegistrationError: If there is a spec in it that is not registered (also a ValueError).
-    """
-    local = re.search(f"{_LOCAL}[0-9]+", json.dumps(config))
-    if local:
-        spec = type(marked_spec(local[0]))
-        raise RegistrationError(
-            path=f"{spec.__module__}.{spec.__qualname__}",
-            expected="a registered TypeSpec, so that the model can be read again",
-            received="one that only this process knows",
-            mend="Put @xt.register_type_spec above the class.",
-        )
-    return config
-
-
 def lower(structure: Any) -> Any:
     """Returns a nest with every extension value in its lowered form."""
     return tf.nest.map_structure(_lowered, structure)
@@ -93,29 +64,48 @@ def lower(structure: Any) -> Any:
 
 def raised(structure: Any) -> Any:
     """Returns a nest with every lowered form turned into the value that it stands for."""
-    return _mapped(_raised, structure)
+    return mapped(_raised, structure)
+
+
+def one_mask(masks: Any) -> Any:
+    """Returns the masks of a nest with one, or None, for each lowered form among them."""
+    return mapped(
+        lambda form: next((m for m in next(iter(form.values())) if m is not None), None), masks
+    )
 
 
 def uncounted(structure: Any) -> Any:
     """Returns a nest with every lowered form without what `counted` put in front."""
-    return _mapped(lambda form: {key: tuple(_own(key, form[key])) for key in form}, structure)
+    return mapped(lambda form: {key: tuple(_own(key, form[key])) for key in form}, structure)
 
 
 def counted(structure: Any) -> Any:
     """Returns a nest with the tensors of every lowered form led by one that counts the batch."""
-    return _mapped(_counted, structure)
+    return mapped(_counted, structure)
 
 
-def _mapped(function: Callable[[dict[str, Any]], Any], structure: Any) -> Any:
-    """Maps the lowered forms in a nest; all else stays."""
+def for_keras(data: Any) -> Any:
+    """Returns a batch, as datasets yield it, with its input in the form in which Keras counts it.
+
+    Args:
+        data: `x`, or a tuple `(x, y)` or `(x, y, sample_weight)`.
+    """
+    if not isinstance(data, (tuple, list)):
+        return counted(lower(data))
+    x, *rest = lower(tuple(data))
+    return (counted(x), *rest)
+
+
+def mapped(function: Callable[[dict[str, Any]], Any], structure: Any) -> Any:
+    """Returns a nest with a function of each lowered form in its place; all else stays."""
     if is_lowered(structure):
         return function(structure)
     if isinstance(structure, dict):
         result = structure.copy()
-        result.update((k, _mapped(function, v)) for k, v in structure.items())
+        result.update((k, mapped(function, v)) for k, v in structure.items())
         return result
     if isinstance(structure, (list, tuple)):
-        items = [_mapped(function, item) for item in structure]
+        items = [mapped(function, item) for item in structure]
         return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
     return structure
 
@@ -144,7 +134,7 @@ def _counted(form: dict[str, Any]) -> dict[str, Any]:
 def _lowered(value: Any) -> Any:
     if not is_extension(value):
         return value
-    spec = any_batch_size(spec_of_field(value))
+    spec = any_batch_size(_placeholder_spec(value) or spec_of_field(value))
     return {mark(spec): tuple(_in_keras_order(spec, _decomposed(spec, value)))}
 
 
@@ -153,47 +143,6 @@ def lowered_spec(spec: tf.TypeSpec) -> dict[str, tuple[tf.TensorSpec, ...]]:
     spec = any_batch_size(spec)
     leaves = tf.nest.flatten(spec, expand_composites=True)
     return {mark(spec): tuple(_in_keras_order(spec, leaves))}
-
-
-@functools.lru_cache(maxsize=1024)
-def any_batch_size(spec: tf.TypeSpec) -> tf.TypeSpec:
-    """Returns a spec with the size of its first dimension left open, where it has one."""
-    shape = getattr(spec, "shape", None)
-    if shape is None or shape.rank in (None, 0) or shape[0] is None:
-        return spec
-    if isinstance(spec, StackableTypeSpec):
-        return spec.unstacked().stacked(None)
-    if isinstance(spec, tf.RaggedTensorSpec):
-        shape = tf.TensorShape([None]).concatenate(shape[1:])
-        return tf.RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank, spec.row_splits_dtype)
-    return spec
-
-
-@functools.lru_cache(maxsize=1024)
-def mark(spec: tf.TypeSpec) -> str:
-    """Returns the key that spells a spec."""
-    try:
-        with warnings.catch_warnings():
-            # TensorFlow warns that a reader needs the type registered, which is so by now.
-            warnings.simplefilter("ignore", UserWarning)
-            proto = spec.experimental_as_proto()
-    except Exception:
-        # A spec that is not registered works in this process, but cannot be saved.
-        key = f"{_LOCAL}{next(_local_numbers)}"
-        _local_specs[key] = spec
-        return key
-    packed = zlib.compress(proto.SerializeToString(deterministic=True), 9)
-    return _MARK + base64.urlsafe_b64encode(packed).decode()
-
-
-@functools.lru_cache(maxsize=1024)
-def marked_spec(key: str) -> tf.TypeSpec:
-    """Returns the spec that a key spells."""
-    if key.startswith(_LOCAL):
-        return _local_specs[key]
-    proto = tf.TypeSpec.experimental_type_proto()()
-    proto.ParseFromString(zlib.decompress(base64.urlsafe_b64decode(key[len(_MARK) :])))
-    return tf.TypeSpec.experimental_from_proto(proto)
 
 
 def leaf_names(spec: tf.TypeSpec, name: str) -> list[str]:
@@ -218,6 +167,9 @@ def _names(spec: Any, path: Path) -> Any:
     elif hasattr(spec, "values_spec") and len(spec.component_specs) == 2:
         yield from _names(spec.values_spec, path)
         yield f"{path}.row_splits"
+    elif isinstance(spec._component_specs, dict):
+        for name in sorted(spec._component_specs):
+            yield from _names(spec._component_specs[name], path / name)
     else:
         for i, _ in enumerate(tf.nest.flatten(spec, expand_composites=True)):
             yield f"{path}.{i}"
@@ -225,18 +177,22 @@ def _names(spec: Any, path: Path) -> Any:
 
 def _decomposed(spec: Any, value: Any) -> list[Any]:
     """Returns the component tensors of a value, in the order of `tf.nest`."""
-    if isinstance(spec, tf.RaggedTensorSpec) and isinstance(value, SymbolicRagged):
-        return [value.flat_values, *value.nested_row_splits]
-    if isinstance(value, keras.KerasTensor) or isinstance(spec, tf.TensorSpec):
+    if isinstance(value, (tf.Tensor, keras.KerasTensor)) or isinstance(spec, tf.TensorSpec):
         return [value]
+    if isinstance(value, (tf.RaggedTensor, SymbolicRagged)) and spec.flat_values_spec is None:
+        # As tf.nest does, which makes a spec of each part on the way.
+        return [value.flat_values, *value.nested_row_splits]
     if not isinstance(spec, StackableTypeSpec):
         return tf.nest.flatten(value, expand_composites=True)
+    specs, parts = spec.component_specs, spec.to_components(value)
     tensors: list[Any] = []
-    tf.nest.map_structure(
-        lambda inner, part: tensors.extend(_decomposed(inner, part)),
-        spec.component_specs,
-        spec.to_components(value),
-    )
+    if type(specs) is tuple and type(parts) is tuple and not any(map(tf.nest.is_nested, specs)):
+        for inner, part in zip(specs, parts, strict=True):
+            tensors += _decomposed(inner, part)
+    else:
+        tf.nest.map_structure(
+            lambda inner, part: tensors.extend(_decomposed(inner, part)), specs, parts
+        )
     return tensors
 
 
@@ -254,7 +210,30 @@ def _composed_symbolic(spec: Any, tensors: Any) -> Any:
         splits = [next(tensors) for _ in range(spec.ragged_rank)]
         return SymbolicRagged(flat_values, splits) if splits else flat_values
     components = [_composed_symbolic(s, tensors) for s in tf.nest.flatten(spec._component_specs)]
-    return spec._from_components(tf.nest.pack_sequence_as(spec._component_specs, components))
+    value = spec._from_components(tf.nest.pack_sequence_as(spec._component_specs, components))
+    if not isinstance(value, StructuredTensor):
+        _remember(value, spec)
+    return value
+
+
+# The specs of placeholders of types that know nothing of placeholders, so that they cannot tell
+# them: a reference to each by its id.
+_placeholders: dict[int, tuple[Callable[[], Any], tf.TypeSpec]] = {}
+
+
+def _remember(value: Any, spec: tf.TypeSpec) -> None:
+    key = id(value)
+    try:
+        reference = weakref.ref(value, lambda _: _placeholders.pop(key, None))
+    except TypeError:
+        _placeholders[key] = (lambda: value), spec
+    else:
+        _placeholders[key] = reference, spec
+
+
+def _placeholder_spec(value: Any) -> tf.TypeSpec | None:
+    reference, spec = _placeholders.get(id(value), (lambda: None, None))
+    return spec if reference() is value else None
 
 
 def _in_keras_order(spec: tf.TypeSpec, tensors: list[Any]) -> list[Any]:

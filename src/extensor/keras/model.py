@@ -2,59 +2,40 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-import types
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
 
-from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
-from extensor.keras._keras import OwnSaveSignature, takes_training
-from extensor.keras.layer import Graph, Raising
+from extensor.errors import StructureError, UnsupportedTypeError
+from extensor.keras._keras import OwnBuild, OwnSaveSignature, takes_training
+from extensor.keras.inputs import Inputs, specs_apart, specs_together
+from extensor.keras.layer import Raising
+from extensor.keras.loss import by_field, names_of, takes_values
 from extensor.keras.lower import (
-    check_savable,
     contains,
     counted,
+    for_keras,
     is_extension,
     is_lowered,
     lower,
-    mark,
-    marked_spec,
-    uncounted,
+    raised,
 )
-from extensor.keras.match import check_input
+from extensor.keras.mark import check_savable, mark
+from extensor.keras.output import joinable, joined
+from extensor.keras.show import field_lines
+from extensor.keras.source import with_sources
+
+# The model whose own `predict_step` is running: a `super().predict_step()` in it returns values.
+_predicting: ContextVar[Any] = ContextVar("_predicting", default=None)
 
 
-@dataclass(frozen=True)
-class _Inputs:
-    """What a model was called with: TensorSpecs in lowered form, by the names of the arguments.
-
-    In a box, because Keras tracks the dicts and lists that a model holds.
-    """
-
-    lowered: dict[str, Any]
-
-    @classmethod
-    def of(cls, model: Any, args: Any, kwargs: Any) -> _Inputs:
-        given = inspect.signature(model.call).bind_partial(*args, **kwargs).arguments
-        return cls(
-            {
-                name: tf.nest.map_structure(_spec_of_tensor, uncounted(lower(value)))
-                for name, value in given.items()
-                if name not in ("training", "mask") and _holds_tensors_only(value)
-            }
-        )
-
-    @property
-    def raised(self) -> dict[str, Any]:
-        """The specs of the extension values themselves."""
-        return {name: _raised_specs(form) for name, form in self.lowered.items()}
-
-
-class Model(OwnSaveSignature, Raising, keras.Model):
+class Model(OwnSaveSignature, OwnBuild, Raising, keras.Model):
     """A Keras model over extension values.
 
     Subclass it as `keras.Model`, with a `call` that takes extension values; or build it from the
@@ -72,32 +53,69 @@ class Model(OwnSaveSignature, Raising, keras.Model):
     TensorShape([2, 1])
     """
 
+    functional: ClassVar[type]  # set by functional.py, which stands above this room
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Makes the functional model for `Model(inputs, outputs)`."""
-        functional = len(args) == 2 or "outputs" in kwargs
-        if cls is Model and functional:
-            return super().__new__(FunctionalModel, *args, **kwargs)
-        return super().__new__(cls, *args, **kwargs)
+        is_functional = len(args) == 2 or "outputs" in kwargs
+        made: Any = cls.functional if cls is Model and is_functional else cls
+        return super().__new__(made, *args, **kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._inputs_taken: _Inputs | None = None
+        self._inputs_taken: Inputs | None = None
+        self._outputs_given: Inputs | None = None
+        self._judged: tuple[Any, Any] = ((), ())
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in ("train_step", "test_step", "compute_loss", "compute_metrics"):
+            if name in vars(cls):
+                setattr(cls, name, _given_values(vars(cls)[name]))
+        if "predict_step" in vars(cls):
+            cls.predict_step = _predicting_values(vars(cls)["predict_step"])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the model on values or placeholders."""
         if self._inputs_taken is None:
-            self._inputs_taken = _Inputs.of(self, args, kwargs)
-        return super().__call__(*args, **kwargs)
+            self._inputs_taken = Inputs.of(self, args, kwargs)
+        outputs = super().__call__(*args, **kwargs)
+        if self._outputs_given is None:
+            self._outputs_given = Inputs.of_values({"": outputs})
+        return outputs
+
+    def summary(self, *args: Any, **kwargs: Any) -> None:
+        """Prints the layers, as `keras.Model.summary`, and the fields of inputs and outputs."""
+        super().summary(*args, **kwargs)
+        self._print_fields(kwargs.get("print_fn") or print)
+
+    def _print_fields(self, print_fn: Callable[[str], Any]) -> None:
+        for title, nest in (("Inputs", self._inputs_taken), ("Outputs", self._outputs_given)):
+            lines = field_lines(nest.raised) if nest is not None else []
+            if lines:
+                print_fn(f" {title}:")
+                for line in lines:
+                    print_fn(f"   {line}")
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Configures the model for training, as `keras.Model.compile`.
 
+        Where outputs are extension values, `loss`, `metrics`, `weighted_metrics` and
+        `loss_weights` may be dicts by field: `loss={"score": "mse", "steps.done": "mse"}`. A
+        ragged field is judged by its values, each of which weighs the same. A loss function may
+        take whole extension values, `loss(y_true, y_pred)`, and so may a metric.
+
         XLA, which takes neither strings nor most ops on ragged tensors, is used only if
         `jit_compile=True` asks for it.
         """
-        if "jit_compile" not in inspect.signature(super().compile).bind(*args, **kwargs).arguments:
-            kwargs["jit_compile"] = False
-        super().compile(*args, **kwargs)
+        given = inspect.signature(super().compile).bind(*args, **kwargs).arguments
+        given.setdefault("jit_compile", False)
+        given["loss"] = takes_values(given.get("loss"))
+        super().compile(**given)
+        losses = names_of(given["loss"])
+        metrics = names_of(given.get("metrics"), given.get("weighted_metrics"))
+        # In a tuple, because Keras tracks the dicts and lists that a model holds.
+        self._judged = (tuple(losses), tuple(dict.fromkeys([*losses, *metrics])))
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles the model as it was when it was saved."""
@@ -108,41 +126,120 @@ class Model(OwnSaveSignature, Raising, keras.Model):
         if self.built:
             self.optimizer.build(self.trainable_variables)
 
-    def fit(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Trains the model, as `keras.Model.fit`, also on a dataset of extension values."""
-        if "validation_data" in kwargs:
-            kwargs["validation_data"] = self._carried(kwargs["validation_data"], "validation_data")
-        if isinstance(x, (tf.data.Dataset, types.GeneratorType)):
-            kwargs.setdefault("shuffle", False)  # they shuffle themselves, or Keras warns
-        return super().fit(self._carried(x, "x"), *args, **kwargs)
+    def fit(self, *args: Any, **kwargs: Any) -> Any:
+        """Trains the model, as `keras.Model.fit`.
 
-    def evaluate(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Evaluates the model, as `keras.Model.evaluate`, also on a dataset of such values."""
-        return super().evaluate(self._carried(x, "x"), *args, **kwargs)
+        Args:
+            *args: As `keras.Model.fit` has them. `x`, `y`, `sample_weight` and
+                `validation_data` may be, or hold, extension values, whose rows are cut into
+                batches and shuffled together; and datasets, generators and PyDatasets of them.
+            **kwargs: The same.
+        """
+        return super().fit(**self._sources(super().fit, args, kwargs))
 
-    def train_on_batch(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        """Evaluates the model, as `keras.Model.evaluate`, on what `fit` takes too."""
+        return super().evaluate(**self._sources(super().evaluate, args, kwargs))
+
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns the model's outputs, as `keras.Model.predict`, of what `fit` takes too.
+
+        Outputs that are extension values are joined over the batches.
+        """
+        given = self._sources(super().predict, args, kwargs)
+        data = given["x"]
+        alone = self.distribute_strategy.num_replicas_in_sync == 1  # else TensorFlow cuts values
+        if alone and isinstance(data, tf.data.Dataset):
+            # Keras takes batches out of the dataset one by one here, and plain nests cost it less.
+            whole = isinstance(data.element_spec, tuple)
+            given["x"] = data.map(lambda *parts: for_keras(parts if whole else parts[0]))
+        return joined(super().predict(**given))
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """Returns the model's outputs for one batch, as `keras.Model.predict_on_batch`."""
+        return joined(super().predict_on_batch(counted(lower(x))))
+
+    def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Trains the model on one batch, as `keras.Model.train_on_batch`."""
-        return super().train_on_batch(lower(x), *args, **kwargs)
+        self._build_for_strategy((x, y))
+        return super().train_on_batch(x, y, *args, **kwargs)
 
-    def test_on_batch(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+    def test_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Evaluates the model on one batch, as `keras.Model.test_on_batch`."""
-        return super().test_on_batch(lower(x), *args, **kwargs)
+        self._build_for_strategy((x, y))
+        return super().test_on_batch(x, y, *args, **kwargs)
 
-    def predict(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """Returns the model's outputs, as `keras.Model.predict`, also for such a dataset."""
-        return super().predict(self._carried(x, "x"), *args, **kwargs)
+    def train_step(self, data: Any) -> Any:
+        """Returns the logs of training on one batch."""
+        return super().train_step(for_keras(data))
+
+    def test_step(self, data: Any) -> Any:
+        """Returns the logs of evaluating one batch."""
+        return super().test_step(for_keras(data))
 
     def predict_step(self, data: Any) -> Any:
-        """Returns the outputs for one batch, which Keras is going to concatenate."""
-        outputs = super().predict_step(data)
-        if contains(outputs, lambda o: is_extension(o) and not isinstance(o, tf.RaggedTensor)):
-            raise UnsupportedTypeError(
-                path=f"{self.name}.predict",
-                expected="outputs that are tensors",
-                received="extension values, which Keras cannot concatenate",
-                mend="Call the model on each batch: [model(x) for x in dataset].",
-            )
-        return outputs
+        """Returns the outputs for one batch, in the form in which Keras joins batches."""
+        outputs = super().predict_step(for_keras(data))
+        return outputs if _predicting.get() is self else joinable(outputs)
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Any:
+        """Returns the loss of a batch, as `keras.Model.compute_loss`."""
+        judged = self._by_field(self._judged[0], y, y_pred, sample_weight)
+        return super().compute_loss(x, *judged, training=training)
+
+    def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """Returns the metrics of a batch, as `keras.Model.compute_metrics`."""
+        judged = self._by_field(self._judged[1], y, y_pred, sample_weight)
+        return super().compute_metrics(x, *judged)
+
+    def _by_field(self, names: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
+        y, y_pred = raised(y), raised(y_pred)
+        if names and contains((y, y_pred), is_extension):
+            return by_field(names, y, y_pred, sample_weight, self.name)
+        return y, y_pred, sample_weight
+
+    def _inference(self) -> dict[str, Any]:
+        """Returns the arguments of a call that is no part of training."""
+        return {"training": False} if takes_training(self) else {}
+
+    def _sources(self, method: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+        given = with_sources(method, args, kwargs)
+        if isinstance(given["x"], tf.data.Dataset):
+            self._build_for_strategy(given["x"].element_spec)
+        return given
+
+    def _build_for_strategy(self, data: Any) -> None:
+        """Makes all variables, where there is a strategy under which they must be made.
+
+        Args:
+            data: A batch as datasets yield it, or its spec.
+        """
+        strategy = self.distribute_strategy
+        self.built_for_strategy = False
+        if strategy is tf.distribute.get_strategy() or not contains(data, _is_extension_or_spec):
+            return
+
+        def step(data: Any) -> Any:
+            x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+            y_pred = self(x, **self._inference())
+            if self.compiled and y is not None:
+                self.compute_loss(x, y, y_pred, sample_weight, training=False)
+                self.compute_metrics(x, y, y_pred, sample_weight)
+
+        with strategy.scope():
+            # Variables that are made in this scope get their values when it ends.
+            with keras.StatelessScope():
+                tf.function(step, autograph=False).get_concrete_function(data)
+            if self.compiled and self.optimizer is not None and not self.optimizer.built:
+                self.optimizer.build(self.trainable_variables)
+        self.built_for_strategy = True
 
     def export(
         self,
@@ -217,9 +314,8 @@ class Model(OwnSaveSignature, Raising, keras.Model):
                 input_signature = [input_signature]
             names = inspect.signature(self.call).parameters
             signature = dict(zip(names, input_signature, strict=False))
-        training = {"training": False} if takes_training(self) else {}
         return tf.function(
-            lambda *inputs: self(**dict(zip(signature, inputs, strict=True)), **training),
+            lambda *inputs: self(**dict(zip(signature, inputs, strict=True)), **self._inference()),
             input_signature=list(signature.values()),
         )
 
@@ -227,175 +323,43 @@ class Model(OwnSaveSignature, Raising, keras.Model):
         """Returns what `build_from_config` needs to make the variables again."""
         if self._inputs_taken is None or not contains(self._inputs_taken.lowered, is_lowered):
             return super().get_build_config()
-        return check_savable(_with_specs_apart(self._inputs_taken.lowered))
+        return check_savable(specs_apart(self._inputs_taken.lowered))
 
     def build_from_config(self, config: Any) -> None:
         """Makes the variables, so that they can be loaded, by tracing a call."""
         if not config or "specs" not in config:
             super().build_from_config(config)
             return
-        self._inputs_taken = _Inputs(_with_specs(config))
+        self._inputs_taken = Inputs(specs_together(config))
         self.serving_function().get_concrete_function()
 
-    def _carried(self, data: Any, argument: str) -> Any:
-        """Returns data in the form in which Keras carries it through its loops."""
-        if isinstance(data, types.GeneratorType):
-            return (_lowered_element(element) for element in data)
-        if isinstance(data, tf.data.Dataset):
-            if not contains(data.element_spec, _is_extension_spec):
-                return data
-            if self.distribute_strategy.num_replicas_in_sync > 1:
-                raise UnsupportedTypeError(
-                    path=f"{argument}=",
-                    expected="one replica, for a dataset of extension values",
-                    received=f"{type(self.distribute_strategy).__name__} with "
-                    f"{self.distribute_strategy.num_replicas_in_sync}",
-                    mend="Train on one device: Keras would cut ragged fields at the wrong places.",
-                )
-            if isinstance(data.element_spec, tuple) and contains(
-                data.element_spec[1:], _is_extension_spec
-            ):
-                raise UnsupportedTypeError(
-                    path=f"{argument}=, targets or weights",
-                    expected="plain tensors",
-                    received="extension values, which the losses of Keras do not take",
-                    mend="Map the dataset to dense targets, such as y.to_tensor().",
-                )
-            whole = isinstance(data.element_spec, tuple)
-            return data.map(
-                lambda *parts: _lowered_element(parts if whole else parts[0]),
-                num_parallel_calls=1,
-            )
-        if contains(data, is_extension):
-            raise DTypeError(
-                path=f"{argument}=",
-                expected="a tf.data.Dataset of batches",
-                received="extension values, which Keras cannot cut into batches",
-                mend="tf.data.Dataset.from_tensor_slices((x, y)).shuffle(n).batch(batch_size)",
-            )
-        return data
+
+def _given_values(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a method of a model that a user wrote, which is given values and not their form."""
+
+    @functools.wraps(method)
+    def given_values(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return method(self, *raised(args), **raised(kwargs))
+
+    return given_values
 
 
-@keras.saving.register_keras_serializable(package="extensor")
-class FunctionalModel(Model):
-    """What `Model(inputs, outputs)` makes: a functional Keras model behind a door of its own."""
+def _predicting_values(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a `predict_step` that a user wrote, around which values have Keras's form."""
 
-    def __init__(self, inputs: Any, outputs: Any, name: str | None = None, **kwargs: Any) -> None:
-        # The layers of the graph cast for themselves, as in a functional model of Keras's own.
-        super().__init__(name=name, autocast=False, **kwargs)
-        flat = tf.nest.flatten(lower(inputs))
-        _check_names(flat)
-        graph = Graph(flat, lower(outputs), name=f"{self.name}_graph")
-        self._set_graph(graph, _Inputs.of(self, [inputs], {}).lowered)
+    @functools.wraps(method)
+    def predict_step(self: Any, data: Any) -> Any:
+        token = _predicting.set(self)
+        try:
+            return joinable(method(self, raised(data)))
+        finally:
+            _predicting.reset(token)
 
-    def _set_graph(self, graph: Any, specs: dict[str, Any]) -> None:
-        self._graph = graph
-        self._inputs_taken = _Inputs(specs)
-        self.built = True
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the model on values or placeholders of the type that it was built for."""
-        assert self._inputs_taken is not None
-        received = _Inputs.of(self, args, kwargs).raised
-        if "inputs" in received:
-            check_input(self._inputs_taken.raised["inputs"], received["inputs"], self.name)
-        return super().__call__(*args, **kwargs)
-
-    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
-        """Runs the functional model."""
-        return self._graph(tf.nest.flatten(uncounted(inputs)), training=training)
-
-    call.takes_lowered = True  # type: ignore[attr-defined]
-
-    def summary(self, *args: Any, **kwargs: Any) -> None:
-        """Prints the layers, as `keras.Model.summary`."""
-        self._graph.summary(*args, **kwargs)
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns what `from_config` needs to build the model again."""
-        assert self._inputs_taken is not None
-        return {
-            "name": self.name,
-            "graph": check_savable(keras.saving.serialize_keras_object(self._graph)),
-            "inputs": _with_specs_apart(self._inputs_taken.lowered),
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> FunctionalModel:
-        """Returns the model that `get_config` described."""
-        self = cls.__new__(cls)
-        Model.__init__(self, name=config["name"], autocast=False)
-        graph = keras.saving.deserialize_keras_object(config["graph"], custom_objects)
-        self._set_graph(graph, _with_specs(config["inputs"]))
-        return self
-
-    def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
-        """Returns a layer by its name or place, as `keras.Model.get_layer`."""
-        return self._graph.get_layer(name, index)
-
-    def get_build_config(self) -> None:
-        """Returns nothing: the functional model is built with the model itself."""
-
-    def build_from_config(self, config: Any) -> None:
-        """Does nothing: the functional model is built with the model itself."""
+    return predict_step
 
 
-def _spec_of_tensor(tensor: Any) -> tf.TensorSpec:
-    shape = tf.TensorShape(tensor.shape)
-    if shape.rank:
-        shape = tf.TensorShape([None]).concatenate(shape[1:])
-    return tf.TensorSpec(shape, tensor.dtype)
-
-
-def _raised_specs(structure: Any) -> Any:
-    """Returns a nest of specs: of extension values where their lowered form stands."""
-    if is_lowered(structure):
-        return marked_spec(next(iter(structure)))
-    if isinstance(structure, dict):
-        return {k: _raised_specs(v) for k, v in structure.items()}
-    if isinstance(structure, (list, tuple)):
-        return type(structure)(_raised_specs(item) for item in structure)
-    return structure
-
-
-def _check_names(placeholders: list[Any]) -> None:
-    names = [tensor.name for tensor in placeholders]
-    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
-    if twice is not None:
-        raise StructureError(
-            path=twice,
-            expected="inputs of different names",
-            received="two of this name",
-            mend='Name the placeholders: xt.keras.Input(spec, name="recipe").',
-        )
-
-
-def _lowered_element(element: Any) -> Any:
-    """Returns what a dataset or generator yields, in Keras's form, its first part counted."""
-    if not isinstance(element, tuple):
-        return counted(lower(element))
-    x, *rest = lower(element)
-    return (counted(x), *rest)
-
-
-def _with_specs_apart(lowered: dict[str, Any]) -> dict[str, Any]:
-    """Returns a nest of TensorSpecs in a form that JSON can hold."""
-    empty = tf.nest.map_structure(lambda _: None, lowered)
-    specs = [[spec.shape.as_list(), spec.dtype.name] for spec in tf.nest.flatten(lowered)]
-    return {"structure": keras.saving.serialize_keras_object(empty), "specs": specs}
-
-
-def _with_specs(config: dict[str, Any]) -> dict[str, Any]:
-    empty = keras.saving.deserialize_keras_object(config["structure"])
-    specs = [tf.TensorSpec(shape, dtype) for shape, dtype in config["specs"]]
-    return tf.nest.pack_sequence_as(empty, specs)
-
-
-def _holds_tensors_only(value: Any) -> bool:
-    leaves = tf.nest.flatten(lower(value))
-    return bool(leaves) and all(
-        hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves
-    )
+def _is_extension_or_spec(value: Any) -> bool:
+    return _is_extension_spec(value) or is_extension(value)
 
 
 def _is_extension_spec(spec: Any) -> bool:

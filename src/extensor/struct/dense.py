@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from extensor.errors import DTypeError, StructureError
 from extensor.path import Path
-from extensor.struct import leaf, partition
+from extensor.struct import leaf, partition, uniform
 from extensor.struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor.struct.spec import (
     DenseStructuredTensorSpec,
@@ -116,6 +116,9 @@ class DenseStructuredTensor(StructuredTensor):
 
     def _with_hint(self, hint: StructuredTensorSpec) -> DenseStructuredTensor:
         return DenseStructuredTensor.of_parts(self._rank, self._fields, self._rows, hint)
+
+    def _as_ragged(self, row_splits_dtype: tf.DType) -> StructuredTensor:
+        return uniform.as_ragged(self, row_splits_dtype)
 
     @property
     def shape(self) -> tf.TensorShape:

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from extensor._tf import BaseResourceVariable, CompositeTensor
 from extensor.core.box import box, unbox
+from extensor.core.ragged_box import take
 from extensor.errors import DTypeError, RowError
 from extensor.path import Path
 from extensor.struct.ragged_spec import RaggedStructuredTensorSpec
@@ -106,7 +107,7 @@ def _is_without_indexing(value: Any) -> bool:
 def _take_boxed(value: Any, positions: tuple[Any, ...]) -> Any:
     """Indexes the boxes of a value whose type does not say what indexing it means."""
     spec: Any = tf.type_spec_from_value(value)
-    boxes = [b[positions] for b in box(spec, value, len(positions))]
+    boxes = [take(b, positions) for b in box(spec, value, len(positions))]
     for _ in positions:
         spec = spec._unbatch()
     for _ in range(sum(isinstance(p, slice) for p in positions)):

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from extensor._tf import BaseResourceVariable
 from extensor.core.box import box
+from extensor.core.splits import check_splits
 from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
 from extensor.path import Path
 from extensor.struct.leaf import row_splits_dtypes
@@ -68,7 +69,7 @@ def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
     if known is None and hasattr(row_splits, "numpy"):
         known = row_splits.numpy()
     if known is not None:
-        check_offsets(known, values.shape[0])
+        check_splits(known, values.shape[0], "row_splits")
     elif validate:
         with tf.control_dependencies(_assertions(row_splits, values)):
             row_splits = tf.identity(row_splits)
@@ -93,37 +94,9 @@ def _numbers(row_splits: Any) -> np.ndarray[Any, Any]:
     return numbers
 
 
-def check_offsets(splits: Any, nvals: int | None, path: Path | str = "row_splits") -> None:
-    """Raises unless splits begin at 0, never decrease, and end with the number of values.
-
-    Args:
-        splits: A NumPy vector of integers.
-        nvals: How many values they cut; None if that is not known.
-        path: What to call them.
-
-    Raises:
-        StructureError: If they do not cut the values (also a ValueError).
-    """
-    if len(splits) == 0:
-        raise _bad_splits("at least the number 0", "an empty vector", path)
-    if splits[0] != 0:
-        raise _bad_splits("splits that begin with 0", f"a first split of {splits[0]}", path)
-    steps_down = splits[1:] < splits[:-1]
-    if steps_down.any():
-        raise _bad_splits(
-            "splits that never decrease", f"a decrease after row {int(steps_down.argmax())}", path
-        )
-    if nvals is not None and splits[-1] != nvals:
-        raise _bad_splits(
-            f"splits that end with {nvals}, the number of values",
-            f"a last split of {splits[-1]}",
-            path,
-        )
-
-
-def _bad_splits(expected: str, received: str, path: Path | str = "row_splits") -> StructureError:
+def _bad_splits(expected: str, received: str) -> StructureError:
     return StructureError(
-        path=path,
+        path="row_splits",
         expected=expected,
         received=received,
         mend="Row i holds the values from row_splits[i] up to row_splits[i + 1].",

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from extensor.errors import DTypeError
 from extensor.path import Path
-from extensor.struct import partition
+from extensor.struct import partition, uniform
 from extensor.struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor.struct.spec import (
     StructuredTensorSpec,
@@ -87,6 +87,9 @@ class RaggedStructuredTensor(StructuredTensor):
 
     def _with_hint(self, hint: StructuredTensorSpec) -> RaggedStructuredTensor:
         return self  # its own spec says that its rows are ragged
+
+    def _as_dense(self, shape: tf.TensorShape) -> StructuredTensor:
+        return uniform.as_dense(self, shape)
 
     @property
     def values(self) -> Any:

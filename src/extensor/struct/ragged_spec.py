@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from extensor.core.box import box, boxed_specs, unbox
+from extensor.core.box import box, boxed_specs, expect_boxes, expect_type, unbox
+from extensor.core.casting import cast_value, castable_type
 from extensor.core.registry import register_type_spec
 from extensor.errors import DTypeError, ProtocolError, StructureError
 from extensor.path import Path
-from extensor.struct.spec import DenseStructuredTensorSpec, StructuredTensorSpec, known_rank
+from extensor.struct.literal import rows_of
+from extensor.struct.spec import (
+    DenseStructuredTensorSpec,
+    StructuredTensorSpec,
+    known_rank,
+    saved_parts,
+)
 
 
 @register_type_spec(name="extensor.RaggedStructuredTensorSpec")
@@ -107,6 +115,15 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         """Returns the constructor's arguments."""
         return self._shape, self._values_spec, self._row_splits_dtype
 
+    @classmethod
+    def deserialize(cls, serialization: Any) -> RaggedStructuredTensorSpec:
+        """Returns the spec that `serialize` described.
+
+        Raises:
+            RegistrationError: If another version of extensor wrote more (also a ValueError).
+        """
+        return cls(*saved_parts(cls, serialization, 3))
+
     def __repr__(self) -> str:
         return (
             f"RaggedStructuredTensorSpec({self._shape}, {self._values_spec!r}, "
@@ -118,6 +135,52 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         if not isinstance(other, RaggedStructuredTensorSpec) or self.rank != other.rank:
             return None
         return super().most_specific_compatible_type(other)
+
+    def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
+        """Returns where records of this spec and another meet: field by field, or None."""
+        if not isinstance(spec, StructuredTensorSpec) or spec.rank != self.rank:
+            return None
+        if isinstance(spec, RaggedStructuredTensorSpec) and spec.is_row != self._is_row:
+            row, cut = (self, spec) if self._is_row else (spec, self)
+            return cut.castable_type(row.values_spec)
+        inner: Any
+        if isinstance(spec, RaggedStructuredTensorSpec):
+            inner = spec.values_spec
+        elif self._is_row:
+            inner = spec
+        else:
+            try:
+                inner = spec.unstacked().unstacked().stacked(None)
+            except ProtocolError:  # a field that does not stack, nor can it be cut into rows
+                return None
+        values: Any = castable_type(self._values_spec, inner)
+        if values is None:
+            return None
+        # TensorFlow does not mix row splits of two dtypes.
+        dtypes = {*_row_splits_dtypes(self), *_row_splits_dtypes(spec)}
+        dtype = tf.int64 if tf.int64 in dtypes else tf.int32
+        shape = self._shape.most_specific_compatible_shape(spec.shape)
+        return RaggedStructuredTensorSpec(shape, _with_row_splits(values, dtype), dtype)
+
+    def _cast_records(self, value: Any) -> Any:
+        if self._is_row:
+            return self._values_spec.cast(value)._with_hint(self)
+        if not isinstance(value, self.ragged_type):
+            value = value._as_ragged(self._row_splits_dtype)
+        path = f"{type(self).__name__}.row_splits"
+        splits = tf.cast(value._row_splits, self._row_splits_dtype)
+        splits = cast_value(self._components[1], splits, path)
+        return self.ragged_type.of_parts(self._values_spec.cast(value._values), splits)
+
+    def of_records(self, value: Any, path: str) -> Any:
+        """Returns Python's records as this spec describes them."""
+        if self._is_row:
+            return self._values_spec.of_records(value, path)._with_hint(self)
+        records, ends = rows_of(value, path)
+        splits = tf.constant(ends, self._row_splits_dtype)
+        splits = cast_value(self._components[1], splits, f"{path}.row_splits")
+        values = self._values_spec.of_records(records, f"{path}.values")
+        return self.ragged_type.of_parts(values, splits)
 
     def refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes that a value of it shows."""
@@ -169,6 +232,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
 
     def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[Any]:
         """Returns each leaf of the records as a variant tensor."""
+        expect_type(self, value)
         if self._is_row and minimum_rank > 0:
             return self._values_spec.to_boxed_tensor(value, minimum_rank)
         boxes: list[Any] = []
@@ -178,16 +242,34 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
 
     def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
         """Returns the records that boxed leaves stand for."""
-        specs = leaf_specs(self)
-        if len(specs) != len(boxed_tensor):
-            raise StructureError(
-                path=type(self).__name__,
-                expected=f"{len(specs)} boxed tensors, one for each leaf",
-                received=f"{len(boxed_tensor)}",
-                mend="Give what to_boxed_tensor of the same spec returned.",
-            )
-        values = [unbox(spec, [b]) for spec, b in zip(specs, boxed_tensor, strict=True)]
+        expect_boxes(self, boxed_tensor)
+        values = [unbox(s, [b]) for s, b in zip(leaf_specs(self), boxed_tensor, strict=True)]
         return from_leaf_values(self, iter(values))
+
+
+def _row_splits_dtypes(spec: Any) -> Iterator[tf.DType]:
+    """Yields the dtypes of the row splits in a spec."""
+    if isinstance(spec, (tf.RaggedTensorSpec, RaggedStructuredTensorSpec)):
+        yield spec.row_splits_dtype
+    if isinstance(spec, StructuredTensorSpec):
+        for field in spec.record.field_specs.values():
+            yield from _row_splits_dtypes(field)
+
+
+def _with_row_splits(spec: Any, dtype: tf.DType) -> Any:
+    """Returns a spec with row splits of one dtype in all its parts."""
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return tf.RaggedTensorSpec(
+            spec.shape, spec.dtype, spec.ragged_rank, dtype, spec.flat_values_spec
+        )
+    if isinstance(spec, RaggedStructuredTensorSpec):
+        return RaggedStructuredTensorSpec(
+            spec.shape, _with_row_splits(spec.values_spec, dtype), dtype
+        )
+    if isinstance(spec, DenseStructuredTensorSpec):
+        fields = {n: _with_row_splits(s, dtype) for n, s in spec.field_specs.items()}
+        return DenseStructuredTensorSpec(spec.shape, fields)
+    return spec
 
 
 def _any_length(spec: StructuredTensorSpec) -> StructuredTensorSpec:

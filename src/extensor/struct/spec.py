@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from extensor._tf import BatchableTypeSpec, VariableSpec
+from extensor._tf import BatchableTypeSpec, VariableSpec, plain_spec
 from extensor.core.box import StackableTypeSpec
+from extensor.core.casting import cast_value, castable_type, not_castable
 from extensor.core.registry import register_type_spec
-from extensor.errors import DTypeError, FieldError, ProtocolError, StructureError
+from extensor.errors import (
+    DTypeError,
+    FieldError,
+    ProtocolError,
+    RegistrationError,
+    StructureError,
+)
 from extensor.path import Path, PathLike
 from extensor.struct import leaf
+from extensor.struct.literal import columns_of, sizes_of
 
 
 class StructuredTensorSpec(StackableTypeSpec):
@@ -72,44 +80,53 @@ class StructuredTensorSpec(StackableTypeSpec):
             done.append(name)
         return spec
 
-    def cast(self, value: Any, casting_context: Any) -> Any:
-        """Returns a value as one of this spec's; TensorFlow asks this of a function's arguments.
+    def cast(self, value: Any, casting_context: Any = None) -> Any:
+        """Returns records that are equivalent to some, as this spec describes them.
+
+        Args:
+            value: A StructuredTensor with the same fields; dense records for ragged ones, ragged
+                records whose rows have one length for dense ones. Or Python's records: as many
+                lists, one in the other, as there are dimensions, of dicts. Dense records may also
+                be given as one dict from names to the values of all records.
+            casting_context: What TensorFlow gives when it casts the arguments of a function.
 
         Raises:
-            DTypeError: If the value has other fields or another rank (also a TypeError).
-        """
-        if not isinstance(value, tf.TypeSpec):
-            self.check_value(value)
-        return super().cast(value, casting_context)
+            DTypeError: If the records have other fields or another rank (also a TypeError).
+            StructureError: If shapes do not fit, or rows differ in length (also a ValueError).
+            FieldError: If one of Python's records has other fields (also a KeyError).
 
-    def check_value(self, value: Any) -> None:
-        """Raises unless a value has the encoding, rank and fields that this spec describes.
-
-        Raises:
-            DTypeError: Otherwise (also a TypeError).
+        >>> spec = xt.DenseStructuredTensorSpec([None], {"minutes": tf.TensorSpec([None])})
+        >>> spec.cast([{"minutes": 5}, {"minutes": 20}])["minutes"].numpy()
+        array([ 5., 20.], dtype=float32)
         """
-        if not isinstance(value, self.value_type):
-            raise DTypeError(
-                path=type(self).__name__,
-                expected=f"a {self.dense_type.__name__}",
-                received=type(value).__name__,
-                mend="Give records of the type that the function was traced for.",
+        if isinstance(value, (list, tuple, Mapping)):
+            return self.of_records(value, type(self).__name__)
+        describe = getattr(value, "__tf_type_spec__", None)
+        spec = None if describe is None else describe()
+        if not isinstance(spec, StructuredTensorSpec):
+            return super().cast(value, casting_context)
+        if self._takes(spec):
+            return value
+        if self.castable_type(spec) is None:
+            raise not_castable(
+                self,
+                spec,
+                mend="Make ranks, fields and dtypes agree: with_only, without, with_updates.",
             )
-        if value.rank != self.rank:
-            raise DTypeError(
-                path=type(self).__name__,
-                expected=f"records of shape {self.shape}",
-                received=f"shape {value.shape}",
-                mend="Stack or slice the records first.",
-            )
-        names = value.field_names()
-        if set(names) != set(self.field_names()):
-            raise DTypeError(
-                path=type(self).__name__,
-                expected=f"the fields {', '.join(self.field_names())}",
-                received=", ".join(names) or "no field",
-                mend="Use with_only, without or with_updates to make the fields agree.",
-            )
+        return self._cast_records(value)
+
+    @abc.abstractmethod
+    def _cast_records(self, value: Any) -> Any:
+        """Casts a StructuredTensor that has the fields and the rank."""
+
+    @abc.abstractmethod
+    def of_records(self, value: Any, path: str) -> Any:
+        """Returns Python's records as this spec describes them; see `cast`.
+
+        Args:
+            value: Lists of dicts, or what stands for them.
+            path: What to call it in errors.
+        """
 
     def leaves(self, path: Path | None = None) -> Iterator[tuple[Path, tf.TypeSpec]]:
         """Yields the path and spec of every field that holds no further fields.
@@ -185,7 +202,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
                     received=f"{field_shape}",
                     mend="A field's spec includes the outer dimensions of the records.",
                 )
-        self._field_specs = dict(field_specs)
+        self._field_specs = {name: plain_spec(spec) for name, spec in field_specs.items()}
         self._order = sorted(field_specs)
         # The number of records has to be kept somewhere when no field tells it: in a tensor of
         # one byte a record. (Of none, Dataset.unbatch ends the process: TensorFlow 2.21.)
@@ -224,8 +241,12 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
 
     @classmethod
     def deserialize(cls, serialization: Any) -> DenseStructuredTensorSpec:
-        """Returns the spec that `serialize` described."""
-        shape, fields = serialization
+        """Returns the spec that `serialize` described.
+
+        Raises:
+            RegistrationError: If another version of extensor wrote more (also a ValueError).
+        """
+        shape, fields = saved_parts(cls, serialization, 2)
         return cls(shape, dict(fields))
 
     def __repr__(self) -> str:
@@ -250,6 +271,42 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             self._hash = hash(self._cmp_key())
         return self._hash
 
+    def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
+        """Returns where records of this spec and another meet: field by field, or None."""
+        if isinstance(spec, DenseStructuredTensorSpec):
+            return self._joined(spec, castable_type)
+        return spec.castable_type(self) if isinstance(spec, StructuredTensorSpec) else None
+
+    def _cast_records(self, value: Any) -> Any:
+        if not isinstance(value, self.dense_type):
+            value = value._as_dense(self._shape)
+        if self._counts_rows:
+            return self.from_components((value._rows,))
+        path = type(self).__name__
+        return self._with_fields(
+            {
+                name: cast_value(spec, value._fields[name], f"{path}.{Path(name)}")
+                for name, spec in self._field_specs.items()
+            }
+        )
+
+    def of_records(self, value: Any, path: str) -> Any:
+        """Returns Python's records as this spec describes them."""
+        columns = columns_of(value, self._field_specs, self.rank, path)
+        if self._counts_rows:
+            return self.dense_type(sizes_of(value, self.rank), {})
+        return self._with_fields(
+            {
+                name: cast_value(spec, columns[name], f"{path}.{Path(name)}")
+                for name, spec in self._field_specs.items()
+            }
+        )
+
+    def _with_fields(self, fields: dict[str, Any]) -> Any:
+        """Returns records of fields that are each of its spec, if they agree on how many."""
+        checked = self.dense_type(self._shape, fields)
+        return checked._with_hint(self) if self._tells_more else checked
+
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Returns whether both have the same fields, compatible one by one."""
         other = _spec_or_none(spec_or_value)
@@ -265,17 +322,25 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         """Returns the spec with both sides' shapes merged, or None."""
         if self == other:
             return self
-        if not isinstance(other, DenseStructuredTensorSpec) or self._order != other._order:
+        if not isinstance(other, DenseStructuredTensorSpec):
+            return None
+        return self._joined(other, lambda a, b: a.most_specific_common_supertype([b]))
+
+    def _joined(
+        self, other: DenseStructuredTensorSpec, join: Callable[[Any, Any], Any]
+    ) -> DenseStructuredTensorSpec | None:
+        """Returns the spec with each field's spec joined with the other's, or None."""
+        if self._order != other._order:
             return None
         shape = self._shape.most_specific_compatible_shape(other._shape)
         if shape.rank is None:
             return None
         fields: dict[str, tf.TypeSpec] = {}
         for name, spec in self._field_specs.items():
-            merged = spec.most_specific_common_supertype([other._field_specs[name]])
-            if merged is None:
+            joined = join(spec, other._field_specs[name])
+            if joined is None:
                 return None
-            fields[name] = merged
+            fields[name] = joined
         return DenseStructuredTensorSpec(shape, fields)
 
     def refined(self, value: Any) -> StructuredTensorSpec:
@@ -328,6 +393,22 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             self._shape[1:],
             {name: _batchable(s, Path(name))._unbatch() for name, s in self._field_specs.items()},
         )
+
+
+def saved_parts(cls: type, serialization: Any, number: int) -> Any:
+    """Returns what a spec serialized, if it is as many parts as this version of extensor writes.
+
+    Raises:
+        RegistrationError: If it is not (also a ValueError).
+    """
+    if len(serialization) == number:
+        return serialization
+    raise RegistrationError(
+        path=cls.__name__,
+        expected=f"{number} parts, as this version of extensor writes",
+        received=f"{len(serialization)}",
+        mend="Load it with the extensor that saved it, or a newer one.",
+    )
 
 
 def known_rank(shape: Any, owner: str) -> tf.TensorShape:

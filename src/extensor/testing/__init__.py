@@ -4,6 +4,7 @@ One rule of the text is not checked, because it cannot be in general: that value
 """
 
 # Importing these enters the laws.
+from extensor.testing import cast_law as cast_law
 from extensor.testing import spec_law as spec_law
 from extensor.testing import stack_law as stack_law
 from extensor.testing import value_law as value_law

@@ -95,7 +95,7 @@ def parametrize_laws(types: Iterable[Any]) -> Callable[[Any], Any]:
 
     >>> decorate = xt.testing.parametrize_laws([tf.ragged.constant([[1, 2], [3]])])
     >>> decorate.mark.args[1][0].id
-    'RaggedTensor-spec-is-stable'
+    'RaggedTensor-spec-has-repr'
     """
     pytest = require("pytest")
     trials = [Trial(Subject(values)) for values in types]
@@ -115,7 +115,7 @@ def parametrize_laws(types: Iterable[Any]) -> Callable[[Any], Any]:
             pytest.param(bound(trial, law), id=f"{trial.subject.type_name}-{law.name}")
             for trial in trials
             for law in laws()
-            if law.applies(trial.subject)
+            if law.speaks_of(trial.subject)
         ],
     )
 

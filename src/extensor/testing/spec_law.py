@@ -15,24 +15,33 @@ import tensorflow as tf
 
 from extensor import _tf
 from extensor.testing.law import BreachError, expect, law
-from extensor.testing.subject import (
-    StrangerSpec,
-    Subject,
-    alike,
-    generalised,
-    merged,
-    spec_of,
-    twin,
-)
+from extensor.testing.subject import StrangerSpec, Subject, merged, spec_of
+from extensor.testing.variation import alike, generalised, opened, twin
 
 _ALLOWED = (bool, int, float, str, type(None), tf.DType, tf.TensorShape, tf.TypeSpec, np.ndarray)
+
+_STATIC = (*_ALLOWED, bytes, enum.Enum)
 
 _EQUALITY = "Leave __eq__, __ne__ and __hash__ out: their defaults follow from serialize()."
 _COMPATIBLE = "Leave is_compatible_with out: its default follows from serialize()."
 _MERGE = "Leave most_specific_compatible_type out: its default follows from serialize()."
 
 
-@law("spec-is-stable", mend="Make the spec from the value's static parts and nothing else.")
+@law(
+    "spec-has-repr",
+    mend="Leave __repr__ out, or write only what the constructor keeps.",
+)
+def spec_has_repr(subject: Subject) -> None:
+    """A spec can be written down: its repr is a text."""
+    for spec in subject.specs:
+        repr(spec)
+
+
+@law(
+    "spec-is-stable",
+    "spec-has-repr",
+    mend="Make the spec from the value's static parts and nothing else.",
+)
 def spec_is_stable(subject: Subject) -> None:
     """A value gives the same TypeSpec each time it is asked."""
     for value, spec in subject.pairs:
@@ -75,15 +84,42 @@ def serialization_types(subject: Subject) -> None:
     "deserialize too.",
 )
 def serialization_round_trip(subject: Subject) -> None:
-    """Deserializing what a spec serialized gives an equal spec."""
+    """Deserializing what a spec serialized gives an equal spec, with the same static attributes."""
     for spec in subject.specs:
         again = twin(spec)
         expect(alike(spec, again), str(spec), again)
+        attributes = _static_attributes(spec)
+        for name, received in _static_attributes(again).items():
+            part = attributes.get(name, received)
+            expect(_agree(part, received), f"{name} {part!r}", repr(received))
         expect(
             alike(_tf.component_specs(spec), _tf.component_specs(again)),
             f"the component specs {_tf.component_specs(spec)}",
             _tf.component_specs(again),
         )
+
+
+def _static_attributes(spec: Any) -> dict[str, Any]:
+    """Returns what a spec keeps under public names, as far as it is known to be static data."""
+
+    def is_static(part: Any) -> bool:
+        if isinstance(part, dict):
+            return all(map(is_static, part.values()))
+        if isinstance(part, (list, tuple, set, frozenset)):
+            return all(map(is_static, part))
+        return isinstance(part, _STATIC)
+
+    attributes = getattr(spec, "__dict__", {})
+    return {n: part for n, part in attributes.items() if n[:1] != "_" and is_static(part)}
+
+
+def _agree(a: Any, b: Any) -> bool:
+    """Whether two attributes say the same, be it in a list or a tuple, or as a TensorShape."""
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(_agree, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_agree(a[k], b[k]) for k in a)
+    return alike(a, b) or bool(np.all(a == b))
 
 
 class _Pickler(pickle.Pickler):
@@ -130,32 +166,6 @@ def pickle_round_trip(subject: Subject) -> None:
         expect(alike(spec, again), str(spec), again)
 
 
-@law(
-    "repr-shows-all",
-    "spec-is-stable",
-    mend="Leave __repr__ out, or write the class and every static part.",
-)
-def repr_shows_all(subject: Subject) -> None:
-    """The repr of a spec shows its class and every static part."""
-
-    def shown(part: Any, text: str) -> None:
-        if isinstance(part, dict):
-            part = (*part.keys(), *part.values())
-        if repr(part) in text or str(part) in text:
-            return
-        if isinstance(part, tf.TypeSpec) and not isinstance(part, tf.TensorSpec):
-            part = _tf.serialize(part)
-        expect(isinstance(part, (list, tuple)), f"{part!r} in the repr", text)
-        for item in part:
-            shown(item, text)
-
-    for spec in subject.specs:
-        text = repr(spec)
-        expect(type(spec).__name__ in text, f"{type(spec).__name__} in the repr", text)
-        for part in _tf.serialize(spec):
-            shown(part, text)
-
-
 # Job 4: equality.
 
 
@@ -186,6 +196,35 @@ def hash_follows_equality(subject: Subject) -> None:
     for a, b in itertools.product(subject.pool, repeat=2):
         if a == b:
             expect(hash(a) == hash(b), f"one hash of equal specs {a}", "two hashes")
+
+
+@law("equality-tells-components-apart", "equality-is-equivalence", mend=_EQUALITY)
+def equality_tells_components_apart(subject: Subject) -> None:
+    """Equal specs have equal component specs: the same structure, dtypes and shapes."""
+    for a, b in subject.variations:
+        expect(
+            a != b or alike(_tf.component_specs(a), _tf.component_specs(b)),
+            f"{a} unlike one of the components {_tf.component_specs(b)}",
+            "equality",
+        )
+
+
+@law(
+    "repr-shows-all",
+    "equality-is-equivalence",
+    mend="Leave __repr__ out, or write the class and every static part.",
+)
+def repr_shows_all(subject: Subject) -> None:
+    """The repr of a spec shows its class, and tells it apart from every spec that differs."""
+    for spec in subject.specs:
+        name = type(spec).__name__
+        expect(name in repr(spec), f"{name} in the repr", repr(spec))
+    for spec, other in subject.variations:
+        expect(
+            spec == other or repr(spec) != repr(other),
+            f"another repr of a spec whose serialization is {_tf.serialize(other)}",
+            f"{spec!r} again",
+        )
 
 
 @law("inequality-negates-equality", "equality-is-equivalence", mend=_EQUALITY)
@@ -275,6 +314,34 @@ def compatibility_keeps_to_type(subject: Subject) -> None:
 
 
 @law(
+    "compatibility-follows-components",
+    *("compatibility-is-symmetric", "equality-tells-components-apart"),
+    mend=_COMPATIBLE,
+)
+def compatibility_follows_components(subject: Subject) -> None:
+    """A spec is not compatible with one whose components are of another structure, dtype or
+    incompatible shape.
+    """  # noqa: D205
+    for a, b in subject.variations:
+        expect(
+            _compatible(_tf.component_specs(a), _tf.component_specs(b))
+            or not a.is_compatible_with(b),
+            f"{a} incompatible with one of the components {_tf.component_specs(b)}",
+            "compatibility",
+        )
+
+
+def _compatible(specs: Any, others: Any) -> bool:
+    """Whether two nests of specs have one structure and are compatible one by one."""
+    try:
+        tf.nest.assert_same_structure(specs, others)
+    except (TypeError, ValueError):
+        return False
+    pairs = zip(tf.nest.flatten(specs), tf.nest.flatten(others), strict=True)
+    return all(a.is_compatible_with(b) for a, b in pairs)
+
+
+@law(
     "compatibility-with-generalisation",
     *("serialization-round-trip", "compatibility-is-reflexive"),
     mend=_COMPATIBLE,
@@ -320,6 +387,21 @@ def merge_holds_both(subject: Subject) -> None:
                 f"a type compatible with {spec}",
                 result,
             )
+
+
+@law(
+    "merge-is-most-specific",
+    *("merge-is-idempotent", "merge-is-commutative", "merge-holds-both"),
+    mend=_MERGE,
+)
+def merge_is_most_specific(subject: Subject) -> None:
+    """The most specific type compatible with a spec and one that leaves a size open is the latter,
+    with no other size open.
+    """  # noqa: D205
+    for spec in subject.specs:
+        for general in opened(spec):
+            result = merged(spec, general)
+            expect(result == general, f"{general} for it and {spec}", result)
 
 
 @law(

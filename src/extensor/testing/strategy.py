@@ -13,7 +13,8 @@ from extensor.errors import DTypeError, UnsupportedTypeError
 from extensor.struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor.struct.spec import DenseStructuredTensorSpec
 from extensor.testing.extra import require
-from extensor.testing.subject import reshaped, spec_of
+from extensor.testing.subject import spec_of
+from extensor.testing.variation import reshaped
 
 _MOST = 3
 """Sizes that a spec leaves open, and lengths of rows, are drawn from 0 up to this."""

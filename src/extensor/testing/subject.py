@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from extensor import _tf
 from extensor.core.spec import TypeSpec
 from extensor.errors import ProtocolError
+from extensor.testing.variation import generalised, same_numbers, twin, variations
 
 
 class Subject:
@@ -55,6 +53,11 @@ class Subject:
         """Specs to compare: of the values, the same made anew, and the same without sizes."""
         return (*self.specs, *map(twin, self.specs), *map(generalised, self.specs))
 
+    @cached_property
+    def variations(self) -> tuple[tuple[Any, Any], ...]:
+        """Each spec with one that says one thing otherwise, for every such thing."""
+        return tuple((spec, other) for spec in self.specs for other in variations(spec))
+
 
 def spec_of(value: Any) -> Any:
     """Returns the spec of an extension value.
@@ -66,57 +69,21 @@ def spec_of(value: Any) -> Any:
         spec = tf.type_spec_from_value(value)
     except (TypeError, ValueError):
         spec = None
-    if not isinstance(spec, tf.TypeSpec) or isinstance(spec, tf.TensorSpec):
+    if value is None or not isinstance(spec, tf.TypeSpec) or isinstance(spec, tf.TensorSpec):
+        received = "no TypeSpec"
+        if isinstance(spec, tf.TensorSpec):
+            received = "a plain tensor"
+        elif isinstance(spec, type):
+            received = f"the class {spec.__qualname__}"
+        elif value is not None and spec is not None:
+            received = f"one that returns a value of {type(spec).__qualname__}"
         raise ProtocolError(
             path=type(value).__name__,
             expected="an extension type: __tf_type_spec__() returns a TypeSpec",
-            received="a plain tensor" if spec is not None else "no TypeSpec",
+            received=received,
             mend="See xt.ExtensionType for a whole example.",
         )
     return spec
-
-
-def twin(spec: Any) -> Any:
-    """Returns the spec that comes back from a spec's serialization."""
-    return _tf.deserialize(type(spec), _tf.serialize(spec))
-
-
-def generalised(spec: Any) -> Any:
-    """Returns a spec with every size left open; the same one where the type does not allow that."""
-    return reshaped(spec, lambda shape: tf.TensorShape([None] * shape.rank))
-
-
-def reshaped(
-    spec: Any, change: Callable[[tf.TensorShape], tf.TensorShape], kept: tuple[type, ...] = ()
-) -> Any:
-    """Returns a spec with other shapes in its serialization, or itself if its class refuses them.
-
-    Args:
-        spec: Any TypeSpec.
-        change: Gets each shape of known rank.
-        kept: Classes of specs to leave as they are, inside the serialization.
-    """
-
-    def mapped(part: Any) -> Any:
-        if isinstance(part, kept):
-            return part
-        if isinstance(part, tf.TensorShape):
-            return part if part.rank is None else change(part)
-        if isinstance(part, tf.TensorSpec):
-            return tf.TensorSpec(mapped(part.shape), part.dtype, part.name)
-        if isinstance(part, tf.TypeSpec):
-            return reshaped(part, change, kept)
-        if isinstance(part, dict):
-            return type(part)((k, mapped(v)) for k, v in part.items())
-        if isinstance(part, (list, tuple)):
-            items = [mapped(v) for v in part]
-            return type(part)(*items) if hasattr(part, "_fields") else type(part)(items)
-        return part
-
-    try:
-        return _tf.deserialize(type(spec), mapped(_tf.serialize(spec)))
-    except (TypeError, ValueError):
-        return spec
 
 
 def merged(spec: Any, other: Any) -> Any:
@@ -135,8 +102,17 @@ def stacks(spec: Any) -> bool:
     )
 
 
+def has_variable(spec: Any) -> bool:
+    """Returns whether a variable is among what a spec is made of."""
+    if isinstance(spec, tf.TensorSpec):
+        return False
+    return isinstance(spec, _tf.VariableSpec) or any(
+        map(has_variable, tf.nest.flatten(_tf.component_specs(spec)))
+    )
+
+
 def leaves(value: Any) -> list[Any]:
-    """Returns the tensors that a value is made of."""
+    """Returns the tensors that a value is made of, or their specs if given a spec."""
     return tf.nest.flatten(value, expand_composites=True)
 
 
@@ -152,32 +128,9 @@ def difference(value: Any, other: Any) -> str | None:
             continue
         if x.dtype != y.dtype or x.shape != y.shape:
             return f"component tensor {i} of {y.dtype.name} and shape {y.shape}"
-        if x.dtype not in (tf.variant, tf.resource) and not _same(x.numpy(), y.numpy()):
+        if x.dtype not in (tf.variant, tf.resource) and not same_numbers(x.numpy(), y.numpy()):
             return f"other numbers in component tensor {i}"
     return None
-
-
-def _same(x: Any, y: Any) -> bool:
-    return np.array_equal(x, y, equal_nan=np.asarray(x).dtype.kind in "fc")
-
-
-def alike(a: Any, b: Any) -> bool:
-    """Returns whether two serializations are the same, part by part, whatever `__eq__` says."""
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, tf.TensorSpec):
-        return bool(a == b)
-    if isinstance(a, tf.TypeSpec):
-        return alike(_tf.serialize(a), _tf.serialize(b))
-    if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and _same(a, b)
-    if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and all(map(alike, a, b))
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(alike(a[k], b[k]) for k in a)
-    if isinstance(a, float) and math.isnan(a):
-        return math.isnan(b)
-    return bool(a == b)
 
 
 class StrangerSpec(TypeSpec):

@@ -1,0 +1,197 @@
+"""What records cost in Keras where plain tensors would do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import tensorflow as tf
+
+import extensor as xt
+from bench.measure import Call
+from bench.row import Row, Within
+
+_ROWS = 256
+_WIDTH = 8
+_DENSE = [f"dense{i}" for i in range(5)]
+_RAGGED = [f"ragged{i}" for i in range(3)]
+
+_FILE_ROWS = 32 * 1024
+_BATCH = 1024
+
+
+def rows() -> list[Row]:
+    step = "8 fields, 3 of them ragged, 10k parameters, vs dict of tensors"
+    return [
+        Row(f"Keras train step, {step}", Within(1.05), lambda folder: _train_steps()),
+        Row(f"Keras predict, 64 steps, {step}", Within(1.05), lambda folder: _predict_steps()),
+        Row("Parquet in batches of 1,024, vs read and converted", Within(1.3), _load),
+        Row("Keras fit over Parquet, 1M parameters, vs tensors", Within(1.1), _fit),
+    ]
+
+
+def _records() -> Any:
+    random = np.random.default_rng(0)
+    fields: dict[str, Any] = {
+        name: tf.constant(random.random((_ROWS, _WIDTH), np.float32)) for name in _DENSE
+    }
+    for name in _RAGGED:
+        lengths = random.integers(0, 9, _ROWS)
+        values = tf.constant(random.random(int(lengths.sum()), np.float32))
+        fields[name] = tf.RaggedTensor.from_row_lengths(values, lengths)
+    return xt.DenseStructuredTensor([_ROWS], fields)
+
+
+def _tensors(records: Any) -> dict[str, tf.Tensor]:
+    """The component tensors of records; the first has the batch in front, as Keras wants it."""
+    tensors = {name: records[name] for name in _DENSE}
+    for name in _RAGGED:
+        tensors[f"{name} values"] = records[name].flat_values
+        tensors[f"{name} splits"] = records[name].row_splits
+    return tensors
+
+
+def _layers() -> list[Any]:
+    return [keras.layers.Dense(128, "relu"), keras.layers.Dense(32, "relu"), keras.layers.Dense(1)]
+
+
+class OfRecords(xt.keras.Model):
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack = _layers()
+
+    def call(self, records: Any) -> Any:
+        sums = [tf.reduce_sum(records[name], axis=1)[:, tf.newaxis] for name in _RAGGED]
+        x = tf.concat([*(records[name] for name in _DENSE), *sums], axis=1)
+        for layer in self.stack:
+            x = layer(x)
+        return x
+
+
+class OfTensors(keras.Model):
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack = _layers()
+
+    def call(self, tensors: Any) -> Any:
+        sums = []
+        for name in _RAGGED:
+            parts = tensors[f"{name} values"], tensors[f"{name} splits"]
+            ragged = tf.RaggedTensor.from_row_splits(*parts, validate=False)
+            sums.append(tf.reduce_sum(ragged, axis=1)[:, tf.newaxis])
+        x = tf.concat([*(tensors[name] for name in _DENSE), *sums], axis=1)
+        for layer in self.stack:
+            x = layer(x)
+        return x
+
+
+def _compiled(model: Any, x: Any) -> Any:
+    model(x)
+    model.compile("adam", "mse", jit_compile=False)
+    return model
+
+
+def _both() -> list[tuple[Any, Any]]:
+    records = _records()
+    tensors = _tensors(records)
+    return [
+        (_compiled(OfRecords(), records), records),
+        (_compiled(OfTensors(), tensors), tensors),
+    ]
+
+
+def _train_steps() -> tuple[Call, Call]:
+    return tuple(_train_step(model, x) for model, x in _both())  # type: ignore[return-value]
+
+
+def _train_step(model: Any, x: Any) -> Call:
+    steps = iter(tf.data.Dataset.from_tensors((x, tf.zeros([_ROWS, 1]))).repeat())
+    model.make_train_function()
+    return lambda: model.train_function(steps)
+
+
+def _predict_steps() -> tuple[Call, Call]:
+    return tuple(_predict_step(model, x) for model, x in _both())  # type: ignore[return-value]
+
+
+def _predict_step(model: Any, x: Any) -> Call:
+    steps = tf.data.Dataset.from_tensors(x).repeat(64)
+    return lambda: model.predict(steps, verbose=0)
+
+
+# Parquet.
+
+
+def _file(folder: Path) -> Path:
+    path = folder / "rows.parquet"
+    if not path.exists():
+        random = np.random.default_rng(0)
+        columns: dict[str, Any] = {
+            f"number{i}": pa.array(random.random(_FILE_ROWS), pa.float32()) for i in range(30)
+        }
+        lengths = random.integers(0, 9, _FILE_ROWS)
+        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+        values = pa.array(random.random(int(lengths.sum())), pa.float32())
+        columns["list"] = pa.ListArray.from_arrays(offsets, values)
+        columns["label"] = pa.array(random.random(_FILE_ROWS), pa.float32())
+        pq.write_table(pa.table(columns), path, row_group_size=8 * _BATCH)
+    return path
+
+
+def _load(folder: Path) -> tuple[Call, Call]:
+    path = _file(folder)
+
+    def ours() -> None:
+        for _ in xt.data.parquet(path, _BATCH):
+            pass
+
+    def peer() -> None:
+        for batch in pq.ParquetFile(path).iter_batches(_BATCH):
+            xt.from_arrow(batch)
+
+    return ours, peer
+
+
+class Large(xt.keras.Model):
+    """A model of a million parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack = [
+            keras.layers.Dense(1000, "relu"), keras.layers.Dense(970, "relu"), keras.layers.Dense(1)
+        ]  # fmt: skip
+
+    def call(self, records: Any) -> Any:
+        numbers = tf.stack([records[f"number{i}"] for i in range(30)], axis=1)
+        x = tf.concat([numbers, tf.reduce_sum(records["list"], axis=1)[:, tf.newaxis]], axis=1)
+        for layer in self.stack:
+            x = layer(x)
+        return x
+
+
+def _fit(folder: Path) -> tuple[Call, Call]:
+    path = _file(folder)
+
+    def pairs() -> Any:
+        return xt.data.parquet(path, _BATCH).map(
+            lambda r: (r.without("label"), r["label"][:, tf.newaxis])
+        )
+
+    held = pairs().cache()
+    for _ in held:
+        pass  # read and converted once, before the clock starts
+    models = []
+    for _ in range(2):
+        models.append(_compiled(Large(), next(iter(held))[0]))
+
+    def ours() -> None:
+        models[0].fit(pairs(), verbose=0)
+
+    def peer() -> None:
+        models[1].fit(held, verbose=0)
+
+    return ours, peer

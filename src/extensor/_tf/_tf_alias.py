@@ -1,0 +1,103 @@
+"""Which variables in the arguments of a tf.function are the same one.
+
+| name | why |
+| --- | --- |
+| `VariableSpec.alias_id` | As an argument a variable tells its number among those of the call, so that one which is given twice is one in the graph too. TensorFlow does not ask the variables in extension values: given twice, they were two, whose reads and writes nothing kept in order. |
+"""  # noqa: E501 - a table row is one line
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._tf._tf_protocol import MEMBERS, CompositeTensor, Extension
+from extensor._tf._tf_spec import VariableSpec
+
+
+class _Aliased(tf.types.experimental.TraceType):
+    """The spec of an argument with variables in it, and which of them are the same.
+
+    Args:
+        spec: The spec, which does not tell.
+        parts: For each component its tracing type if it is a variable or holds one, or None.
+    """
+
+    def __init__(self, spec: Any, parts: Sequence[Any]) -> None:
+        self.spec, self.parts = spec, tuple(parts)
+
+    def is_subtype_of(self, other: Any) -> bool:
+        if not isinstance(other, _Aliased):
+            return self.spec.is_subtype_of(other)  # of a signature, which leaves it open
+        return self.parts == other.parts and self.spec.is_subtype_of(other.spec)
+
+    def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
+        if not all(isinstance(other, _Aliased) and self.parts == other.parts for other in others):
+            return None
+        spec = self.spec.most_specific_common_supertype([other.spec for other in others])
+        return None if spec is None else _Aliased(spec, self.parts)
+
+    def placeholder_value(self, placeholder_context: Any) -> Any:
+        if placeholder_context.unnest_only:  # for a signature
+            return self.spec
+        components = [kind.placeholder_value(placeholder_context) for kind in self._kinds()]
+        return self.spec._from_components(
+            tf.nest.pack_sequence_as(self.spec._component_specs, components)
+        )
+
+    def to_tensors(self, value: Any) -> list[Any]:
+        return self.spec.to_tensors(value)
+
+    def from_tensors(self, tensors: Any) -> Any:
+        return self.spec.from_tensors(tensors)
+
+    def flatten(self) -> list[Any]:
+        return [tensor for kind in self._kinds() for tensor in kind.flatten()]
+
+    def cast(self, value: Any, cast_context: Any) -> Any:
+        return self.spec.cast(value, cast_context)
+
+    def _kinds(self) -> list[Any]:
+        specs = tf.nest.flatten(self.spec._component_specs)
+        return [part or spec for part, spec in zip(self.parts, specs, strict=True)]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Aliased) and self.parts == other.parts and self.spec == other.spec
+
+    def __hash__(self) -> int:
+        return hash((self.spec, self.parts))
+
+    def __repr__(self) -> str:
+        return f"{self.spec!r} of {[part for part in self.parts if part]}"
+
+
+def _aliased(spec: Any, value: Any, context: Any) -> Any:
+    """Returns the tracing type of a value: its spec, if there are no variables in it."""
+    components = tf.nest.flatten(spec._to_components(value))
+    # Of tensors alone, which is what most values are made of, no more is asked.
+    if not any(isinstance(component, CompositeTensor) for component in components):
+        return spec
+    specs = tf.nest.flatten(spec._component_specs)
+    parts = [_part(s, c, context) for s, c in zip(specs, components, strict=True)]
+    return _Aliased(spec, parts) if any(parts) else spec
+
+
+def _part(spec: Any, component: Any, context: Any) -> Any:
+    if isinstance(spec, VariableSpec):
+        return component.__tf_tracing_type__(context)
+    if isinstance(component, Extension):
+        found = _aliased(spec, component, context)
+        return found if isinstance(found, _Aliased) else None
+    return None
+
+
+def _tracing_type(self: Any, context: Any) -> Any:
+    spec = self.__tf_type_spec__()
+    own = spec.__tf_tracing_type__(context)
+    return _aliased(spec, self, context) if own is spec else own
+
+
+MEMBERS["__tf_tracing_type__"] = _tracing_type

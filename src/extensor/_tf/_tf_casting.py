@@ -1,0 +1,278 @@
+"""Where values of different types meet: branches, loops, datasets and restored functions.
+
+| name | why |
+| --- | --- |
+| `trace_type.InternalCastContext` | What TensorFlow hands to `TypeSpec.cast`, which its own specs ask for. |
+| `cond_v2` | `tf.cond`, `tf.case` and `tf.switch_case` refuse branches that return values of different types. `_make_indexed_slices_indices_types_match` is the step in which they make the branches agree, before they are compared. |
+| `while_v2` | `tf.while_loop` refuses a body that returns a value of another type than it got. |
+| `concatenate_op` | `Dataset.concatenate` refuses elements of different types. |
+| `function_deserialization` | A function from a SavedModel takes values whose specs are those it was traced for. `_concrete_function_callable_with` says whether it takes some, `_call_concrete_function` hands them over. |
+| `func_graph` | To try a cast without leaving ops behind, and to flatten what a branch returns, as TensorFlow does in these places. |
+"""  # noqa: E501 - a table row is one line
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.function import trace_type
+from tensorflow.python.data.ops import concatenate_op
+from tensorflow.python.framework import func_graph
+from tensorflow.python.ops import cond_v2, while_v2
+from tensorflow.python.saved_model import function_deserialization
+
+from extensor._tf._tf_protocol import CompositeTensor
+from extensor.errors import DTypeError
+
+CAST_CONTEXT = trace_type.InternalCastContext()
+
+_cast: Callable[[Any, Any], Any]
+_castable_type: Callable[[Any, Any], Any]
+
+
+def install_casting(
+    cast: Callable[[Any, Any], Any], castable_type: Callable[[Any, Any], Any]
+) -> None:
+    """Gives the APIs below what they cast by.
+
+    Args:
+        cast: Takes a spec and a value, and returns the value cast to the spec's type.
+        castable_type: Takes two specs, and returns one to which values of both can be cast, or
+            None.
+    """
+    global _cast, _castable_type
+    _cast, _castable_type = cast, castable_type
+
+
+def _meeting(specs: Any) -> Any:
+    """Returns the spec to which to cast values of some specs.
+
+    It is None where they are of one type as TensorFlow has it, and where no cast helps.
+    """
+    met, needs_cast = specs[0], False
+    for spec in specs[1:]:
+        merged = met.most_specific_common_supertype([spec])
+        if merged is None:
+            needs_cast = True
+            merged = _castable_type(met, spec)
+            if merged is None:
+                return None
+        met = merged
+    return met if needs_cast else None
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, (tf.Tensor, CompositeTensor))
+
+
+def _are_alike(structures: list[Any]) -> bool:
+    """Whether nests are of one structure, down to the values."""
+    try:
+        for structure in structures[1:]:
+            tf.nest.assert_same_structure(structures[0], structure, check_types=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _are_tensors(values: Any) -> bool:
+    return all(isinstance(value, tf.Tensor) for value in values)
+
+
+_plain_types_match = cond_v2._make_indexed_slices_indices_types_match
+
+
+def _types_match(op_type: Any, branch_graphs: Any) -> None:
+    """As TensorFlow's own; what the branches return is cast to the type where they meet."""
+    returned = [graph.structured_outputs for graph in branch_graphs]
+    branches = list(map(tf.nest.flatten, returned))
+    met: dict[int, Any] = {}
+    if not all(map(_are_tensors, branches)) and _are_alike(returned):
+        for i, values in enumerate(zip(*branches, strict=True)):
+            if not _are_tensors(values) and all(map(_is_value, values)):
+                met[i] = _meeting([tf.type_spec_from_value(value) for value in values])
+    if any(spec is not None for spec in met.values()):
+        for graph, branch in zip(branch_graphs, branches, strict=True):
+            _cast_outputs(graph, branch, met)
+    _plain_types_match(op_type, branch_graphs)
+
+
+def _cast_outputs(graph: Any, values: list[Any], specs: dict[int, Any]) -> None:
+    """Casts what a branch returns, in the places of some specs."""
+    with graph.as_default():
+        cast = [
+            value if specs.get(i) is None else _cast(specs[i], value)
+            for i, value in enumerate(values)
+        ]
+    tensors = func_graph.flatten(tf.nest.pack_sequence_as(graph.structured_outputs, cast))
+    graph.outputs = [graph.capture(tensor) for tensor in tensors if tensor is not None]
+    # The spec stands for the value: `tf.switch_case` gives its result the type of the first
+    # branch's value, which may show more than those of the others.
+    graph.structured_outputs = tf.nest.pack_sequence_as(
+        graph.structured_outputs,
+        [value if specs.get(i) is None else specs[i] for i, value in enumerate(values)],
+    )
+
+
+cond_v2._make_indexed_slices_indices_types_match = _types_match
+
+
+class _WiderError(Exception):
+    """The body of a loop returned a value that does not fit its variable, but meets it."""
+
+    def __init__(self, place: int, spec: Any) -> None:
+        super().__init__(place, spec)
+        self.place, self.spec = place, spec
+
+    ag_pass_through = True
+
+
+_plain_while_loop = while_v2.while_loop
+
+
+def _while_loop(
+    cond: Any, body: Any, loop_vars: Any, shape_invariants: Any = None, **kwargs: Any
+) -> Any:
+    """As TensorFlow's own; what the body returns is cast to the type where it meets its variable.
+
+    Where that is another type than the variable's, the loop is built again with the variable
+    cast to it, unless the caller gave `shape_invariants`.
+    """
+    flat = tf.nest.flatten(loop_vars)
+    may_widen = shape_invariants is None
+    invariants: list[Any] = [None] * len(flat)
+    if shape_invariants is not None:
+        if not _are_alike([loop_vars, shape_invariants]):
+            return _plain_while_loop(cond, body, loop_vars, shape_invariants, **kwargs)
+        invariants = tf.nest.flatten(shape_invariants)
+        for i, (spec, value) in enumerate(zip(invariants, flat, strict=True)):
+            if isinstance(spec, tf.TypeSpec) and _meets(spec, value):
+                flat[i] = _cast(spec, value)
+                loop_vars = tf.nest.pack_sequence_as(loop_vars, flat)
+
+    def cast_body(*args: Any) -> Any:
+        outputs = body(*args)
+        outputs = outputs if tf.nest.is_nested(outputs) else [outputs]
+        values = tf.nest.flatten(outputs)
+        if _are_tensors((*values, *flat)) or not _are_alike([loop_vars, outputs]):
+            return outputs
+        changed = False
+        for i, (value, variable) in enumerate(zip(values, flat, strict=True)):
+            if not (_is_value(value) and _is_value(variable)) or _are_tensors((value, variable)):
+                continue
+            spec = invariants[i]
+            if not isinstance(spec, tf.TypeSpec):
+                shape, spec = spec, tf.type_spec_from_value(variable)
+                if shape is not None and isinstance(spec, tf.TensorSpec):
+                    spec = tf.TensorSpec(shape, spec.dtype)
+            returned = tf.type_spec_from_value(value)
+            if spec.most_specific_common_supertype([returned]) is not None:
+                continue
+            met = _castable_type(spec, returned)
+            if met is None:
+                raise DTypeError(
+                    path=f"tf.while_loop, variable {i}",
+                    expected=f"a body that returns what can be cast to {spec}",
+                    received=str(returned),
+                    mend="Let the body return the type that it gets.",
+                )
+            if may_widen and not met.is_subtype_of(spec):
+                raise _WiderError(i, met)
+            values[i] = _cast(spec, value)
+            changed = True
+        return tf.nest.pack_sequence_as(outputs, values) if changed else outputs
+
+    while True:
+        try:
+            return _plain_while_loop(cond, cast_body, loop_vars, shape_invariants, **kwargs)
+        except _WiderError as wider:
+            flat[wider.place] = _cast(wider.spec, flat[wider.place])
+            invariants[wider.place] = wider.spec
+            loop_vars = tf.nest.pack_sequence_as(loop_vars, flat)
+            shape_invariants = tf.nest.pack_sequence_as(loop_vars, invariants)
+
+
+def _meets(spec: Any, value: Any) -> bool:
+    """Whether a value is of another type than a spec, but can be cast to one that both meet."""
+    return _is_value(value) and _meeting([spec, tf.type_spec_from_value(value)]) is not None
+
+
+while_v2.while_loop = _while_loop
+
+
+_plain_concatenate = concatenate_op._concatenate
+
+
+def _concatenate(input_dataset: Any, dataset_to_concatenate: Any, name: Any = None) -> Any:
+    """As TensorFlow's own; the elements are cast to the type where they meet."""
+    datasets = [input_dataset, dataset_to_concatenate]
+    specs = [tf.nest.flatten(dataset.element_spec) for dataset in datasets]
+    if _are_alike([dataset.element_spec for dataset in datasets]):
+        met = [_meeting(pair) for pair in zip(*specs, strict=True)]
+        if any(spec is not None for spec in met):
+            datasets = [_with_elements_cast(dataset, met) for dataset in datasets]
+    return _plain_concatenate(*datasets, name)
+
+
+def _with_elements_cast(dataset: Any, specs: list[Any]) -> Any:
+    def cast(*element: Any) -> Any:
+        # Dataset.map hands a tuple over item by item.
+        whole = element if type(dataset.element_spec) is tuple else element[0]
+        values = zip(specs, tf.nest.flatten(whole), strict=True)
+        return tf.nest.pack_sequence_as(
+            whole, [value if spec is None else _cast(spec, value) for spec, value in values]
+        )
+
+    return dataset.map(cast)
+
+
+concatenate_op._concatenate = _concatenate
+
+
+_plain_callable_with = function_deserialization._concrete_function_callable_with
+_plain_call = function_deserialization._call_concrete_function
+
+
+def _callable_with(function: Any, inputs: Any, allow_conversion: bool) -> bool:
+    """As TensorFlow's own; where it may convert numbers to tensors, values are cast too."""
+    if _plain_callable_with(function, inputs, allow_conversion):
+        return True
+    if not allow_conversion or not any(map(_is_extension, tf.nest.flatten(inputs))):
+        return False
+    try:
+        with func_graph.FuncGraph("try_cast").as_default():
+            cast = _cast_inputs(function, inputs)
+    except (TypeError, ValueError):
+        return False
+    return cast is not inputs and _plain_callable_with(function, cast, allow_conversion)
+
+
+def _call(function: Any, inputs: Any) -> Any:
+    """As TensorFlow's own, of values cast to the types that the function was traced for."""
+    return _plain_call(function, _cast_inputs(function, inputs))
+
+
+def _cast_inputs(function: Any, inputs: Any) -> Any:
+    expected = function.graph.structured_input_signature
+    specs, values = tf.nest.flatten(expected), tf.nest.flatten(inputs)
+    if not _are_alike([expected, inputs]):
+        return inputs
+    changed = False
+    for i, (spec, value) in enumerate(zip(specs, values, strict=True)):
+        if not (_is_extension(value) and isinstance(spec, tf.TypeSpec)):
+            continue
+        if isinstance(spec, tf.TensorSpec) or not spec.is_compatible_with(value):
+            values[i] = _cast(spec, value)
+            changed = True
+    return tf.nest.pack_sequence_as(inputs, values) if changed else inputs
+
+
+def _is_extension(value: Any) -> bool:
+    return isinstance(value, CompositeTensor) and not isinstance(value, tf.Variable)
+
+
+function_deserialization._concrete_function_callable_with = _callable_with
+function_deserialization._call_concrete_function = _call

@@ -1,0 +1,119 @@
+"""What tf.data does with elements and states that are extension values.
+
+| name | why |
+| --- | --- |
+| `structure` | `Dataset.scan` and `reduce` take the spec of a state apart into type, shape and class, and can put together only those of tensors. `convert_legacy_structure` (which walks nests with tf.data's own `nest`) keeps what `TypeSpec._to_legacy_output_types` and `_to_legacy_output_shapes` said of an extension type whole. |
+| `window_op` | `Dataset.window` makes one dataset for each tensor of an element, and takes them for one for each value. |
+"""  # noqa: E501 - a table row is one line
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.data.ops import window_op
+from tensorflow.python.data.util import nest as data_nest
+from tensorflow.python.data.util import structure
+
+from extensor._tf._tf_protocol import Extension
+from extensor.errors import DTypeError
+
+
+class _Whole:
+    """The spec of an extension type where tf.data asks for a dtype, or for a shape.
+
+    It answers what is asked of either by the spec's own rules.
+    """
+
+    ndims = 1
+
+    def __init__(self, spec: Any) -> None:
+        self.spec = spec
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Whole) and self._merged(other) is not None
+
+    def __hash__(self) -> int:
+        return hash(type(self.spec))
+
+    def __repr__(self) -> str:
+        return repr(self.spec)
+
+    def _merged(self, other: _Whole) -> Any:
+        return self.spec.most_specific_common_supertype([other.spec])
+
+    def as_list(self) -> list[Any]:
+        return [self.spec]
+
+    def most_specific_compatible_shape(self, other: _Whole) -> _Whole:
+        return _Whole(self._merged(other))
+
+    def _sizes(self) -> Any:
+        # Only what pads asks for them, in one of these two ways.
+        raise DTypeError(
+            path="padded_batch",
+            expected="elements of tensors, which can be padded to one shape",
+            received=self.spec.value_type.__name__,
+            mend="Stack the values with batch or ragged_batch (of bucket_by_sequence_length: "
+            "no_padding=True), or pad their components with map before.",
+        )
+
+    __bool__ = __index__ = _sizes
+
+
+def _whole(inherited: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def to_legacy(self: Any) -> Any:
+        return _Whole(self) if issubclass(self.value_type, Extension) else inherited(self)
+
+    return to_legacy
+
+
+tf.TypeSpec._to_legacy_output_types = _whole(tf.TypeSpec._to_legacy_output_types)
+tf.TypeSpec._to_legacy_output_shapes = _whole(tf.TypeSpec._to_legacy_output_shapes)
+
+_plain_convert_legacy_structure = structure.convert_legacy_structure
+
+
+def _convert_legacy_structure(output_types: Any, output_shapes: Any, output_classes: Any) -> Any:
+    """As TensorFlow's own, with the specs that were kept whole."""
+    shapes: Any = data_nest.flatten(output_shapes)
+    if any(isinstance(shape, _Whole) for shape in shapes):
+        # TensorFlow's own takes a spec in the place of a class as it is.
+        flat_classes: Any = data_nest.flatten(output_classes)
+        classes = zip(shapes, flat_classes, strict=True)
+        output_classes = data_nest.pack_sequence_as(
+            output_classes, [s.spec if isinstance(s, _Whole) else c for s, c in classes]
+        )
+    return _plain_convert_legacy_structure(output_types, output_shapes, output_classes)
+
+
+structure.convert_legacy_structure = _convert_legacy_structure
+
+
+_plain_window = window_op._window
+
+
+def _window(input_dataset: Any, *args: Any, **kwargs: Any) -> Any:
+    """As TensorFlow's own, with each extension value in one tensor while windows are made."""
+    specs = input_dataset.element_spec
+    ours = tf.nest.map_structure(lambda spec: issubclass(spec.value_type, Extension), specs)
+    if not any(tf.nest.flatten(ours)):
+        return _plain_window(input_dataset, *args, **kwargs)
+
+    def mapped(dataset: Any, function: Callable[[Any], Any]) -> Any:
+        def of_element(*element: Any) -> Any:
+            # Dataset.map hands a tuple over item by item.
+            whole = element if type(dataset.element_spec) is tuple else element[0]
+            return tf.nest.map_structure(lambda own, x: function(x) if own else x, ours, whole)
+
+        return dataset.map(of_element)
+
+    boxed = mapped(input_dataset, tf.experimental.Optional.from_value)
+    windows = _plain_window(boxed, *args, **kwargs)
+    return mapped(windows, lambda window: window.map(lambda box: box.get_value()))
+
+
+window_op._window = _window

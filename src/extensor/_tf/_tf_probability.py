@@ -1,0 +1,56 @@
+"""TensorFlow Probability's word for "this value was checked when it was first made".
+
+| name | why |
+| --- | --- |
+| `_DEFERRED_ASSERTION_CONTEXT` | TensorFlow Probability's distributions and bijectors ask this, and nothing else, whether to leave out the checks of `validate_args` because they are being rebuilt from their tensors. |
+"""  # noqa: E501 - a table row is one line
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+_MODULE = "tensorflow_probability.python.internal.auto_composite_tensor"
+"""Where the name stands. Looked for among what was imported: a class of TFP's cannot be at hand
+otherwise."""
+
+
+class _Ours(threading.local):
+    is_deferred = False
+
+
+_ours = _Ours()
+
+
+class Deferred:
+    """A context in which constructors may leave out the checks of their arguments.
+
+    >>> from extensor._tf._tf_probability import Deferred, is_deferred
+    >>> with Deferred():
+    ...     is_deferred()
+    True
+    >>> is_deferred()
+    False
+    """
+
+    __slots__ = ("_before",)
+
+    _before: list[tuple[Any, bool]]
+
+    def __enter__(self) -> None:
+        flags = [_ours, getattr(sys.modules.get(_MODULE), "_DEFERRED_ASSERTION_CONTEXT", None)]
+        self._before = [
+            (flag, getattr(flag, "is_deferred", False)) for flag in flags if flag is not None
+        ]
+        for flag, _ in self._before:
+            flag.is_deferred = True
+
+    def __exit__(self, *_: object) -> None:
+        for flag, before in self._before:
+            flag.is_deferred = before
+
+
+def is_deferred() -> bool:
+    """Returns whether a `Deferred` context is open in this thread."""
+    return _ours.is_deferred

@@ -1,0 +1,31 @@
+"""The public names of TensorFlow's functions.
+
+| name | why |
+| --- | --- |
+| `tf_export` | A function of TensorFlow says that it was defined in a private module, which another release may move. Under its public name, which this knows, it is found again. |
+"""  # noqa: E501 - a table row is one line
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.util import tf_export
+
+
+def public_name(symbol: Any) -> str | None:
+    """Returns the name of a symbol of TensorFlow under `tf`, or None if it has none.
+
+    >>> from extensor._tf._tf_symbol import public_name
+    >>> public_name(tf.nn.relu), public_name(len)
+    ('nn.relu', None)
+    """
+    name = tf_export.get_canonical_name_for_symbol(symbol)
+    if name is None:
+        return None
+    try:
+        found = functools.reduce(getattr, name.split("."), tf)
+    except AttributeError:
+        return None
+    return name if found is symbol else None

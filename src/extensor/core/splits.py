@@ -1,0 +1,39 @@
+"""Row splits: whether they cut values into rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from extensor.errors import StructureError
+
+
+def check_splits(splits: Any, count: int | None, path: str) -> None:
+    """Raises unless splits begin at 0, never decrease, and end with the number of values.
+
+    Args:
+        splits: A NumPy vector of integers.
+        count: How many values they cut; None if that is not known.
+        path: What to call them.
+
+    Raises:
+        StructureError: If they do not cut the values (also a ValueError).
+    """
+    steps_down = splits[1:] < splits[:-1]
+    if len(splits) == 0:
+        expected, received = "at least the number 0", "an empty vector"
+    elif splits[0] != 0:
+        expected, received = "splits that begin with 0", f"a first split of {splits[0]}"
+    elif steps_down.any():
+        expected = "splits that never decrease"
+        received = f"a decrease after row {int(steps_down.argmax())}"
+    elif count is not None and splits[-1] != count:
+        expected = f"splits that end with {count}, the number of values"
+        received = f"a last split of {splits[-1]}"
+    else:
+        return
+    raise StructureError(
+        path=path,
+        expected=expected,
+        received=received,
+        mend="Row i holds the values from row_splits[i] up to row_splits[i + 1].",
+    )

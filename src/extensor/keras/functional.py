@@ -1,0 +1,107 @@
+"""Functional models: what `xt.keras.Model(inputs, outputs)` makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor.errors import StructureError
+from extensor.keras.inputs import Inputs, specs_apart, specs_together
+from extensor.keras.lower import lower, uncounted
+from extensor.keras.mark import check_savable
+from extensor.keras.match import check_input
+from extensor.keras.model import Model
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class Graph(keras.Model):
+    """A functional model of Keras's own over the tensors of its inputs."""
+
+    # Keras takes the class for a functional model by this signature.
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Keras 3.10 refuses an input that no layer reads, and a model need not read every field.
+        keras.layers.Identity()(args[0] if args else kwargs["inputs"])
+        super().__init__(*args, **kwargs)
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class FunctionalModel(Model):
+    """What `Model(inputs, outputs)` makes: a functional Keras model behind a door of its own."""
+
+    def __init__(self, inputs: Any, outputs: Any, name: str | None = None, **kwargs: Any) -> None:
+        # The layers of the graph cast for themselves, as in a functional model of Keras's own.
+        super().__init__(name=name, autocast=False, **kwargs)
+        flat = tf.nest.flatten(lower(inputs))
+        _check_names(flat)
+        graph = Graph(flat, lower(outputs), name=f"{self.name}_graph")
+        self._outputs_given = Inputs.of_values({"": outputs})
+        self._set_graph(graph, Inputs.of(self, [inputs], {}).lowered)
+
+    def _set_graph(self, graph: Any, specs: dict[str, Any]) -> None:
+        self._graph = graph
+        self._inputs_taken = Inputs(specs)
+        self.built = True
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the model on values or placeholders of the type that it was built for."""
+        assert self._inputs_taken is not None
+        received = Inputs.of(self, args, kwargs).raised
+        if "inputs" in received:
+            check_input(self._inputs_taken.raised["inputs"], received["inputs"], self.name)
+        return super().__call__(*args, **kwargs)
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        """Runs the functional model."""
+        return self._graph(tf.nest.flatten(uncounted(inputs)), training=training)
+
+    call.takes_lowered = True  # type: ignore[attr-defined]
+
+    def summary(self, *args: Any, **kwargs: Any) -> None:
+        """Prints the layers, as `keras.Model.summary`, and the fields of inputs and outputs."""
+        self._graph.summary(*args, **kwargs)
+        self._print_fields(kwargs.get("print_fn") or print)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns what `from_config` needs to build the model again."""
+        assert self._inputs_taken is not None
+        return {
+            "name": self.name,
+            "graph": check_savable(keras.saving.serialize_keras_object(self._graph)),
+            "inputs": specs_apart(self._inputs_taken.lowered),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> FunctionalModel:
+        """Returns the model that `get_config` described."""
+        self = cls.__new__(cls)
+        Model.__init__(self, name=config["name"], autocast=False)
+        graph = keras.saving.deserialize_keras_object(config["graph"], custom_objects)
+        self._set_graph(graph, specs_together(config["inputs"]))
+        return self
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
+        """Returns a layer by its name or place, as `keras.Model.get_layer`."""
+        return self._graph.get_layer(name, index)
+
+    def get_build_config(self) -> None:
+        """Returns nothing: the functional model is built with the model itself."""
+
+    def build_from_config(self, config: Any) -> None:
+        """Does nothing: the functional model is built with the model itself."""
+
+
+Model.functional = FunctionalModel
+
+
+def _check_names(placeholders: list[Any]) -> None:
+    names = [tensor.name for tensor in placeholders]
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise StructureError(
+            path=twice,
+            expected="inputs of different names",
+            received="two of this name",
+            mend='Name the placeholders: xt.keras.Input(spec, name="recipe").',
+        )

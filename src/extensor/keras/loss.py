@@ -1,0 +1,177 @@
+"""Losses and metrics of extension values: field by field, or of the values as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor.errors import DTypeError, FieldError, StructureError
+from extensor.keras._keras import LossOfFunction
+from extensor.keras.lower import contains, is_extension
+from extensor.path import Path
+from extensor.struct.tensor import StructuredTensor
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class FunctionLoss(LossOfFunction):
+    """The loss that a function tells, which is given extension values as they are.
+
+    What it returns is reduced, and weighted, as Keras does with every loss.
+
+    Args:
+        function: Takes the targets and the outputs, and returns a loss for each record, or a
+            single one.
+        **kwargs: `name`, `reduction` and `dtype`, as of `keras.losses.Loss`.
+    """
+
+    def __init__(self, function: Any, **kwargs: Any) -> None:
+        if isinstance(function, dict):
+            function = keras.saving.deserialize_keras_object(function)
+        kwargs.setdefault("name", getattr(function, "__name__", type(function).__name__))
+        super().__init__(function, **kwargs)
+        self.function = function
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """Returns the loss of a batch."""
+        if not contains((y_true, y_pred), is_extension):
+            return super().__call__(y_true, y_pred, sample_weight)
+        losses = self.function(y_true, y_pred)
+        if isinstance(losses, tf.RaggedTensor):
+            sample_weight = _weights_of_values(losses, sample_weight)
+            losses = losses.flat_values
+        return _Given(reduction=self.reduction, dtype=self.dtype)(losses, losses, sample_weight)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor."""
+        return {
+            "function": keras.saving.serialize_keras_object(self.function),
+            "name": self.name,
+            "reduction": self.reduction,
+        }
+
+
+class _Given(keras.losses.Loss):
+    """A loss that is known already, and only to be reduced."""
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        return y_pred
+
+
+def takes_values(loss: Any) -> Any:
+    """Returns the argument `loss` of `compile` with functions that may take extension values."""
+    if isinstance(loss, dict):
+        return {name: takes_values(item) for name, item in loss.items()}
+    if isinstance(loss, (list, tuple)):
+        return type(loss)(takes_values(item) for item in loss)
+    is_function = callable(loss) and not isinstance(loss, (type, keras.losses.Loss))
+    if not is_function or getattr(loss, "__module__", "").startswith("keras."):
+        return loss
+    return FunctionLoss(loss)
+
+
+def names_of(*choices: Any) -> list[str]:
+    """Returns the names of the fields that losses or metrics are chosen for.
+
+    Args:
+        *choices: Arguments of `compile`; those that are dicts choose by field.
+    """
+    names: dict[str, None] = {}
+    for choice in choices:
+        if isinstance(choice, dict):
+            names.update((name, None) for name, item in choice.items() if item is not None)
+    return list(names)
+
+
+def by_field(
+    names: list[str], y: Any, y_pred: Any, sample_weight: Any, model: str
+) -> tuple[Any, Any, Any]:
+    """Returns targets, outputs and weights as dicts from the names of fields to plain tensors.
+
+    A ragged field stands for its values, one after another, each with the weight of its record.
+
+    Args:
+        names: The fields, by name or path.
+        y: Targets: a StructuredTensor, or a nest of dicts.
+        y_pred: Outputs.
+        sample_weight: One weight for each record, a dict of them by field, or None.
+        model: The model's name, for errors.
+
+    Raises:
+        FieldError: If there is no such field among targets or outputs (also a KeyError).
+        DTypeError: If one is ragged and the other not (also a TypeError).
+    """
+    truths: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
+    weights: dict[str, Any] = {}
+    for name in names:
+        output = _field(y_pred, name, f"{model}: output")
+        truth = _field(y, name, f"{model}: target")
+        weight = sample_weight.get(name) if isinstance(sample_weight, dict) else sample_weight
+        truths[name], outputs[name], weights[name] = _plain(truth, output, weight, name, model)
+    return truths, outputs, None if sample_weight is None else weights
+
+
+def _field(value: Any, name: str, what: str) -> Any:
+    """Returns a part of a nest of dicts and extension values."""
+    if isinstance(value, dict) and name in value:
+        return value[name]
+    names = [name] if isinstance(value, StructuredTensor) and name in value.field_names() else None
+    for step in names or Path.of(name):
+        # The fields of declared types are attributes.
+        is_nest = isinstance(value, (dict, StructuredTensor))
+        if not (step in value if is_nest else is_extension(value) and hasattr(value, step)):
+            listed = value if isinstance(value, dict) else getattr(value, "field_names", tuple)()
+            raise FieldError(
+                path=f"{what} {name}",
+                expected="this field, for which a loss or metric was chosen",
+                received=f"fields {', '.join(map(str, listed))}" if is_nest else "none",
+                mend="Name fields of the outputs in compile(loss=..., metrics=...).",
+            )
+        value = value[step] if is_nest else getattr(value, step)
+    return value
+
+
+def _plain(truth: Any, output: Any, weight: Any, name: str, model: str) -> tuple[Any, Any, Any]:
+    ragged = [isinstance(part, tf.RaggedTensor) for part in (truth, output)]
+    if any(ragged) and not all(ragged):
+        raise DTypeError(
+            path=f"{model}: {name}",
+            expected="a ragged target and a ragged output, or none",
+            received="ragged " + ("targets" if ragged[0] else "outputs") + " alone",
+            mend="Make both ragged, or both dense with to_tensor.",
+        )
+    if all(ragged):
+        weight = _weights_of_values(output, weight)
+        splits = zip(truth.nested_row_splits, output.nested_row_splits, strict=False)
+        if truth.ragged_rank != output.ragged_rank:
+            raise StructureError(
+                path=f"{model}: {name}",
+                expected=f"ragged rank {truth.ragged_rank}, as the targets have",
+                received=f"{output.ragged_rank}",
+                mend="Return an output that is cut as its targets are.",
+            )
+        message = f"{model}: {name}: outputs are not cut into the rows of the targets"
+        checks = [
+            tf.debugging.assert_equal(tf.cast(a, tf.int64), tf.cast(b, tf.int64), message)
+            for a, b in splits
+        ]
+        with tf.control_dependencies([check for check in checks if check is not None]):
+            truth, output = truth.flat_values, tf.identity(output.flat_values)
+    if getattr(output, "shape", tf.TensorShape(None)).rank == 1 and not is_extension(output):
+        # Keras takes the mean along the last dimension before it weighs the records.
+        output = output[:, tf.newaxis]
+        truth = tf.convert_to_tensor(truth)
+        truth = truth[:, tf.newaxis] if truth.shape.rank == 1 else truth
+    return truth, output, weight
+
+
+def _weights_of_values(ragged: Any, weight: Any) -> Any:
+    """Returns the weight of each value of a ragged tensor, from those of its rows."""
+    if weight is None:
+        return None
+    weight = tf.convert_to_tensor(weight)
+    for lengths in ragged.nested_row_lengths():
+        weight = tf.repeat(weight, lengths, axis=0)
+    return weight

@@ -1,0 +1,148 @@
+"""Specs like a spec, that say the same or one thing otherwise; and what is the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor import _tf
+
+
+def twin(spec: Any) -> Any:
+    """Returns the spec that comes back from a spec's serialization."""
+    return _tf.deserialize(type(spec), _tf.serialize(spec))
+
+
+def generalised(spec: Any) -> Any:
+    """Returns a spec with every size left open; the same one where the type does not allow that."""
+    return reshaped(spec, lambda shape: tf.TensorShape([None] * shape.rank))
+
+
+def reshaped(
+    spec: Any, change: Callable[[tf.TensorShape], tf.TensorShape], kept: tuple[type, ...] = ()
+) -> Any:
+    """Returns a spec with other shapes in its serialization, or itself if its class refuses them.
+
+    Args:
+        spec: Any TypeSpec.
+        change: Gets each shape of known rank.
+        kept: Classes of specs to leave as they are, inside the serialization.
+    """
+
+    def mapped(part: Any) -> Any:
+        if isinstance(part, kept):
+            return part
+        if isinstance(part, tf.TensorShape):
+            return part if part.rank is None else change(part)
+        if isinstance(part, tf.TensorSpec):
+            return tf.TensorSpec(mapped(part.shape), part.dtype, part.name)
+        if isinstance(part, tf.TypeSpec):
+            return reshaped(part, change, kept)
+        if isinstance(part, dict):
+            return type(part)((k, mapped(v)) for k, v in part.items())
+        if isinstance(part, (list, tuple)):
+            items = [mapped(v) for v in part]
+            return type(part)(*items) if hasattr(part, "_fields") else type(part)(items)
+        return part
+
+    try:
+        return _tf.deserialize(type(spec), mapped(_tf.serialize(spec)))
+    except (TypeError, ValueError):
+        return spec
+
+
+def opened(spec: Any) -> list[Any]:
+    """Returns specs that leave one more size open than a spec: for each axis, where that is so."""
+
+    def without(axis: int) -> Any:
+        return reshaped(
+            spec,
+            lambda shape: tf.TensorShape(
+                [None if i == axis else size for i, size in enumerate(shape)]
+            ),
+        )
+
+    return [other for other in map(without, range(4)) if not alike(spec, other)]
+
+
+def variations(spec: Any) -> list[Any]:
+    """Returns specs of one class whose serializations differ in one part from that of a spec.
+
+    A part that the class takes in one form only gives none.
+    """
+    found: list[Any] = []
+    for serialization in _changes(_tf.serialize(spec)):
+        try:
+            other = _tf.deserialize(type(spec), serialization)
+            _tf.component_specs(other)
+            says_so = alike(_tf.serialize(other), serialization)
+        except Exception:  # what the class says to such a part is its own affair
+            continue
+        if says_so:
+            found.append(other)
+    return found
+
+
+def _changes(part: Any) -> Iterator[Any]:
+    """Yields a part of a serialization with one leaf of it changed, for each leaf."""
+    if isinstance(part, tf.TensorSpec):
+        for shape in _changes(part.shape):
+            yield tf.TensorSpec(shape, part.dtype, part.name)
+        for dtype in _changes(part.dtype):
+            yield tf.TensorSpec(part.shape, dtype, part.name)
+    elif isinstance(part, tf.TypeSpec):
+        yield from variations(part)
+    elif isinstance(part, dict):
+        for key, value in part.items():
+            for changed in _changes(value):
+                yield type(part)((k, changed if k == key else v) for k, v in part.items())
+    elif isinstance(part, (list, tuple)):
+        for i, item in enumerate(part):
+            for changed in _changes(item):
+                items = [*part[:i], changed, *part[i + 1 :]]
+                yield type(part)(*items) if hasattr(part, "_fields") else type(part)(items)
+    elif isinstance(part, tf.TensorShape):
+        for axis, size in enumerate(part if part.rank else ()):
+            for other in [2] if size is None else [size + 1, None]:
+                yield tf.TensorShape([*part[:axis], other, *part[axis + 1 :]])
+    elif isinstance(part, tf.DType):
+        yield from [dtype for dtype in (tf.float64, tf.int32, tf.string) if dtype != part]
+    elif isinstance(part, np.ndarray):
+        if part.size and part.dtype.kind in "biufc":
+            changed = part.copy()
+            changed.flat[0] = not changed.flat[0] if part.dtype.kind == "b" else changed.flat[0] + 1
+            yield changed
+    elif isinstance(part, bool):
+        yield not part
+    elif isinstance(part, (int, float)):
+        yield part + 1
+    elif isinstance(part, str):
+        yield part + "?"
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Returns whether two serializations are the same, part by part, whatever `__eq__` says."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tf.TensorSpec):
+        return bool(a == b)
+    if isinstance(a, tf.TypeSpec):
+        return alike(_tf.serialize(a), _tf.serialize(b))
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and same_numbers(a, b)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(alike, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(alike(a[k], b[k]) for k in a)
+    if isinstance(a, float) and math.isnan(a):
+        return math.isnan(b)
+    return bool(a == b)
+
+
+def same_numbers(x: Any, y: Any) -> bool:
+    """Returns whether two arrays are equal, a NaN being equal to itself."""
+    return np.array_equal(x, y, equal_nan=np.asarray(x).dtype.kind in "fc")

@@ -1,0 +1,1 @@
+"""DimensionAlignment: which positions of one dimension belong to which of another."""

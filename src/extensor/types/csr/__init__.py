@@ -1,0 +1,1 @@
+"""CSRSparseTensor: a sparse tensor that keeps its entries row by row."""

@@ -1,0 +1,175 @@
+"""Models of every kind of value on disk, and read by processes that never saw them."""
+
+import pickle
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from tests import sample_models as sample
+from tests.keras import kinds
+from tests.keras.kinds import BATCH, KINDS, RATINGS
+
+EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+FORM = pytest.mark.parametrize("form", kinds.FORMS)
+
+LOADED = """
+import pickle
+import keras
+import numpy as np
+import tensorflow as tf
+from tests.keras import kinds
+
+for name, kind in kinds.KINDS.items():
+    for form in kinds.FORMS:
+        folder = f"{root}/{{name}}-{{form}}"
+        expected = np.load(folder + ".npy")
+        model = keras.saving.load_model(folder + ".keras")
+        assert np.array_equal(model(kind.value), expected), (name, form)
+        fresh = type(model).from_config(model.get_config())
+        fresh(kind.value)
+        fresh.load_weights(folder + ".weights.h5")
+        assert np.array_equal(fresh(kind.value), expected), (name, form)
+        clone = keras.models.clone_model(model)
+        clone(kind.value)
+        clone.set_weights(model.get_weights())
+        assert np.array_equal(clone(kind.value), expected), (name, form)
+        history = model.fit(kind.dataset(kinds.RATINGS), verbose=0).history
+        assert history == pickle.load(open(folder + ".history", "rb")), (name, form)
+        served = tf.saved_model.load(folder)
+        assert np.array_equal(served.serve(kind.value), expected), (name, form)
+        assert np.array_equal(served.first(kind.value), expected), (name, form)
+"""
+
+BARE = """
+import sys
+import pickle
+import numpy as np
+import tensorflow as tf
+
+for folder in {folders!r}:
+    feed, expected = pickle.load(open(folder + "/feed.pkl", "rb"))
+    served = tf.saved_model.load(folder + "/model").signatures["serving_default"]
+    (output,) = served(**{{name: tf.constant(array) for name, array in feed.items()}}).values()
+    assert np.array_equal(output, expected), folder
+assert not any(name.split(".")[0] == "extensor" for name in sys.modules)
+"""
+
+
+def test_models_come_back_bit_for_bit_in_a_fresh_process(tmp_path, run_python):
+    for name, kind in KINDS.items():
+        for form in kinds.FORMS:
+            folder = f"{tmp_path}/{name}-{form}"
+            model, _ = kinds.twins(kind, form)
+            model.fit(kind.dataset(RATINGS), verbose=0)
+            model.save(folder + ".keras")
+            model.save_weights(folder + ".weights.h5")
+            np.save(folder + ".npy", model(kind.value))
+            archive = keras.export.ExportArchive()
+            archive.track(model)
+            archive.add_endpoint("serve", model.serving_function())
+            archive.add_endpoint("first", model.serving_function([kind.spec]))
+            with pytest.warns(UserWarning, match="Encoding a StructuredValue"):
+                archive.write_out(folder, verbose=False)
+            history = model.fit(kind.dataset(RATINGS), verbose=0).history
+            with open(folder + ".history", "wb") as file:
+                pickle.dump(history, file)
+    run_python(LOADED.format(root=tmp_path))
+
+
+def test_the_flat_signature_needs_neither_keras_nor_extensor(tmp_path, run_python):
+    folders = []
+    for name, kind in KINDS.items():
+        model = kinds.functional(kind)
+        signature = xt.serving.flat_signature(model, kind.spec)
+        folder = tmp_path / name.replace(" ", "_")
+        folders.append(str(folder))
+        xt.serving.save(model, str(folder / "model"), signature)
+        feed = {name: part.numpy() for name, part in signature.encode(kind.value).items()}
+        with open(folder / "feed.pkl", "wb") as file:
+            pickle.dump((feed, np.asarray(model(kind.value))), file)
+    run_python(BARE.format(folders=folders))
+
+
+class Wrapped(xt.keras.Layer):
+    """What a SavedModel serves, as a layer: `hub.load` is `tf.saved_model.load` of a handle."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.loaded = tf.saved_model.load(path)
+
+    def call(self, inputs):
+        return self.loaded.serve(inputs)
+
+
+@EACH
+def test_a_layer_wraps_a_loaded_model(tmp_path, kind):
+    model = kinds.functional(kind)
+    model.export(tmp_path / "model", verbose=False)
+    placeholder = xt.keras.Input(kind.spec)
+    around = xt.keras.Model(placeholder, Wrapped(str(tmp_path / "model"))(placeholder))
+    np.testing.assert_array_equal(around(kind.value), model(kind.value))
+    predicted = around.predict(kind.value, BATCH, verbose=0)
+    np.testing.assert_array_equal(predicted, model.predict(kind.value, BATCH, verbose=0))
+
+
+TEXT = """
+import keras
+import numpy as np
+import tensorflow as tf
+import extensor as xt
+from tests.keras import test_disk
+
+one, two = test_disk.two_inputs()
+model = keras.saving.load_model({path!r})
+expected = np.load({path!r} + ".npy")
+assert np.array_equal(model((one, two)), expected)
+clone = keras.models.clone_model(model)
+clone.set_weights(model.get_weights())
+kinds = (keras.layers.TextVectorization, keras.layers.StringLookup)
+for layer in (layer for layer in model._graph.layers if isinstance(layer, kinds)):
+    clone.get_layer(layer.name).set_vocabulary(layer.get_vocabulary())
+assert np.array_equal(clone((one, two)), expected)
+assert model.predict(tf.data.Dataset.from_tensors(((one, two),)), verbose=0).shape == (10, 1)
+"""
+
+
+def two_inputs():
+    """Recipes, and records of another type beside them."""
+    recipes = sample.recipes()
+    comments = ["plain flour cake", "sugar", "butter and salt", "", "flour"] * 2
+    reviews = xt.DenseStructuredTensor([10], {"title": comments, "stars": tf.range(10)})
+    return recipes, reviews
+
+
+def test_a_model_of_two_records_and_stock_text_layers_comes_back(tmp_path, run_python):
+    recipes, reviews = two_inputs()
+    words = keras.layers.TextVectorization(output_sequence_length=3)
+    words.adapt(reviews["title"])
+    lookup = keras.layers.StringLookup()
+    lookup.adapt(recipes["title"])
+    scaled = keras.layers.Normalization(mean=[0.1, 0.2, 0.3], variance=[1.0, 2.0, 3.0])
+    specs = tf.data.Dataset.from_tensor_slices((recipes, reviews)).batch(4).element_spec
+    recipe, review = (xt.keras.Input(spec, name) for spec, name in zip(specs, "ab", strict=True))
+    embedded = keras.layers.Embedding(20, 2)(words(review["title"]))
+    title = keras.layers.Embedding(20, 2)(lookup(recipe["title"]))
+    parts = [scaled(recipe["taste"]), keras.layers.GlobalAveragePooling1D()(embedded), title]
+    model = xt.keras.Model((recipe, review), keras.layers.Dense(1)(
+        keras.layers.Concatenate()(parts)))  # fmt: skip
+    path = str(tmp_path / "text.keras")
+    model.save(path)
+    np.save(path + ".npy", model((recipes, reviews)))
+    run_python(TEXT.format(path=path))
+
+
+@EACH
+def test_models_inside_models(kind):
+    inner = kinds.functional(kind)
+    outer = xt.keras.Input(kind.spec)
+    model = xt.keras.Model(outer, keras.layers.Dense(2)(inner(xt.keras.Identity()(outer))))
+    deeper = xt.keras.Sequential([xt.keras.Identity(), model])
+    np.testing.assert_array_equal(deeper(kind.value), model(kind.value))
+    dense = model.get_layer(index=-1)
+    np.testing.assert_array_equal(model(kind.value), dense(inner(kind.value)))

@@ -1,0 +1,180 @@
+"""Models under tf.distribute: on two devices, and in two processes."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+MIRRORED = """
+import keras
+import numpy as np
+import tensorflow as tf
+import extensor as xt
+
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+from tests.keras import kinds
+from tests.keras.kinds import RATINGS
+
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+class Same(xt.keras.Model):
+    def call(self, inputs):
+        return inputs
+
+
+def compiled(model):
+    model.compile(keras.optimizers.SGD(0.001), "mse", metrics=["mae"])
+    return model
+
+
+for (name, kind), form in zip(kinds.KINDS.items(), kinds.FORMS, strict=True):
+    one = compiled(kinds.FORMS[form](kind))
+    one(kind.value)
+    with strategy.scope():
+        two = compiled(kinds.FORMS[form](kind))
+    two.predict(kind.value, 4, verbose=0)
+    two.set_weights(one.get_weights())
+    x, y = kind.rows(0, 8), RATINGS[:8]
+    histories = [m.fit(x, y, 4, epochs=2, shuffle=False, verbose=0).history for m in (one, two)]
+    for key in histories[0]:
+        np.testing.assert_allclose(*[h[key] for h in histories], rtol=1e-5)
+    for a, b in zip(one.weights, two.weights, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    results = [m.evaluate(x, y, 4, verbose=0) for m in (one, two)]
+    np.testing.assert_allclose(*results, rtol=1e-5)
+    results = [m.predict(kind.value, 4, verbose=0) for m in (one, two)]
+    np.testing.assert_allclose(*results, rtol=1e-5, atol=1e-6)
+    # The last batch has one row, so that one replica gets none, as in plain Keras.
+    weights = one.get_weights()
+    with strategy.scope():
+        mine = compiled(kinds.Net(kind.features()))
+    mine.predict(kind.value, verbose=0)
+    mine.set_weights(weights)
+    data = kind.rows(0, 9)
+    history = mine.fit(data, RATINGS[:9], 4, shuffle=False, verbose=0).history
+    assert np.isfinite(history["loss"]).all(), (name, history)
+    if name == "protocol only":  # the components of the others are not cut by rows
+        filled = np.where(data.mask, data.values, 0.0)
+        with strategy.scope():
+            bare = compiled(kinds.BareNet(keras.layers.Identity()))
+            bare(filled)
+        bare.set_weights(weights)
+        plain = bare.fit(filled, RATINGS[:9].numpy(), batch_size=4, shuffle=False, verbose=0)
+        for key in history:
+            np.testing.assert_allclose(history[key], plain.history[key], rtol=1e-5)
+        for a, b in zip(mine.weights, bare.weights, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5)
+    with strategy.scope():
+        same = Same()
+    predicted = same.predict(data, 4, verbose=0)
+    assert kinds.numbers(predicted) == kinds.numbers(data), name
+    assert mine.train_on_batch(data, RATINGS[:9])
+"""
+
+
+def test_two_devices_train_as_one(run_python):
+    run_python(MIRRORED, timeout=400)
+
+
+WORKER = """
+import json
+import os
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+alone = "TF_CONFIG" not in os.environ
+strategy = (
+    tf.distribute.get_strategy() if alone else tf.distribute.MultiWorkerMirroredStrategy()
+)
+import extensor as xt
+from tests.keras import kinds
+from tests.keras.kinds import RATINGS
+
+kind = kinds.KINDS["records"]
+keras.utils.set_random_seed(1)
+with strategy.scope():
+    model = kinds.Net(kind.features())
+    model(kind.value)
+    optimizer = keras.optimizers.SGD(0.01)
+    optimizer.build(model.trainable_variables)
+kernel, bias = model.weights
+kernel.assign(np.linspace(-0.1, 0.1, 6)[:, np.newaxis])
+bias.assign([0.1])
+
+
+def step(data):
+    x, y = data
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum((model(x, training=True) - y) ** 2) / 4
+    gradients = tape.gradient(loss, model.trainable_variables)
+    if not alone:
+        context = tf.distribute.get_replica_context()
+        gradients = [context.all_reduce("sum", gradient) for gradient in gradients]
+    for variable, gradient in zip(model.trainable_variables, gradients, strict=True):
+        variable.assign_sub(0.001 * gradient)
+    return loss
+
+
+dataset = tf.data.Dataset.from_tensor_slices((kind.rows(0, 8), RATINGS[:8])).batch(4)
+options = tf.data.Options()
+options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+dataset = strategy.experimental_distribute_dataset(dataset.with_options(options))
+run = tf.function(lambda data: strategy.run(step, args=(data,)))
+for data in dataset:
+    run(data)
+print(json.dumps([w.numpy().tolist() for w in model.weights]))
+"""
+
+
+def _free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+@pytest.mark.slow
+def test_two_processes_train_to_the_weights_of_one():
+    workers = [f"127.0.0.1:{port}" for port in _free_ports(2)]
+    environment = {**os.environ, "no_proxy": "127.0.0.1", "grpc_proxy": "", "http_proxy": ""}
+    cases = [{}] + [
+        {"TF_CONFIG": json.dumps(
+            {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
+        )}
+        for index in range(2)
+    ]  # fmt: skip
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER],
+            env={**environment, **case},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for case in cases
+    ]
+    try:
+        outputs = [process.communicate(timeout=240) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    for process, (_, errors) in zip(started, outputs, strict=True):
+        assert process.returncode == 0, errors[-3000:]
+    alone, *both = (json.loads(printed.splitlines()[-1]) for printed, _ in outputs)
+    for worker in both:
+        for mine, expected in zip(worker, alone, strict=True):
+            np.testing.assert_allclose(mine, expected, rtol=1e-5, atol=1e-7)

@@ -1,0 +1,239 @@
+"""Functions of any values as functions of plain tensors, and what a client makes of these."""
+
+import functools
+import inspect
+import json
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+
+import extensor as xt
+from extensor.serving import flat_signature
+from tests import sample_models
+from tests.apis.kinds import KINDS, assert_same
+from tests.sample_serving import (
+    RAGGED,
+    RECIPE,
+    RECIPE_SPEC,
+    VALUES,
+    Kitchen,
+    Point,
+    assert_alike,
+    content,
+    names,
+    served,
+)
+
+
+@pytest.mark.parametrize("ragged", RAGGED)
+@pytest.mark.parametrize("kind", VALUES)
+def test_every_tensor_has_a_name_and_the_value_comes_back(kind, ragged):
+    value, expected = VALUES[kind]
+    signature = flat_signature(lambda x: {"same": x}, value, ragged=ragged)
+    assert names(signature.inputs) == [n.replace("row_splits", ragged) for n in expected]
+    assert names(signature.outputs) == [
+        re.sub("^x", "same", n.replace("row_splits", ragged)) for n in expected
+    ]
+    assert_alike(served(signature, value)["same"], value)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("ragged", RAGGED)
+def test_a_function_gives_the_same_by_plain_tensors(kind, ragged):
+    traces = []
+
+    def double(value):
+        traces.append(value)
+        return kind.doubled(value)
+
+    signature = flat_signature(double, kind.spec, ragged=ragged)
+    assert len(traces) == 1
+    for size in (1, 3):
+        value = kind.make(size)
+        assert_same(served(signature, value), kind.doubled(value))
+    assert len(traces) == 1
+
+
+dtypes = st.sampled_from([tf.float32, tf.int64, tf.string, tf.bool])
+fields = st.sampled_from(["a", "A", "a.b", "", "row_splits", "values", "crème", "class"])
+
+
+def records(leaves):
+    def dense(drawn):
+        return xt.DenseStructuredTensorSpec([None], drawn)
+
+    inner = st.dictionaries(fields, leaves, max_size=3).map(dense)
+    return inner | inner.map(lambda spec: xt.RaggedStructuredTensorSpec([None, None], spec))
+
+
+specs = st.recursive(
+    dtypes.map(lambda dtype: tf.TensorSpec([None], dtype))
+    | dtypes.map(lambda dtype: tf.TensorSpec([None, 2], dtype))
+    | dtypes.map(lambda dtype: tf.SparseTensorSpec([None, 3], dtype))
+    | st.builds(lambda dtype, n: tf.RaggedTensorSpec([None] * (n + 1), dtype, n), dtypes,
+                st.integers(1, 3)),
+    records,
+    max_leaves=6,
+)  # fmt: skip
+
+
+@given(st.data(), st.dictionaries(fields, specs, max_size=3), st.sampled_from(RAGGED))
+def test_any_nest_comes_back_from_its_tensors(data, structure, ragged):
+    layout = xt.serving.Layout(structure, ragged)
+    assert len({name.lower() for name in names(layout)}) == len(layout.components)
+    values = {key: data.draw(xt.testing.values_of(spec)) for key, spec in structure.items()}
+    tensors = layout.encode(values)
+    assert list(tensors) == names(layout)
+    for component in layout.components:
+        assert component.spec.is_compatible_with(tensors[component.name])
+        assert component.path.names[0] in structure
+    assert_alike(layout.decode(tensors), values)
+
+
+def test_what_json_holds_is_as_good_as_tensors():
+    """Lists, of which an empty one does not say what is not in it; and dicts for records."""
+    signature = flat_signature(lambda recipe, taste: (recipe, taste),
+                               RECIPE_SPEC, tf.TensorSpec([None, 3]))  # fmt: skip
+    steps = [[{"minutes": 5, "tools": ["pan"]}, {"minutes": 20, "tools": []}], []]
+    recipes = [
+        {"title": "soup", "tags": ["quick"], "steps": steps[0]},
+        {"title": "stew", "tags": [], "steps": steps[1]},
+    ]
+    request = content(signature.encode(recipes, []))
+    assert request["recipe__steps___row_splits"] == [0, 2, 2]
+    assert request["recipe__steps__tools"] == [b"pan"]
+    response = {name.replace("recipe", "output_0"): value for name, value in request.items()}
+    response["output_1"] = response.pop("taste")
+    for text in ("output_0__title", "output_0__tags", "output_0__steps__tools"):
+        response[text] = [one.decode() for one in response[text]]
+    records, taste = signature.decode(json.loads(json.dumps(response)))
+    assert records["steps.tools"].to_list() == [[[b"pan"], []], []]
+    assert taste.shape == [0, 3]
+
+
+# Functions and their arguments.
+
+
+def test_inputs_have_the_names_of_the_arguments():
+    def function(a, /, b, *rest, c, d=1, **others):
+        return {"sum": tf.add_n([a, b, *rest, c, *others.values()]) + d}
+
+    number = tf.TensorSpec([], tf.int32)
+    signature = flat_signature(function, number, number, number, number, c=number, other=number)
+    assert names(signature.inputs) == ["a", "b", "c", "other", "rest__0", "rest__1"]
+    assert str(signature.parameters) == "(a, /, b, *rest, c, other)"
+    assert served(signature, 1, 2, 3, 4, c=5, other=6)["sum"] == 22
+    with_d = flat_signature(function, number, number, c=number, d=number)
+    assert names(with_d.inputs) == ["a", "b", "c", "d"]
+    assert served(with_d, 1, b=2, c=3, d=10)["sum"] == 16
+    assert served(with_d, 1, 2, c=3)["sum"] == 7
+
+
+class SignedKitchen(Kitchen):
+    __call__ = Kitchen.signed
+
+
+def test_any_function_of_a_module_will_do():
+    kitchen = Kitchen()
+    minutes = RECIPE["steps.minutes"]
+    number = tf.TensorSpec([], tf.int32)
+    for function, args, kwargs, expected in [
+        (lambda recipe: recipe["steps.minutes"] * 3, [RECIPE_SPEC], {}, minutes * 3),
+        (kitchen, [RECIPE_SPEC], {}, minutes * 3),
+        (kitchen, [RECIPE_SPEC, True], {}, minutes * -3),
+        (functools.partial(kitchen, flip=True), [RECIPE_SPEC], {}, minutes * -3),
+        (kitchen.traced, [RECIPE_SPEC], {}, minutes * 3 + 1),
+        (kitchen.traced, [], {"recipe": RECIPE_SPEC, "flip": True}, minutes * -3 + 1),
+        (kitchen.traced, [RECIPE_SPEC, number], {}, minutes * 3 + 1),
+        (kitchen.signed, [], {}, minutes + 1),
+        (SignedKitchen(), [], {}, minutes + 1),
+    ]:
+        signature = flat_signature(function, *args, **kwargs)
+        roots = [component.path.names[0] for component in signature.inputs.components]
+        assert set(roots) <= {"recipe", "plus"}
+        assert roots.count("recipe") == 7
+        assert_alike(served(signature, RECIPE), expected)
+
+
+def test_a_concrete_function_is_taken_as_it_was_traced():
+    kitchen = Kitchen()
+    signature = flat_signature(kitchen.traced.get_concrete_function(RECIPE_SPEC, flip=True))
+    assert str(signature.parameters) == "(recipe, plus)"
+    assert_alike(served(signature, RECIPE, 5), RECIPE["steps.minutes"] * -3 + 5)
+
+
+def test_a_plain_method_is_converted_by_autograph_as_in_a_tf_function():
+    class Cook(tf.Module):
+        def __call__(self, recipe):
+            most = tf.constant(0)
+            for minutes in recipe["steps.minutes"].flat_values:
+                if minutes > most:
+                    most = minutes
+            return most
+
+    signature = flat_signature(Cook(), RECIPE_SPEC)
+    assert names(signature.outputs) == ["output_0"]
+    assert served(signature, RECIPE) == 20
+
+
+def test_a_default_may_be_left_out_by_whoever_sends_a_request():
+    ones, number = tf.ragged.constant([[1.0]]), tf.TensorSpec([])
+
+    def function(x, scale=2.0, plus=ones, other=0.0):
+        return x * scale + plus.flat_values[0] + other
+
+    specs = number, number, tf.RaggedTensorSpec([None, None])
+    signature = flat_signature(function, *specs)
+    assert content(signature.encode(3.0)) == {"x": 3.0}
+    assert served(signature, 3.0) == 7.0
+    assert served(signature, 3.0, plus=ones * 5.0) == 11.0
+    assert served(signature, 3.0, 4.0) == 13.0
+
+
+def test_a_default_that_is_no_value_of_the_spec_is_none():
+    def function(x, scale=2.0, other=None):
+        return x * scale + other
+
+    signature = flat_signature(function, *[tf.TensorSpec([])] * 3)
+    assert str(signature.parameters) == "(x, scale, other)"
+    with pytest.raises(TypeError, match="scale"):
+        signature.encode(3.0, other=1.0)
+    assert served(signature, 3.0, 2.0, 1.0) == 7.0
+    assert signature.function(x=3.0, other=1.0)["output_0"] == 7.0  # who needs no such signature
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        (lambda x: x, ["output_0"]),
+        (lambda x: (x, [x]), ["output_0", "output_1__0"]),
+        (lambda x: {"a": x, "b": {"c": (x,)}}, ["a", "b__c__0"]),
+        (lambda x: Point(x, x), ["x", "y"]),
+        (lambda x: {"a": x, "nothing": None}, ["a"]),
+        (lambda x: {"x": tf.ragged.stack([x])}, ["x", "x___row_splits"]),
+    ],
+)
+def test_outputs_have_the_keys_of_the_result(result, expected):
+    signature = flat_signature(result, tf.TensorSpec([2]))
+    assert names(signature.outputs) == expected
+    assert sorted(signature.function(tf.constant([1.0, 2.0]))) == expected
+    assert_alike(served(signature, [1.0, 2.0]), result(tf.constant([1.0, 2.0])))
+
+
+@pytest.mark.parametrize("make", [sample_models.functional, sample_models.Rating])
+@pytest.mark.parametrize("ragged", RAGGED)
+def test_a_keras_model_is_called_for_inference(tmp_path, make, ragged):
+    model, recipes = make(), sample_models.recipes()
+    model(recipes)
+    spec = sample_models.batches().element_spec[0]
+    signature = flat_signature(model, spec, training=False, ragged=ragged)
+    [argument] = inspect.signature(model.call).parameters.keys() - {"training", "mask"}
+    assert {component.path.names[0] for component in signature.inputs.components} == {argument}
+    xt.serving.save(model, tmp_path / "model", signature)
+    function = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    client = xt.serving.load_client(tmp_path / "model")
+    np.testing.assert_array_equal(client.decode(function(**client.encode(recipes))), model(recipes))
