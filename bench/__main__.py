@@ -25,6 +25,7 @@ import tensorflow as tf
 from bench import (
     arrow_rows,
     auto_rows,
+    dispatch_rows,
     keras_rows,
     plain_rows,
     string_rows,
@@ -82,6 +83,7 @@ def main() -> int:
             *type_rows.rows(),
             *types_rows.rows(),
             *auto_rows.rows(),
+            *dispatch_rows.rows(),
             *plain_rows.rows(),
             *keras_rows.rows(),
         )

@@ -174,7 +174,7 @@ def test_decorating_a_class_again_returns_the_same_subclass(lib):
 
 
 def test_the_spec_of_a_class_that_has_one_is_replaced(lib):
-    class Operator(tf.linalg.LinearOperatorDiag):
+    class Operator(tf.linalg.LinearOperatorAdjoint):
         pass
 
     before = type(Operator([1.0])._type_spec)

@@ -31,6 +31,7 @@ from extensor._tf import (
     _tf_symbol,
 )
 from tests import peer
+from tests.dispatch import probes as dispatch_probes
 from tests.sample_types import (
     MaskedTensorSpec,
     Parcel,
@@ -537,6 +538,7 @@ PROBES = {
     "type_spec._TYPE_CONVERSION_FUNCTION_REGISTRY": conversion_functions,
     "tf.nest.is_nested": attrs_classes,
     "_DEFERRED_ASSERTION_CONTEXT": deferred_assertions,
+    **dispatch_probes.PROBES,
 }
 
 

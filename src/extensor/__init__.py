@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from extensor import _tf as _tf  # before all others: it says so where TensorFlow is missing
-from extensor import data, struct
+from extensor import data, dispatch, struct
 from extensor.arrow.read import from_arrow
 from extensor.arrow.schema import spec_from_schema
 from extensor.arrow.write import to_arrow
@@ -64,6 +64,7 @@ __all__ = [
     "TypeSpec",
     "auto_composite_tensor",
     "data",
+    "dispatch",
     "extension_type",
     "foldl",
     "foldr",

@@ -297,9 +297,12 @@ def _template(
         else name
         for i, name in enumerate(names)
     ]
-    lines = [f"def template({', '.join(names)}):", *_named("_missing")]
+    lines = [f"def template({', '.join(names)}):"]
+    if public.defaults:
+        lines += _named("_missing")
     if not always_ask:
-        lines += _named("_type", "_types", "_plain_sequence", "_plain")
+        lines += _named("_plain", *(("_type", "_types") if places.tensors else ()))
+        lines += _named(*(("_plain_sequence",) if places.sequences else ()))
         lines.append(f" if {' and '.join(checks)}: return _plain({', '.join(filled)})")
     lines += _named("_ask", "_given")
     args = _tuple(names)
@@ -357,7 +360,7 @@ class _Types(set[type]):
     __hash__ = object.__hash__  # type: ignore[assignment]
 
 
-PLAIN = _Types({Missing, list, tuple})
+PLAIN = _Types({Missing, bool, bytes, float, int, list, str, tuple, types.FunctionType})
 """Types whose values have nothing to say; each joins when a function first meets it."""
 
 

@@ -79,19 +79,22 @@ def _enter(cls: Any, function: Any, ops: tuple[Function, ...]) -> None:
 def implements(*ops: Function, on: type | None = None) -> Callable[[_F], _F]:
     """Makes a function the handler of operations for values of a class.
 
-    In the body of a class it stands above a function, which is a handler for that class then:
+    In the body of a class it stands above a static or class method, which is a handler for that
+    class then:
 
     >>> class Masked:
     ...     def __init__(self, values, mask):
     ...         self.values, self.mask = values, mask
     ...
     ...     @xt.dispatch.implements(tf.tile)
+    ...     @staticmethod
     ...     def tile(input, multiples, name=None):
     ...         return Masked(tf.tile(input.values, multiples), tf.tile(input.mask, multiples))
     ...
     ...     @xt.dispatch.implements(xt.dispatch.is_unary_elementwise_op)
-    ...     def each(op, x, *args, **kwargs):
-    ...         return Masked(op(x.values, *args, **kwargs), x.mask)
+    ...     @classmethod
+    ...     def each(cls, op, x, *args, **kwargs):
+    ...         return cls(op(x.values, *args, **kwargs), x.mask)
     >>> masked = Masked(tf.constant([4.0]), tf.constant([True]))
     >>> tf.sqrt(tf.tile(masked, [2])).values.numpy()
     array([2., 2.], dtype=float32)
@@ -105,7 +108,7 @@ def implements(*ops: Function, on: type | None = None) -> Callable[[_F], _F]:
     1
 
     The handler is called with the arguments of the operation, in their places. If its first
-    parameter is called `op`, it gets the operation before them.
+    parameter (after `cls`) is called `op`, it gets the operation before them.
 
     A class without a `__tf_dispatch__` gets one, which looks in the tables of the class and of its
     bases. An operation of its own is found before a kind of operations, and a subclass's handler
@@ -152,6 +155,7 @@ def handle(cls: type, op: Function, args: tuple[Any, ...], kwargs: dict[str, Any
     ...         self.values = values
     ...
     ...     @xt.dispatch.implements(tf.square)
+    ...     @staticmethod
     ...     def square(x, name=None):
     ...         return Logged(tf.square(x.values))
     ...

@@ -1,0 +1,349 @@
+"""Every function of TensorFlow that carries a dispatcher: it can be overridden, and what it is."""
+
+import collections
+import contextlib
+import functools
+import inspect
+import re
+
+import pytest
+import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
+from tensorflow.python.util import dispatch, tf_decorator
+
+import extensor as xt
+from extensor.dispatch import kind
+from extensor.dispatch.operation import FUNCTIONS, operation_of
+from tests.dispatch.brute import Definition, call
+from tests.dispatch.overriding import recording
+from tests.dispatch.samples import EXCLUDED, SAMPLES, arguments
+
+OPERATIONS = {public.name: operation_of(function) for function, public in FUNCTIONS.items()}
+CALLED = sorted(OPERATIONS.keys() & SAMPLES.keys())
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    # Some functions are deprecated, and tf.print prints.
+    level = tf.get_logger().level
+    tf.get_logger().setLevel("ERROR")
+    yield
+    tf.get_logger().setLevel(level)
+
+
+# All of them.
+
+
+def public_names(module, path, seen):
+    """The functions under `tf` that carry a dispatcher, by walking through its modules."""
+    for name in dir(module):
+        lazy = path == "" and name in ("keras", "losses", "metrics", "optimizers", "initializers")
+        if (name.startswith("_") and name != "__operators__") or lazy:
+            continue
+        if name in ("python", "core", "compiler", "tsl", "compat", "raw_ops", "include"):
+            continue
+        member = getattr(module, name, None)
+        if inspect.ismodule(member) and "tensorflow" in member.__name__ and member not in seen:
+            seen.append(member)
+            yield from public_names(member, f"{path}{name}.", seen)
+        elif hasattr(member, dispatch.FALLBACK_DISPATCH_ATTR):
+            yield f"{path}{name}", member
+
+
+def test_no_public_function_that_carries_a_dispatcher_is_left_out():
+    found = dict(public_names(tf, "", []))
+    assert len(found) > len(FUNCTIONS) > 550
+    left_out = {name for name, function in found.items() if function not in FUNCTIONS}
+    assert left_out == set()
+    assert set(FUNCTIONS) == set(found.values())
+    print(f"{len(FUNCTIONS)} functions under {len(found)} names")
+
+
+def test_every_function_is_known_under_its_shortest_name():
+    for name, operation in OPERATIONS.items():
+        found = tf
+        for part in name.split("."):
+            found = getattr(found, part)
+        assert found is operation.public.function
+
+
+def test_the_samples_are_of_functions_that_there_are():
+    every = SAMPLES.keys() | EXCLUDED.keys()
+    assert SAMPLES.keys() & EXCLUDED.keys() == set()
+    assert OPERATIONS.keys() - every == set(), "functions that nobody has looked at"
+    if tf.__version__ >= "2.21":
+        assert every - OPERATIONS.keys() == set()
+
+
+# Tensor parameters.
+
+
+class Spy:
+    """A value that TensorFlow can make a tensor of, and that knows whether it did."""
+
+    def __init__(self, value):
+        self.value, self.seen = value, False
+
+
+def _tensor_of(spy, dtype=None, name=None, as_ref=False):
+    spy.seen = True
+    return tf.convert_to_tensor(spy.value, dtype)
+
+
+tf.register_tensor_conversion_function(Spy, _tensor_of)
+TENSORS = tf.Tensor | tf.RaggedTensor | tf.SparseTensor
+
+
+@functools.cache
+def conversions(name):
+    """What TensorFlow makes tensors of in a sample call: for each parameter, one or a sequence."""
+    operation = OPERATIONS[name]
+    given, found = arguments(operation), {}
+    for parameter, value in given.items():
+        many = isinstance(value, list | tuple) and any(isinstance(v, TENSORS) for v in value)
+        if not many and (
+            isinstance(value, bool | str | dict | tf.DType | tf.TensorShape) or callable(value)
+        ):
+            continue
+        spies = [Spy(v) for v in (value if many else [value])]
+        with contextlib.suppress(Exception):
+            call(operation, {**given, parameter: spies if many else spies[0]})
+            if all(spy.seen for spy in spies):
+                found[parameter] = "sequence" if many else "tensor"
+    return found
+
+
+def test_what_becomes_a_tensor_is_a_tensor_parameter():
+    # They say where or how, not what; or are numbers that must be known beforehand in a graph.
+    told = "axis axes epsilon elems k max_iter max_total_size max_val num_classes num_partitions "
+    told += "tile_size tol k1 k2 variance_epsilon"
+    here = {("nn.approx_max_k", "operand"), ("nn.with_space_to_batch", "op")}
+    unexpected = [
+        (name, parameter, how)
+        for name in CALLED
+        for parameter, how in conversions(name).items()
+        if parameter not in told.split() and (name, parameter) not in here
+        if parameter not in OPERATIONS[name].tensors
+    ]
+    assert unexpected == []
+
+
+def test_a_tensor_parameter_becomes_a_tensor():
+    counts = collections.Counter()
+    never = []
+    for name in CALLED:
+        found = conversions(name)
+        for parameter, nested in OPERATIONS[name].tensors.items():
+            if parameter not in arguments(OPERATIONS[name]):
+                counts["not in the sample"] += 1
+            elif parameter in found:
+                counts["converted"] += 1
+                one_will_do = found[parameter] == "tensor"
+                assert nested == (found[parameter] == "sequence") or (nested and one_will_do)
+            else:
+                never.append(f"{name}: {parameter}")
+    counts["asked for its shape, its dtype or its parts before"] = len(never)
+    print(dict(counts))
+    assert len(never) < 0.1 * sum(counts.values()), never
+
+
+def documented(function):
+    """What the documentation of a function says of each parameter."""
+    text = re.search(
+        r"^Args:\n(.*?)(?=^\w[\w ]*:\s*$|\Z)", inspect.getdoc(function) or "", re.S | re.M
+    )
+    found, parameter = {}, None
+    for line in text.group(1).splitlines() if text else ():
+        start = re.match(r" {2,4}\*{0,2}`?(\w+)`?\s*:\s?(.*)$", line)
+        if start and len(line) - len(line.lstrip()) <= 4:
+            parameter, found[start[1]] = start[1], start[2]
+        elif parameter:
+            found[parameter] += " " + line.strip()
+    return found
+
+
+def test_what_is_documented_as_a_tensor_is_a_tensor_parameter():
+    a_tensor = re.compile(r"[^.:]{0,24}\bTensor`?(?! (objects|with)|Shape)\b")
+    # They say where or how, or hold tensors deep inside.
+    where = re.compile("axis|axes|batch_dims|rates|shapes|strides")
+    missed = [
+        f"{name}: {parameter}: {text[:60]}"
+        for name, operation in OPERATIONS.items()
+        if operation.public.generated is None
+        for parameter, text in documented(operation.public.function).items()
+        if parameter in operation.public.parameters and a_tensor.match(text)
+        if parameter not in operation.tensors and not where.fullmatch(parameter)
+    ]
+    assert missed == []
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, o in OPERATIONS.items() if o.public.generated is not None]
+)
+def test_a_generated_function_has_the_inputs_of_its_op(name):
+    operation = OPERATIONS[name]
+    _, innermost = tf_decorator.unwrap(operation.public.function)
+    source = inspect.getsource(vars(innermost).get("_extensor_plain", innermost))
+    definition = op_def_registry.get(re.search(r'_apply_op_helper\(\s*"(\w+)"', source)[1])
+    inputs = {arg.name: bool(arg.number_attr or arg.type_list_attr) for arg in definition.input_arg}
+    assert {p.rstrip("_"): nested for p, nested in operation.tensors.items()} == inputs
+
+
+def test_tensor_parameters_are_told_of_any_name_of_a_function():
+    assert xt.dispatch.tensor_parameters(tf.concat) == ("values",)
+    assert xt.dispatch.tensor_parameters(tf.linalg.einsum) == ("inputs",)
+    assert xt.dispatch.tensor_parameters(tf.math.reduce_sum) == ("input_tensor",)
+    assert xt.dispatch.tensor_parameters(tf.where) == ("condition", "x", "y")
+    assert xt.dispatch.tensor_parameters(tf.cond) == ("pred",)
+    assert xt.dispatch.tensor_parameters(tf.timestamp) == ()
+
+
+@pytest.mark.parametrize("other", [len, tf.while_loop, tf.Tensor, 3, None, [], tf.keras])
+def test_what_carries_no_dispatcher_has_no_tensor_parameters(other):
+    with pytest.raises(xt.ExtensorError, match="expected a function of TensorFlow that types can"):
+        xt.dispatch.tensor_parameters(other)
+
+
+# Overriding.
+
+
+def overridden(operation, parameter):
+    """Calls an operation with a value of a new type in one parameter; returns what it was asked."""
+    recorded = recording()
+    value = recorded()
+    given = dict(arguments(operation))
+    sample = given.get(parameter)
+    if operation.tensors[parameter] and isinstance(sample, list | tuple) and sample:
+        given[parameter] = [*sample[:-1], value]
+    elif operation.public.variadic and parameter == operation.public.parameters[-1]:
+        given[parameter] = [value]
+    else:
+        given[parameter] = value
+    given = {p: given[p] for p in operation.public.parameters if p in given}
+    assert call(operation, given) == "answered"
+    [asked] = recorded.calls
+    return given, asked
+
+
+def test_every_function_can_be_overridden_in_every_tensor_parameter():
+    places = 0
+    for name in CALLED:
+        operation = OPERATIONS[name]
+        for parameter in operation.tensors:
+            given, (op, args, kwargs) = overridden(operation, parameter)
+            assert op is operation.function
+            assert kwargs == {}
+            if operation.public.variadic:
+                [*first, rest] = given.values()
+                assert args == (*first, *rest), name
+                continue
+            bound = dict(zip(operation.public.parameters, args, strict=False))
+            assert all(bound[p] is value or bound[p] == value for p, value in given.items()), name
+            assert list(given)[-1] == operation.public.parameters[len(args) - 1], name
+            places += 1
+    print(f"{places} parameters of {len(CALLED)} functions")
+
+
+def test_those_that_cannot_be_called_can_be_overridden_too():
+    for name in EXCLUDED.keys() & OPERATIONS.keys():
+        operation = OPERATIONS[name]
+        recorded = recording()
+        x = recorded()
+        required = operation.public.parameters[: operation.required]
+        first = next(iter(operation.tensors))
+        args = [x if p == first else None for p in required]
+        assert operation.public.function(*args) == "answered", name
+        assert recorded.calls == [(operation.function, tuple(args), {})]
+
+
+def test_a_function_does_with_tensors_what_it_did_before():
+    for name in ("add", "concat", "split", "nn.conv2d", "strings.join", "einsum", "sort"):
+        operation = OPERATIONS[name]
+        plain = vars(operation.public.function)["_extensor_plain"]
+        given = arguments(operation)
+        if operation.public.variadic:
+            [*first, rest] = given.values()
+            expected = plain(*first, *rest)
+        else:
+            expected = plain(**given)
+        tf.nest.map_structure(tf.debugging.assert_equal, call(operation, given), expected)
+
+
+# Kinds.
+
+PREDICATES = {
+    "unary_elementwise": xt.dispatch.is_unary_elementwise_op,
+    "binary_elementwise": xt.dispatch.is_binary_elementwise_op,
+    "comparison": xt.dispatch.is_comparison_op,
+    "logical": xt.dispatch.is_logical_op,
+    "reduction": xt.dispatch.is_reduction_op,
+    "shape_only": xt.dispatch.is_shape_only_op,
+    "rearranging": xt.dispatch.is_rearranging_op,
+    "stacking": xt.dispatch.is_stacking_op,
+}
+# What the definitions say of the sample call, and the table does not.
+EXCEPTIONS = {
+    ("convert_to_tensor", "unary_elementwise"): "its result is a tensor whatever it was given",
+    ("nn.bias_add", "binary_elementwise"): "the biases go along the second dimension for NC...",
+    ("nn.learned_unigram_candidate_sampler", "shape_only"): "random numbers",
+    ("random.uniform_candidate_sampler", "shape_only"): "random numbers",
+}
+
+
+def test_every_function_is_of_the_kinds_that_calling_it_shows():
+    wrong = []
+    for name in CALLED:
+        definition = Definition(OPERATIONS[name])
+        function = OPERATIONS[name].public.function
+        for what, predicate in PREDICATES.items():
+            if (name, what) not in EXCEPTIONS and getattr(definition, what)() != predicate(
+                function
+            ):
+                wrong.append(f"{name}: the table says {predicate(function)} for {what}")
+        assert definition.assertion() <= OPERATIONS[name].may_return_none, name
+    reasons = collections.Counter(EXCLUDED[name] for name in EXCLUDED if name in OPERATIONS)
+    unclassified = [name for name, o in OPERATIONS.items() if not kind.kinds_of(o.public.function)]
+    print(f"{len(OPERATIONS)} functions: {len(CALLED)} ran")
+    for reason, count in reasons.items():
+        print(f"  {count} excluded: {reason}")
+    print(f"  {len(unclassified)} unclassified; {len(EXCEPTIONS)} exceptions")
+    assert wrong == []
+    assert unclassified == [], "functions that nobody has classified"
+    assert sum(reasons.values()) < 0.1 * len(OPERATIONS)
+
+
+def test_the_exceptions_are_ones():
+    for name, what in EXCEPTIONS:
+        function = OPERATIONS[name].public.function
+        assert getattr(Definition(OPERATIONS[name]), what)() != PREDICATES[what](function)
+
+
+def test_tensorflow_agrees_about_what_is_elementwise():
+    ours = {id(getattr(f, dispatch.TYPE_BASED_DISPATCH_ATTR, None)): f for f in FUNCTIONS}
+    for apis, predicate in (
+        (dispatch.unary_elementwise_apis(), xt.dispatch.is_unary_elementwise_op),
+        (dispatch.binary_elementwise_apis(), xt.dispatch.is_binary_elementwise_op),
+    ):
+        known = [ours[id(f._tf_type_based_dispatcher)] for f in apis
+                 if id(f._tf_type_based_dispatcher) in ours]  # fmt: skip
+        assert len(known) > 35
+        assert [f for f in known if not predicate(f) and f is not tf.math.nextafter] == []
+
+
+def test_no_function_is_named_twice_in_the_tables():
+    named = collections.Counter(name for names in kind._OTHERS.values() for name in names.split())
+    assert [name for name, count in named.items() if count > 1] == []
+    for name in named:
+        if name in OPERATIONS:
+            assert len(kind.kinds_of(OPERATIONS[name].public.function)) == 1, name
+    if tf.__version__ >= "2.21":
+        every = [value for name, value in vars(kind).items() if isinstance(value, str)
+                 if re.fullmatch("_[A-Z_]+", name)]  # fmt: skip
+        assert {n for text in every for n in text.split()} - OPERATIONS.keys() == set()
+        assert named.keys() - OPERATIONS.keys() == set()
+
+
+@pytest.mark.parametrize("predicate", PREDICATES.values())
+@pytest.mark.parametrize("other", [len, tf.while_loop, tf.Tensor, 3, None])
+def test_of_what_is_no_operation_the_answer_is_no(predicate, other):
+    assert predicate(other) is False
