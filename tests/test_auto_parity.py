@@ -174,12 +174,12 @@ def test_decorating_a_class_again_returns_the_same_subclass(lib):
 
 
 def test_the_spec_of_a_class_that_has_one_is_replaced(lib):
-    class Operator(tf.linalg.LinearOperatorAdjoint):
+    class Operator(tf.linalg.LinearOperatorFullMatrix):
         pass
 
-    before = type(Operator([1.0])._type_spec)
+    before = type(Operator([[1.0]])._type_spec)
     assert lib.auto_composite_tensor(Operator, omit_kwargs=("name",)) is Operator
-    operator = Operator([1.0, 2.0])
+    operator = Operator([[1.0, 0.0], [0.0, 2.0]])
     assert type(operator._type_spec) is not before
     assert type(carried(operator)) is Operator
     np.testing.assert_allclose(carried(operator).matvec([3.0, 4.0]), [3.0, 8.0])

@@ -72,7 +72,7 @@ def test_each_step_gets_the_rows_that_numpy_would_cut(kind, shuffle):
         numbered(kind.value), RATINGS, batch_size=BATCH, epochs=2,
         shuffle=shuffle, sample_weight=weights, verbose=0,
     )  # fmt: skip
-    order = [x["plain"].numpy().tolist() for x, _, _ in model.steps]
+    order = [x["plain"].numpy().tolist() for x, *_ in model.steps]
     assert [len(rows) for rows in order] == [4, 4, 2] * 2
     epochs = [[*first, *second, *third] for first, second, third in (order[:3], order[3:])]
     assert all(sorted(epoch) == list(range(COUNT)) for epoch in epochs)
@@ -87,6 +87,26 @@ def test_each_step_gets_the_rows_that_numpy_would_cut(kind, shuffle):
         assert kinds.numbers(x["value"]) == kinds.numbers(kinds.take(kind.value, rows))
         np.testing.assert_array_equal(y, RATINGS.numpy()[rows])
         np.testing.assert_array_equal(weight, weights[rows])
+
+
+@pytest.mark.parametrize("shuffle", [True, "batch"])
+def test_a_seed_repeats_a_fit_and_not_its_first_epoch(shuffle):
+    def order():
+        keras.utils.set_random_seed(3)
+        model = recorder()
+        model.fit(
+            numbered(KINDS["records"].value),
+            RATINGS,
+            batch_size=BATCH,
+            epochs=2,
+            shuffle=shuffle,
+            verbose=0,
+        )
+        return [x["plain"].numpy().tolist() for x, *_ in model.steps]
+
+    first = order()
+    assert first[:3] != first[3:]
+    assert order() == first
 
 
 @EACH

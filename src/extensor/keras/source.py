@@ -152,19 +152,27 @@ class Rows:
         """
         count, steps = self.count, math.ceil((self.count or 0) / batch_size)
 
-        def order(_: Any) -> Any:
+        def order(seed: Any) -> Any:
             rows = tf.range(count, dtype=tf.int64)
-            return tf.random.shuffle(rows) if shuffle and shuffle != "batch" else rows
+            return shuffled(rows, seed, 0) if shuffle and shuffle != "batch" else rows
 
-        def cut(rows: Any) -> Any:
+        def cut(rows: Any, seed: Any) -> Any:
             return tf.data.Dataset.range(steps).map(
-                lambda step: rows[step * batch_size : (step + 1) * batch_size]
+                lambda step: in_batch(
+                    rows[step * batch_size : (step + 1) * batch_size], seed, step + 1
+                )
             )
 
-        # One order for all components, so that they are shuffled in step.
-        dataset = tf.data.Dataset.range(1).map(order).prefetch(1).flat_map(cut)
-        if shuffle == "batch":
-            dataset = dataset.map(tf.random.shuffle)
+        def in_batch(rows: Any, seed: Any, step: Any) -> Any:
+            return shuffled(rows, seed, step) if shuffle == "batch" else rows
+
+        def shuffled(rows: Any, seed: Any, step: Any) -> Any:
+            return tf.random.experimental.stateless_shuffle(rows, tf.stack([seed, step]))
+
+        # One order for all components, so that they are shuffled in step. With a seed that the
+        # user has set, an operation that keeps its own state would begin anew in each epoch.
+        seeds = tf.data.Dataset.random(rerandomize_each_iteration=True).take(1)
+        dataset = seeds.map(lambda seed: (order(seed), seed)).prefetch(1).flat_map(cut)
         options = tf.data.Options()
         options.experimental_distribute.auto_shard_policy = (
             tf.data.experimental.AutoShardPolicy.DATA
