@@ -39,27 +39,28 @@ def medians(*calls: Call, seconds: float = 3.0) -> list[float]:
 
 
 def _medians(calls: tuple[Call, ...], seconds: float) -> list[float]:
-    repeats = [_repeats(call) for call in calls]
+    counts = [repeats(call) for call in calls]
     samples: list[list[float]] = [[] for _ in calls]
-    turns = list(zip(calls, repeats, samples, strict=True))
+    turns = list(zip(calls, counts, samples, strict=True))
     end = time.perf_counter() + seconds
     while len(samples[0]) < _MAX_SAMPLES:
         if len(samples[0]) >= _MIN_SAMPLES and time.perf_counter() > end:
             break
         for call, count, durations in turns:
-            durations.append(_sample(call, count))
+            durations.append(sample(call, count))
         turns.reverse()
     return [statistics.median(durations) for durations in samples]
 
 
-def _repeats(call: Call) -> int:
+def repeats(call: Call) -> int:
+    """Returns how often a call is repeated, so that one sample takes long enough."""
     count = 1
-    while count < _MAX_REPEATS and _sample(call, count) * count < _SAMPLE_SECONDS:
+    while count < _MAX_REPEATS and sample(call, count) * count < _SAMPLE_SECONDS:
         count *= 2
     return count
 
 
-def _sample(call: Call, count: int) -> float:
+def sample(call: Call, count: int) -> float:
     """Returns the mean duration of `count` calls in a row."""
     gc.collect()
     gc.disable()

@@ -1,13 +1,14 @@
-"""`python -m bench.plain [extensor]`: what plain tensors cost in this process, as JSON.
+"""`python -m bench.plain [extensor]`: what plain tensors cost in this process.
 
-Run by `plain_rows`, once with extensor imported and once without, again and again in turns: what
+It reads what to measure, one name of `WORK` a line, and answers each with the seconds that it
+took, once. `plain_rows` asks a process with extensor imported and one without in turns: what
 importing it costs those who do not use it can only be seen from process to process.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -19,7 +20,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bench.measure import Call, medians
+from bench.measure import Call, repeats, sample
 
 
 def _add() -> Call:
@@ -54,7 +55,17 @@ WORK: dict[str, Callable[[], Call]] = {
 def main() -> None:
     for module in sys.argv[1:]:
         importlib.import_module(module)
-    print(json.dumps({name: medians(prepare(), seconds=1)[0] for name, prepare in WORK.items()}))
+    prepared: dict[str, tuple[Call, int]] = {}
+    for line in sys.stdin:
+        name = line.strip()
+        if name not in prepared:
+            call = WORK[name]()
+            call()  # the first pays for what is built once
+            # Long enough for what woke up with the process not to count.
+            prepared[name] = call, 10 * repeats(call)
+            gc.collect()
+            gc.freeze()  # to look at all of TensorFlow again in each turn takes longer than it
+        print(sample(*prepared[name]), flush=True)
 
 
 if __name__ == "__main__":

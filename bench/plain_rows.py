@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
-import json
 import statistics
 import subprocess
 import sys
@@ -11,7 +11,7 @@ import sys
 from bench.plain import WORK
 from bench.row import ProcessRow, Within
 
-_PAIRS = 7
+_PAIRS, _TURNS = 3, 41
 
 
 def rows() -> list[ProcessRow]:
@@ -26,34 +26,53 @@ def rows() -> list[ProcessRow]:
 
 
 def _with_and_without(name: str) -> tuple[float, float]:
-    ours, peer = _processes()
-    return _median(ours, name), _median(peer, name)
+    """Returns the medians of what turns of all pairs of processes took."""
+    ours, peer = [], []
+    for with_extensor, without in _pairs():
+        turns = [(with_extensor, ours), (without, peer)]
+        for process in (with_extensor, without):
+            _ask(process, name)  # the first time it prepares
+        for _ in range(_TURNS):
+            for process, durations in turns:
+                durations.append(_ask(process, name))
+            turns.reverse()
+    for label, durations in (("with", ours), ("without", peer)):
+        first, _, third = statistics.quantiles([duration * 1e6 for duration in durations], n=4)
+        spread = f"half of the turns took {first:.4g} to {third:.4g} us"
+        print(f"[bench]   {name}, {label}: {spread}, in {_PAIRS} processes", file=sys.stderr)
+    return statistics.median(ours), statistics.median(peer)
 
 
-def _median(processes: list[dict[str, float]], name: str) -> float:
-    return statistics.median(process[name] for process in processes)
+Process = subprocess.Popen[str]
 
 
 @functools.cache
-def _processes() -> tuple[list[dict[str, float]], list[dict[str, float]]]:
-    """Returns what each process measured: with extensor, and without."""
-    ours: list[dict[str, float]] = []
-    peer: list[dict[str, float]] = []
-    turns = [(ours, ["extensor", "extensor.keras"]), (peer, [])]
-    for _ in range(_PAIRS):
-        for results, modules in turns:
-            results.append(_measured(modules))
-        turns.reverse()
-    for name in WORK:
-        for label, results in (("with", ours), ("without", peer)):
-            times = sorted(result[name] * 1e6 for result in results)
-            spread = f"{times[0]:.4g} to {times[-1]:.4g} us"
-            print(f"[bench]   {name}, {label}: {spread} in {_PAIRS} processes", file=sys.stderr)
-    return ours, peer
+def _pairs() -> list[tuple[Process, Process]]:
+    """Returns processes with extensor and without, which wait to be asked."""
+    return [(_started("extensor", "extensor.keras"), _started()) for _ in range(_PAIRS)]
 
 
-def _measured(modules: list[str]) -> dict[str, float]:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.plain", *modules], check=True, capture_output=True, text=True
+def _started(*modules: str) -> Process:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.plain", *modules],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     )
-    return json.loads(done.stdout)
+    atexit.register(_stopped, process)
+    return process
+
+
+def _ask(process: Process, name: str) -> float:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    print(name, file=process.stdin, flush=True)
+    answer = process.stdout.readline()
+    if not answer:
+        raise RuntimeError(f"bench.plain stopped with {process.wait()} when asked for {name}.")
+    return float(answer)
+
+
+def _stopped(process: Process) -> None:
+    process.communicate()  # closes its input, at which it ends
