@@ -20,7 +20,6 @@ import extensor as xt
 from extensor import _tf
 from extensor._tf import (
     _tf_casting,
-    _tf_converter,
     _tf_data,
     _tf_distribute,
     _tf_gradient,
@@ -29,6 +28,7 @@ from extensor._tf import (
     _tf_protocol,
     _tf_serving,
     _tf_symbol,
+    _tf_value_spec,
 )
 from tests import peer
 from tests.dispatch import probes as dispatch_probes
@@ -474,9 +474,9 @@ def names_of_functions():
 
 
 def conversion_functions():
-    spec = _tf_converter.converted_spec(tf.TensorArray(tf.float32, 2))
+    spec = _tf_value_spec.converted_spec(tf.TensorArray(tf.float32, 2))
     assert type(spec) is tf.TensorArraySpec
-    assert _tf_converter.converted_spec(1.0) is None
+    assert _tf_value_spec.converted_spec(1.0) is None
 
 
 def attrs_classes():

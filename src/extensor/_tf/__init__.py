@@ -35,8 +35,8 @@ if tuple(int(part) for part in tf.__version__.split(".")[:2]) < (2, 20):
     )
 from extensor._tf import (  # noqa: F401 - what they wrap is wrapped by importing them
     _tf_alias,
+    _tf_as_tensor,
     _tf_autograph,
-    _tf_conversion,
     _tf_data,
     _tf_distribute,
     _tf_saving,

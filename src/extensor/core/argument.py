@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor import _tf
-from extensor._tf._tf_converter import converted_spec
+from extensor._tf._tf_value_spec import converted_spec
 from extensor.core.box import StackableTypeSpec
 from extensor.core.derive import part_of
 from extensor.core.registry import register_type_spec

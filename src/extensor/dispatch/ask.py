@@ -28,6 +28,7 @@ from extensor.errors import ExtensorError, ProtocolError
 _PROTOCOL = "__tf_dispatch__"
 _TYPES = "__tf_dispatch_types__"
 _UNSET = object()
+_NO_TENSORS = (type(None), slice, type(Ellipsis))  # of what stands in x[...], these are none
 
 Function = Callable[..., Any]
 
@@ -186,9 +187,9 @@ def _how_refused(
             received=repr(allowed),
             mend=f"Write {_TYPES} = (tf.Tensor,): the class itself is always one of them.",
         )
-    allowed = (kind, *allowed)
+    allowed = tuple(dict.fromkeys((kind, *allowed)))
     for value in operation.tensor_arguments(args):
-        if value is None or isinstance(value, allowed):
+        if isinstance(value, (*_NO_TENSORS, *allowed)):
             continue
         if tf.Tensor in allowed and converts_to_tensor(type(value)):
             continue
