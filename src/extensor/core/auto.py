@@ -239,7 +239,6 @@ def _equip(made: Any, spec_class: type[AutoSpec]) -> None:
     made._extensor_spec = spec_class
     made.__tf_type_spec__ = _spec_of
     made._type_spec = property(_spec_of)
-    made.__tf_tracing_type__ = _tracing_type
     if made._convert_variables_to_tensors in _LEAVES_VARIABLES:
         made._convert_variables_to_tensors = _with_variables_read
     own = getattr(made, "Spec", spec_class)
@@ -311,13 +310,6 @@ def _spec_of(self: Any) -> Any:
         if "_type_spec" in members:  # a subclass of a decorated class, with a spec of its own
             return members["_type_spec"].__get__(self)
     raise not_decorated(type(self), "AutoCompositeTensor")
-
-
-def _tracing_type(self: Any, context: Any) -> Any:
-    spec = _spec_of(self)
-    if isinstance(spec, AutoSpec):
-        return spec.traced(self, context)
-    return spec.__tf_tracing_type__(context)
 
 
 def _with_variables_read(self: Any) -> Any:

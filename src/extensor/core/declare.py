@@ -7,15 +7,14 @@ import functools
 import inspect
 import sys
 import types
-import typing
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from extensor.core.annotation import Converter, filled, of_parts, of_values, type_arguments
 from extensor.core.derive import DerivedSpec
+from extensor.core.reading import read_annotations, readings
 from extensor.core.registry import register_type_spec
 from extensor.core.version import VersionedSpec, newest
-from extensor.errors import DTypeError, FieldError, ImmutableError, ProtocolError
+from extensor.errors import FieldError, ImmutableError, ProtocolError
 
 if sys.version_info >= (3, 11):
     from typing import dataclass_transform
@@ -138,9 +137,8 @@ def replace(value: _Value, /, **changes: Any) -> _Value:
     return copy
 
 
-# Making the class. What is kept in it: `_extensor_own`, how its fields are read;
-# `_extensor_caller`, where names in their annotations may be found, until they are;
-# `_extensor_check`, the `__post_init__` that its author wrote; `_extensor_readings`, see there.
+# Making the class. What is kept in it: `_extensor_check`, the `__post_init__` that its author
+# wrote; `_extensor_own`, `_extensor_caller` and `_extensor_readings`, of which `reading` tells.
 
 _RESERVED = ("Spec", "_type_spec", "_consumers", "_shape_invariant_to_type_spec")
 """What TensorFlow, or this decorator, keeps under these names in a class."""
@@ -171,14 +169,13 @@ def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any
     made.__delattr__ = _delete
     made.__replace__ = replace
     made.__tf_type_spec__ = _type_spec
-    made.__tf_tracing_type__ = _tracing_type
     if made.__reduce__ is object.__reduce__:
         made.__reduce__ = _reduce
     # Annotations may be text (`from __future__ import annotations`) that names what is local to
     # the caller, such as another type that is declared later in the same function.
     made._extensor_caller = caller
     made._extensor_own = {}
-    _read_annotations(made, names_may_be_missing=True)
+    read_annotations(made, names_may_be_missing=True)
     made.Spec = _spec_class(made)
     if name is not None or "<locals>" not in made.__qualname__:
         register_type_spec(made.Spec, name or f"{made.__module__}.{made.__qualname__}")
@@ -232,103 +229,6 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _read_annotations(cls: Any, names_may_be_missing: bool) -> None:
-    """Reads the annotations of a class's fields, with the type arguments that it gives its bases.
-
-    Args:
-        cls: A declared class.
-        names_may_be_missing: Whether to wait, rather than raise, if a name is not there (yet).
-    """
-    caller = cls._extensor_caller
-    if caller is None:
-        return
-    names: dict[str, Any] = {**caller.f_globals, **caller.f_locals, cls.__name__: cls}
-    names.update((p.__name__, p) for p in getattr(cls, "__type_params__", ()))
-    fields = {field.name for field in dataclasses.fields(cls)}
-    arguments = type_arguments(cls)
-    own: dict[str, _Field] = {}
-    for base in reversed(cls.__mro__):
-        members = vars(base)
-        if base is not cls and "__dataclass_fields__" not in members:
-            continue
-        # A base that is a mere dataclass is read here; one that is declared has read itself.
-        inherited: dict[str, _Field] = {}
-        if base is not cls and "_extensor_own" in members:
-            _read_annotations(base, names_may_be_missing)
-            if base._extensor_caller is not None:
-                return
-            inherited = base._extensor_own
-        module = getattr(sys.modules.get(base.__module__), "__dict__", {})
-        for name, annotation in members.get("__annotations__", {}).items():
-            if name not in fields:
-                continue
-            if name in inherited and base not in arguments:
-                own[name] = inherited[name]
-                continue
-            path = f"{cls.__qualname__}.{name}"
-            try:
-                hint = (
-                    inherited[name].hint if name in inherited else _hint(annotation, module, names)
-                )
-                if base in arguments:
-                    hint = _hint(filled(hint, arguments[base]), module, names)
-                own[name] = _Field(path, of_values.converter(hint), of_parts.converter(hint), hint)
-            except (NameError, AttributeError) as error:
-                if names_may_be_missing:
-                    return
-                raise DTypeError(
-                    path=path,
-                    expected="an annotation of names that are defined by now",
-                    received=f"{annotation!r}: {error}",
-                    mend="Define or import it outside of `if TYPE_CHECKING`.",
-                ) from error
-            except DTypeError as error:
-                raise DTypeError(
-                    path=path,
-                    expected=error.expected,
-                    received=error.received,
-                    mend=error.mend,
-                ) from None
-    cls._extensor_own = own
-    cls._extensor_caller = None  # lets go of the caller's variables
-
-
-def _hint(annotation: Any, module: dict[str, Any], names: dict[str, Any]) -> Any:
-    holder = type("Holder", (), {"__annotations__": {"field": annotation}})
-    return typing.get_type_hints(holder, module, names, True)["field"]
-
-
-class _Field(NamedTuple):
-    """How a field is read."""
-
-    path: str
-    convert: Converter
-    convert_part: Converter
-    hint: Any
-
-
-def _readings(cls: Any) -> dict[str, _Field]:
-    """Returns how each field of a declared class is read, in the fields' order."""
-    readings = vars(cls).get("_extensor_readings")
-    if readings is None:
-        if "Spec" not in vars(cls):
-            base = next(base for base in cls.__mro__ if "Spec" in vars(base))
-            raise ProtocolError(
-                path=cls.__qualname__,
-                expected=f"a declared class, as its base {base.__qualname__} is",
-                received="one that is not, whose values would become ones of the base",
-                mend=f"Write @xt.extension_type above {cls.__qualname__}.",
-            )
-        _read_annotations(cls, names_may_be_missing=False)
-        own = cls._extensor_own
-        readings = {
-            field.name: own[field.name]._replace(path=f"{cls.__qualname__}.{field.name}")
-            for field in dataclasses.fields(cls)
-        }
-        cls._extensor_readings = readings
-    return readings
-
-
 # Making a value.
 
 
@@ -371,8 +271,8 @@ def _complete(value: Any, init_only: tuple[Any, ...], unchanged: Collection[str]
         unchanged: Fields that are converted already.
     """
     cls, fields = type(value), value.__dict__
-    readings = vars(cls).get("_extensor_readings") or _readings(cls)
-    for name, (path, convert, _, _) in readings.items():
+    known = vars(cls).get("_extensor_readings") or readings(cls)
+    for name, (path, convert, _, _) in known.items():
         if name not in unchanged:
             if name not in fields and not _set_default(cls, fields, name):
                 continue
@@ -383,14 +283,14 @@ def _complete(value: Any, init_only: tuple[Any, ...], unchanged: Collection[str]
         fields[_STAGE] = "check"
         check(value, *init_only)
         del fields[_STAGE]
-        for name, (path, convert, _, _) in readings.items():
+        for name, (path, convert, _, _) in known.items():
             if name in fields and fields[name] is not before.get(name):
                 fields[name] = convert(fields[name], path)
         fields.pop("_extensor_spec", None)
-    if not readings.keys() <= fields.keys():
-        missing = next(name for name in readings if name not in fields)
+    if not known.keys() <= fields.keys():
+        missing = next(name for name in known if name not in fields)
         raise FieldError(
-            path=readings[missing].path,
+            path=known[missing].path,
             expected="a value",
             received="none",
             mend=f"Set self.{missing} in __init__ or __post_init__, or give it a default.",
@@ -424,10 +324,6 @@ def _type_spec(self: Any) -> Any:
     if spec is None:
         spec = fields["_extensor_spec"] = type(self).Spec.of(self)
     return spec
-
-
-def _tracing_type(self: Any, context: Any) -> Any:
-    return self.__tf_type_spec__().traced(self, context)
 
 
 def _set(self: Any, name: str, value: object) -> None:
@@ -470,7 +366,7 @@ class _DeclaredSpec(VersionedSpec):
     @classmethod
     def read_part(cls, name: str, part: Any) -> Any:
         """Returns a part in frozen form, held to the field's annotation."""
-        field = _readings(cls.value_type)[name]
+        field = readings(cls.value_type)[name]
         return field.convert_part(part, f"{cls.__qualname__}.{name}")
 
     def rebuilt(self, fields: dict[str, Any]) -> Any:

@@ -69,9 +69,6 @@ def plain(leaf: Any) -> Any:
     return leaf.spec if isinstance(leaf, Static) else leaf
 
 
-_NO_VARIABLES = (tf.TensorSpec, tf.RaggedTensorSpec, tf.SparseTensorSpec)
-
-
 def _compatible(a: Any, b: Any) -> bool:
     """Returns whether two parts may stand for one value."""
     if isinstance(a, tf.TypeSpec):
@@ -235,20 +232,6 @@ class DerivedSpec(StackableTypeSpec):
         """Yields the tensors of a value in the order of its parts."""
         for name, part in self._parts.items():
             yield from tensors_of(part, getattr(value, name))
-
-    def traced(self, value: Any, context: Any) -> Any:
-        """Returns the spec of a value as an argument of a tf.function, made by its components.
-
-        It differs where variables are: which ones are the same is part of their tracing types.
-
-        Args:
-            value: A value of this spec.
-            context: What TensorFlow hands to `__tf_tracing_type__`.
-        """
-        if all(isinstance(spec, _NO_VARIABLES) for spec in self._components.values()):
-            return self
-        kinds = iter([part.__tf_tracing_type__(context) for part in self.tensors(value)])
-        return self._mapped(lambda leaf: next(kinds) if isinstance(leaf, tf.TypeSpec) else leaf)
 
     def serialize(self) -> tuple[Any, ...]:
         """Returns the fields and their parts, in words that a SavedModel can hold."""
