@@ -365,6 +365,23 @@ def test_a_function_with_a_signature_casts_what_it_gets():
     assert masked(tf.constant([1.0])).numpy().tolist() == [True]
 
 
+def test_a_declared_class_says_what_is_cast_to_it():
+    @xt.extension_type
+    class Grams:
+        amount: tf.Tensor
+
+        class Spec:
+            def cast(self, value):
+                return Grams(value) if isinstance(value, float) else super().cast(value)
+
+    @tf.function(input_signature=[Grams.Spec(tf.TensorSpec([], tf.float32))])
+    def amount(grams):
+        return grams.amount
+
+    assert amount(3.0).numpy() == 3.0
+    assert amount(Grams(4.0)).numpy() == 4.0
+
+
 def test_variables_are_cast_as_tensorflow_does():
     @xt.extension_type
     class Holder:

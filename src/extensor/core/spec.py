@@ -50,8 +50,11 @@ class TypeSpec(tf.TypeSpec):
                     received="a method",
                     mend=f"Put @property above `def {name}(self)`.",
                 )
-        own = vars(cls).get("cast")
-        if inspect.isfunction(own) and len(inspect.signature(own).parameters) == 2:
+        # The `class Spec` in a declared class is a base, and no TypeSpec itself.
+        author = next(base for base in cls.__mro__ if "cast" in vars(base))
+        own = vars(author)["cast"]
+        is_new = author is cls or not issubclass(author, tf.TypeSpec)
+        if is_new and inspect.isfunction(own) and len(inspect.signature(own).parameters) == 2:
             cls.cast = _with_context(own)
 
     # Job 2: serialize the spec.
