@@ -1,0 +1,1 @@
+"""MaskedTensor: values beside a mask that says which of them are valid."""
