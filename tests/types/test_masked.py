@@ -113,6 +113,7 @@ def test_what_it_shows():
     assert (
         repr(MaskedTensor([1, 2], [True, False])) == "<MaskedTensor shape=(2,) dtype=int32 [1 --]>"
     )
+    assert repr(MaskedTensor(1, False)) == "<MaskedTensor shape=() dtype=int32 -->"
     assert repr(LISTS) == "<MaskedTensor of RaggedTensor shape=(4, None) dtype=int32>"
     assert repr(RECORDS) == "<MaskedTensor of DenseStructuredTensor shape=(3,)>"
 

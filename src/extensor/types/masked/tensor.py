@@ -248,7 +248,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         text = f"<MaskedTensor{kind} shape={self.shape}"
         text += f" dtype={dtype.name}" if isinstance(dtype, tf.DType) else ""
         if isinstance(self.values, tf.Tensor) and hasattr(self.values, "numpy"):
-            text += f" {self.to_numpy()}"
+            text += f" {self.to_numpy()!s}"  # format() of a masked scalar shows what is under it
         return f"{text}>"
 
 
