@@ -258,6 +258,20 @@ def test_subclasses_of_the_types_count_and_so_does_the_class_itself():
     assert c.calls == []
 
 
+@pytest.mark.parametrize(
+    "key",
+    [0, slice(1, None), (slice(None), 0), (Ellipsis, 1), (None, slice(2)), tf.newaxis, ONE],
+    ids=str,
+)
+def test_what_stands_in_brackets_beside_tensors_is_none(key):
+    kind = recording(types=(tf.Tensor,))
+    assert tf.__operators__.getitem(kind(), key) == "answered"
+    refused = tf.ragged.constant([[1]])
+    assert "one is a RaggedTensor" in str(
+        raised(lambda: tf.__operators__.getitem(kind(), (refused, key)))
+    )
+
+
 def test_a_parameter_that_was_not_given_and_none_are_no_arguments():
     kind = recording(types=(tf.Tensor,))
     assert tf.where(kind(), None, None) == "answered"

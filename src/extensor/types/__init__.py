@@ -6,5 +6,14 @@ from extensor.types.alignment.tensor import DimensionAlignment
 from extensor.types.csr import handler as handler
 from extensor.types.csr.tensor import CSRSparseTensor
 from extensor.types.digraph.tensor import LabeledDigraph, TensorDigraph
+from extensor.types.labeled.tensor import LabeledTensor
+from extensor.types.masked.handler import MaskedTensor
 
-__all__ = ["CSRSparseTensor", "DimensionAlignment", "LabeledDigraph", "TensorDigraph"]
+__all__ = [
+    "CSRSparseTensor",
+    "DimensionAlignment",
+    "LabeledDigraph",
+    "LabeledTensor",
+    "MaskedTensor",
+    "TensorDigraph",
+]

@@ -1,0 +1,50 @@
+"""LabeledTensors from and to xarray."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import tensorflow as tf
+
+from extensor.errors import DTypeError, MissingDependencyError
+
+
+def from_xarray(cls: Any, array: Any) -> Any:
+    """Returns values and dimensions of a DataArray or Variable as a value of `cls`."""
+    dims = getattr(array, "dims", None)
+    if not isinstance(dims, tuple) or not hasattr(array, "values"):
+        raise DTypeError(
+            path="LabeledTensor.from_xarray",
+            expected="a DataArray, or a Variable, of xarray",
+            received=f"a {type(array).__qualname__}",
+            mend="Convert a Dataset array by array: dataset['grams'].",
+        )
+    values = array.values
+    if values.dtype.kind == "U":
+        values = values.astype(object)
+    try:
+        return cls(tf.convert_to_tensor(values), dims)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DTypeError):
+            raise
+        raise DTypeError(
+            path="LabeledTensor.from_xarray",
+            expected="values of a dtype that tensors have",
+            received=str(array.dtype),
+            mend="Convert them first: array.astype('int64') makes numbers of dates.",
+        ) from error
+
+
+def to_xarray(x: Any, **arguments: Any) -> Any:
+    """Returns a LabeledTensor as a DataArray."""
+    try:
+        xarray = importlib.import_module("xarray")
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            path="LabeledTensor.to_xarray",
+            expected="xarray",
+            received="an environment without it",
+            mend='pip install "extensor[xarray]"',
+        ) from error
+    return xarray.DataArray(x.values.numpy(), dims=x.axes, **arguments)
