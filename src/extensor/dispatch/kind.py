@@ -260,7 +260,10 @@ def is_unary_elementwise_op(op: Function) -> bool:
 def is_binary_elementwise_op(op: Function) -> bool:
     """Returns whether an operation transforms each pair of elements of its first two arguments.
 
-    The two arguments broadcast, and the result has the shape that they broadcast to.
+    The two arguments broadcast, and the result has the shape that they broadcast to. A few ask for
+    one shape, or for a scalar first: `tf.nn.sigmoid_cross_entropy_with_logits`,
+    `tf.nn.weighted_cross_entropy_with_logits`, `tf.nn.log_poisson_loss`, `tf.math.scalar_mul`,
+    `tf.quantization.fake_quant_with_min_max_args_gradient`.
 
     Args:
         op: A function of TensorFlow, under any of its names. Of others the answer is no.
