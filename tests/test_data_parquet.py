@@ -6,6 +6,7 @@ import os
 import sys
 import textwrap
 import time
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +18,17 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from extensor import errors
+from extensor.data import stream
 from tests.sample_tables import as_tensors_have_it, tables
 from tests.test_parquet import folder
+
+# `xt.data.parquet` is the function; the module has the same name.
+PARQUET = sys.modules["extensor.data.parquet"]
+
+
+def slabs_of(rows, nbytes=1 << 23):
+    """Lets records be converted so many at a time, if a batch is no more."""
+    return mock.patch.multiple(PARQUET, _SLAB_ROWS=rows, _SLAB_BYTES=nbytes)
 
 
 def numbered(count):
@@ -53,8 +63,12 @@ BY_FOUR = [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     st.integers(1, 50),
     st.lists(st.integers(0, 40), max_size=3),
     st.booleans(),
+    st.integers(1, 50),
+    st.integers(1, 500),
 )
-def test_batches_are_slices_of_the_whole_table(rows, group, batch_size, cuts, drop_remainder):
+def test_batches_are_slices_of_the_whole_table(
+    rows, group, batch_size, cuts, drop_remainder, slab_rows, slab_bytes
+):
     table = numbered(rows)
     cuts = sorted(min(cut, rows) for cut in cuts)
     with folder() as name:
@@ -63,7 +77,8 @@ def test_batches_are_slices_of_the_whole_table(rows, group, batch_size, cuts, dr
             paths.append(f"{name}/{len(paths)}.parquet")
             pq.write_table(table.slice(start, stop - start), paths[-1], row_group_size=group)
         dataset = xt.data.parquet(paths, batch_size, drop_remainder=drop_remainder)
-        batches = list(dataset)
+        with slabs_of(slab_rows, slab_bytes):
+            batches = list(dataset)
     starts = range(0, rows - batch_size + 1 if drop_remainder else rows, batch_size)
     slices = [as_tensors_have_it(table.slice(i, batch_size).to_pylist()) for i in starts]
     assert [batch.to_py() for batch in batches] == slices
@@ -143,22 +158,6 @@ def test_a_pass_may_run_inside_a_function(ten):
     assert int(total(xt.data.parquet(ten, 4))) == 45
 
 
-@pytest.fixture
-def readers(monkeypatch):
-    """The readers that the datasets of a test open."""
-    # `xt.data.parquet` is the function; the module has the same name.
-    module = sys.modules["extensor.data.parquet"]
-    made = []
-
-    class Watched(module._Readers):
-        def __init__(self, *args):
-            super().__init__(*args)
-            made.append(self)
-
-    monkeypatch.setattr(module, "_Readers", Watched)
-    return made
-
-
 def given_up(dataset):
     for _ in range(3):
         next(iter(dataset))
@@ -172,15 +171,55 @@ def broken(dataset):
 @pytest.mark.parametrize(
     "use", [list, given_up, broken, lambda d: list(d.take(1)), lambda d: list(d.repeat(3))]
 )
-def test_no_reader_stays_open_after_its_pass(ten, readers, use):
+def test_no_file_stays_open_after_its_pass(ten, use):
+    gc.collect()
     dataset = xt.data.parquet(ten, 1)
+    assert len(stream._streams) == 1
     use(dataset)
     gc.collect()
-    (opened,) = readers
     until = time.monotonic() + 10
-    while opened._open and time.monotonic() < until:  # prefetching threads take a moment to end
+    while stream._passes and time.monotonic() < until:  # prefetching threads take a moment to end
         time.sleep(0.01)
-    assert not opened._open
+    assert not stream._passes
+    assert not open_files(ten)
+    del dataset
+    gc.collect()
+    assert not stream._streams
+
+
+def open_files(path):
+    """The descriptors of this process that point to a file; none where Linux does not tell."""
+    folder = "/proc/self/fd"
+    fds = os.listdir(folder) if os.path.isdir(folder) else []
+    links = [f"{folder}/{fd}" for fd in fds]
+    return [link for link in links if os.path.lexists(link) and os.readlink(link) == str(path)]
+
+
+def test_a_file_is_open_during_a_pass(ten):
+    with slabs_of(1):
+        iterator = iter(xt.data.parquet(ten, 1))
+        next(iterator)
+    assert stream._passes
+    assert not os.path.isdir("/proc/self/fd") or open_files(ten)
+
+
+def test_a_dataset_may_be_made_inside_a_function(ten):
+    @tf.function
+    def total():
+        result = tf.constant(0, tf.int64)
+        for batch in xt.data.parquet(ten, 4):
+            result += tf.reduce_sum(batch["number"])
+        return result
+
+    assert int(total()) == 45
+    gc.collect()
+    assert int(total()) == 45
+
+
+def test_an_iterator_keeps_what_it_reads_from(ten):
+    iterator = iter(xt.data.parquet(ten, 4).map(lambda r: r["number"]))
+    gc.collect()
+    assert [n.numpy().tolist() for n in iterator] == BY_FOUR
 
 
 def test_columns_that_are_not_asked_for_are_not_read(ten):
@@ -223,17 +262,21 @@ def test_what_can_be_told_at_once_is(ten, change, error):
         xt.data.parquet(**{"paths": ten, "batch_size": 4, **change})
 
 
-def test_a_null_is_told_during_the_pass_with_its_path_and_record(ten):
+@pytest.mark.parametrize("slab", [1, 1 << 14])
+def test_a_null_is_told_during_the_pass_with_its_path_and_record(ten, slab):
     rows = numbered(10).to_pylist()
     rows[7]["steps"][0]["minutes"] = None
     pq.write_table(pa.Table.from_pylist(rows, numbered(10).schema), ten)
     seen = []
-    with pytest.raises(
-        tf.errors.InvalidArgumentError,
-        match=r"steps\.minutes: expected no nulls, got 1, the first in record 3 of the batch that "
-        r"begins with record 4\. Fill them",
-    ):
-        seen.extend(numbers(xt.data.parquet(ten, 4)))
+    with slabs_of(slab):
+        batches = iter(xt.data.parquet(ten, 4))
+        with pytest.raises(
+            tf.errors.InvalidArgumentError,
+            match=r"steps\.minutes: expected no nulls, got 1, the first in record 3 of the batch "
+            r"that begins with record 4\. Fill them",
+        ):
+            seen.extend(batch["number"].numpy().tolist() for batch in batches)
+    assert seen == BY_FOUR[:1]
     assert numbers(xt.data.parquet(ten, 4).take(1)) == BY_FOUR[:1]
 
 

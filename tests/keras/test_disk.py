@@ -94,11 +94,11 @@ def test_the_flat_signature_needs_neither_keras_nor_extensor(tmp_path, run_pytho
 
 
 class Wrapped(xt.keras.Layer):
-    """What a SavedModel serves, as a layer: `hub.load` is `tf.saved_model.load` of a handle."""
+    """What a SavedModel serves, as a layer."""
 
-    def __init__(self, path):
+    def __init__(self, path, load=tf.saved_model.load):
         super().__init__()
-        self.loaded = tf.saved_model.load(path)
+        self.loaded = load(path)
 
     def call(self, inputs):
         return self.loaded.serve(inputs)
@@ -113,6 +113,75 @@ def test_a_layer_wraps_a_loaded_model(tmp_path, kind):
     np.testing.assert_array_equal(around(kind.value), model(kind.value))
     predicted = around.predict(kind.value, BATCH, verbose=0)
     np.testing.assert_array_equal(predicted, model.predict(kind.value, BATCH, verbose=0))
+
+
+HUB = """
+import sys
+import types
+
+import numpy as np
+from packaging.version import parse
+
+# tensorflow_hub takes one function from a module that setuptools no longer has.
+sys.modules.setdefault("pkg_resources", types.SimpleNamespace(parse_version=parse))
+import tensorflow_hub as hub
+import extensor as xt
+from tests.keras import kinds, test_disk
+
+for name, kind in kinds.KINDS.items():
+    folder = f"{root}/{{name}}"
+    placeholder = xt.keras.Input(kind.spec)
+    layer = test_disk.Wrapped(folder, hub.load)
+    model = xt.keras.Model(placeholder, layer(placeholder))
+    predicted = model.predict(kind.value, kinds.BATCH, verbose=0)
+    assert np.array_equal(predicted, np.load(folder + ".npy")), name
+    model.compile("sgd", "mse")
+    model.fit(kind.value, kinds.RATINGS, kinds.BATCH, verbose=0)
+"""
+
+
+def test_a_layer_wraps_what_the_hub_loads(tmp_path, run_python):
+    for name, kind in KINDS.items():
+        model = kinds.functional(kind)
+        model.export(tmp_path / name, verbose=False)
+        np.save(tmp_path / f"{name}.npy", model.predict(kind.value, BATCH, verbose=0))
+    run_python(HUB.format(root=tmp_path))
+
+
+LITE = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+content = tf.lite.TFLiteConverter.from_saved_model({path!r}).convert()
+runner = tf.lite.Interpreter(model_content=content).get_signature_runner("serving_default")
+for size in (10, 3):
+    request = np.load(f"{path}/request{{size}}.npz", allow_pickle=True)
+    (output,) = runner(**request).values()
+    np.testing.assert_allclose(output, np.load(f"{path}/expected{{size}}.npy"), 1e-5, 1e-6)
+assert not any(name.split(".")[0] == "extensor" for name in sys.modules)
+"""
+
+
+@pytest.mark.filterwarnings("ignore:Encoding a StructuredValue")
+def test_lite_runs_the_flat_signature_of_records(tmp_path, run_python):
+    recipes = sample.recipes().without("ingredients")
+    recipe = xt.keras.Input(tf.data.Dataset.from_tensor_slices(recipes).batch(4).element_spec)
+    lookup = keras.layers.StringLookup()
+    lookup.adapt(recipes["title"])
+    title = keras.layers.Embedding(20, 2)(lookup(recipe["title"]))
+    minutes = xt.keras.Lambda(lambda r: tf.reduce_sum(r["minutes"], axis=1)[:, tf.newaxis])(recipe)
+    parts = keras.layers.Concatenate()([recipe["taste"], minutes, title])
+    model = xt.keras.Model(recipe, keras.layers.Dense(2)(parts))
+    spec = tf.data.Dataset.from_tensor_slices(recipes).batch(4).element_spec
+    signature = xt.serving.flat_signature(model, spec)
+    path = str(tmp_path / "model")
+    xt.serving.save(model, path, signature)
+    for size in (10, 3):
+        request = signature.encode(recipes[:size])
+        np.savez(f"{path}/request{size}.npz", **{k: v.numpy() for k, v in request.items()})
+        np.save(f"{path}/expected{size}.npy", model(recipes[:size]))
+    run_python(LITE.format(path=path))
 
 
 TEXT = """

@@ -1,8 +1,11 @@
 """What people see of a model, and what callbacks do with it."""
 
+import shutil
+
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import extensor as xt
 from tests import sample_models as sample
@@ -56,16 +59,24 @@ def test_records_that_come_out_are_listed_too():
 
 def test_a_graph_names_its_inputs_by_path():
     model = kinds.functional(KINDS["declared"])
-    names = [layer.name for layer in model._graph.layers]
+    names = [layer.name for layer in model.graph.layers]
     assert {"taste", "minutes", "minutes.row_splits", "title"} < set(names)
 
 
 def test_a_plot_names_fields_by_path():
-    pydot = pytest.importorskip("pydot", reason="pydot draws plots")
-    model = sample.functional()
-    dot = keras.utils.model_to_dot(model._graph)
+    pydot = pytest.importorskip("pydot", reason="pydot draws plots, and is not installed")
+    dot = keras.utils.model_to_dot(sample.functional().graph, show_shapes=True, show_dtype=True)
     assert isinstance(dot, pydot.Dot)
-    assert "ingredients.amount" in dot.to_string()
+    text = dot.to_string()
+    assert "ingredients.amount" in text
+    assert "unknown" not in text.lower()
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz (dot), not installed, draws it")
+def test_a_plot_is_drawn(tmp_path):
+    pytest.importorskip("pydot", reason="pydot draws plots, and is not installed")
+    keras.utils.plot_model(sample.functional().graph, tmp_path / "model.svg")
+    assert "ingredients.amount" in (tmp_path / "model.svg").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -89,12 +100,17 @@ def test_callbacks(tmp_path, name):
     np.testing.assert_allclose(loss, losses.min(), rtol=1e-5)
 
 
-def test_tensorboard_writes_its_graph_and_its_losses(tmp_path):
-    pytest.importorskip("tensorboard", reason="TensorBoard writes what it shows")
+def test_tensorboard_reads_the_losses(tmp_path):
+    reader = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator",
+        reason="TensorBoard, which is not installed, reads what is written for it",
+    )
     kind = KINDS["records"]
     model, _ = kinds.twins(kind, "functional")
-    model.fit(
-        kind.value, RATINGS, BATCH, verbose=0,
-        callbacks=[keras.callbacks.TensorBoard(str(tmp_path), write_graph=True)],
-    )  # fmt: skip
-    assert list(tmp_path.glob("train/events*"))
+    history = model.fit(
+        kind.value, RATINGS, BATCH, epochs=2, verbose=0,
+        callbacks=[keras.callbacks.TensorBoard(str(tmp_path))],
+    ).history  # fmt: skip
+    written = reader.EventAccumulator(str(tmp_path / "train")).Reload()
+    losses = [float(tf.make_ndarray(event.tensor_proto)) for event in written.Tensors("epoch_loss")]
+    assert losses == pytest.approx(history["loss"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import numbers
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,9 +11,15 @@ import tensorflow as tf
 
 from extensor.arrow.read import from_arrow
 from extensor.arrow.schema import spec_from_schema, splits_dtype
+from extensor.data.slab import batches_of
+from extensor.data.stream import stream
 from extensor.errors import NullError, StructureError
 from extensor.formats.parquet import FilePath, ParquetFiles
 from extensor.path import PathLike
+
+# A slab has at most so many records, and about so many bytes in the file, or else is one batch.
+_SLAB_ROWS = 1 << 15
+_SLAB_BYTES = 1 << 23
 
 
 def parquet(
@@ -66,81 +71,86 @@ def parquet(
     full, rest = divmod(files.num_rows, batch_size)
     count = full if drop_remainder or not rest else full + 1
     spec = spec_from_schema(files.schema, batch_size if drop_remainder else None, splits)
-    flat_specs = tf.nest.flatten(spec, expand_composites=True)
-    readers = _Readers(files, batch_size, splits)
-
-    def next_batch(reader: tf.Tensor) -> Any:
-        tensors = tf.py_function(
-            readers.next, [reader], [flat_spec.dtype for flat_spec in flat_specs]
-        )
-        for tensor, flat_spec in zip(tensors, flat_specs, strict=True):
-            tensor.set_shape(flat_spec.shape)
-        return tf.nest.pack_sequence_as(spec, tensors, expand_composites=True)
-
-    def batches(reader: tf.Tensor) -> tf.data.Dataset:
-        return tf.data.Dataset.range(count).map(lambda _: next_batch(reader))
-
-    # Each pass over the dataset runs a generator of its own, which gives it a reader, and which
-    # TensorFlow closes when the pass is over or given up.
-    passes = tf.data.Dataset.from_generator(
-        readers.one_pass, output_signature=tf.TensorSpec([], tf.int64)
-    )
-    dataset = passes.flat_map(batches)
-    dataset = dataset.apply(tf.data.experimental.assert_cardinality(count))
-    return dataset.prefetch(tf.data.AUTOTUNE)
+    records = _Records(files, batch_size, drop_remainder, spec, splits)
+    # No prefetching at the end: slabs are read ahead, and cutting them takes no time.
+    return stream(records.slabs, spec).apply(tf.data.experimental.assert_cardinality(count))
 
 
-class _Readers:
-    """The files being read, one iterator over all of them for each pass over the dataset."""
+class _Records:
+    """The records of files, converted many batches at a time.
 
-    def __init__(self, files: ParquetFiles, batch_size: int, splits: tf.DType) -> None:
+    What it takes to convert records, and to hand them to a dataset, depends little on their
+    number. So they are converted in slabs, which TensorFlow cuts into batches without a copy.
+    """
+
+    def __init__(
+        self,
+        files: ParquetFiles,
+        batch_size: int,
+        drop_remainder: bool,
+        spec: Any,
+        splits: tf.DType,
+    ) -> None:
         self._files = files
         self._batch_size = batch_size
+        self._drop_remainder = drop_remainder
+        self._spec = spec
         self._splits = splits
-        self._numbers = itertools.count()
-        self._open: dict[int, Iterator[list[tf.Tensor]]] = {}
 
-    def one_pass(self) -> Iterator[int]:
-        """Yields the number of a new reader, which lives as long as this generator."""
-        number = next(self._numbers)
-        self._open[number] = self._batches()
+    def slabs(self) -> Iterator[tf.data.Dataset]:
+        """Yields datasets of batches."""
+        first, size = 0, self._batch_size
+        pieces = self._files.batches(size, _SLAB_ROWS, _SLAB_BYTES)
+        for table in gathered(pieces, size):
+            full = table.num_rows - table.num_rows % size
+            if full:
+                yield from self._batches(table.slice(0, full), size, first)
+            if full < table.num_rows and not self._drop_remainder:
+                rest = table.slice(full)
+                yield from self._batches(rest, rest.num_rows, first + full)
+            first += table.num_rows
+
+    def _batches(self, table: pa.Table, size: int, first: int) -> Iterator[tf.data.Dataset]:
+        """Yields datasets of the batches, all of one size, in a table.
+
+        Args:
+            table: The records.
+            size: How many of them a batch has.
+            first: The number of the first one in the files, for errors.
+        """
         try:
-            yield number
-        finally:
-            del self._open[number]
-
-    def next(self, reader: tf.Tensor) -> list[tf.Tensor]:
-        """Returns the tensors of a reader's next batch."""
-        return next(self._open[int(reader)])
-
-    def _batches(self) -> Iterator[list[tf.Tensor]]:
-        first = 0
-        for table in rebatched(self._files.batches(self._batch_size), self._batch_size):
-            try:
-                records = from_arrow(table, self._splits)
-            except NullError as error:
+            records = from_arrow(table, self._splits)
+        except NullError as error:
+            if table.num_rows == size:
                 raise NullError(
                     path=error.path,
                     expected=error.expected,
                     received=f"{error.received} of the batch that begins with record {first}",
                     mend=error.mend,
                 ) from error
-            yield tf.nest.flatten(records, expand_composites=True)
-            first += table.num_rows
+            # The batches before the one that it is in are whole.
+            for at in range(0, table.num_rows, size):
+                yield from self._batches(table.slice(at, size), size, first + at)
+        else:
+            yield batches_of(records, size, self._spec)
 
 
-def rebatched(pieces: Iterator[pa.RecordBatch], batch_size: int) -> Iterator[pa.Table]:
-    """Yields tables of `batch_size` records, and a smaller last one, from pieces of any size."""
+def gathered(pieces: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
+    """Yields slabs, of a multiple of `size` records, and what is left at the end."""
     waiting: list[pa.RecordBatch] = []
-    have = 0
+    rows = nbytes = 0
     for piece in pieces:
-        while have + piece.num_rows >= batch_size:
-            need = batch_size - have
-            yield pa.Table.from_batches([*waiting, piece.slice(0, need)])
-            piece = piece.slice(need)
-            waiting, have = [], 0
-        if piece.num_rows:
-            waiting.append(piece)
-            have += piece.num_rows
-    if waiting:
+        waiting.append(piece)
+        rows += piece.num_rows
+        nbytes += piece.nbytes
+        if rows >= size and (rows >= _SLAB_ROWS - size or nbytes >= _SLAB_BYTES):
+            table = pa.Table.from_batches(waiting)
+            whole = table.slice(0, rows - rows % size)
+            rows %= size
+            waiting = table.slice(whole.num_rows).to_batches() if rows else []
+            nbytes = sum(batch.nbytes for batch in waiting)
+            del table  # its memory goes with the slab
+            yield whole
+            del whole
+    if rows:
         yield pa.Table.from_batches(waiting)

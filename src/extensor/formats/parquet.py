@@ -307,16 +307,35 @@ class ParquetFiles:
             except pa.ArrowNotImplementedError:
                 return None
 
-    def batches(self, batch_size: int) -> Iterator[pa.RecordBatch]:
-        """Yields the records in pieces of at most `batch_size`, in their order."""
+    def batches(
+        self, batch_size: int, max_rows: int = 0, max_bytes: int = 0
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields the records in pieces, in their order.
+
+        Args:
+            batch_size: The pieces have so many records, or a multiple of it.
+            max_rows: How many they should have at most, where `batch_size` is less.
+            max_bytes: About how many bytes they should have at most, too.
+        """
         for path, file in self._files():
-            pieces = file.iter_batches(batch_size, columns=self._columns)
+            rows = min(max_rows, int(max_bytes / max(1.0, self._bytes_per_row(file))))
+            rows = max(1, rows // batch_size) * batch_size
+            pieces = file.iter_batches(rows, columns=self._columns)
             while True:
                 with _readable(path):
                     piece = next(pieces, None)
                 if piece is None:
                     break
                 yield self._pruned(piece)
+
+    def _bytes_per_row(self, file: pq.ParquetFile) -> float:
+        """Returns about how many bytes a record takes, of what is read of it."""
+        if not file.metadata.num_row_groups:
+            return 0.0
+        group = file.metadata.row_group(0)
+        columns = (group.column(i) for i in range(group.num_columns))
+        read = (c for c in columns if not self._columns or c.path_in_schema in self._columns)
+        return sum(c.total_uncompressed_size for c in read) / max(1, group.num_rows)
 
     def _files(self) -> Iterator[tuple[str, pq.ParquetFile]]:
         """Yields each file, open until the next one is asked for."""

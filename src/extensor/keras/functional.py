@@ -39,6 +39,14 @@ class FunctionalModel(Model):
         self._outputs_given = Inputs.of_values({"": outputs})
         self._set_graph(graph, Inputs.of(self, [inputs], {}).lowered)
 
+    @property
+    def graph(self) -> Any:
+        """The functional model of Keras that it runs, over the tensors of the fields.
+
+        `keras.utils.plot_model(model.graph)` draws it, each input by the path of its field.
+        """
+        return self._graph
+
     def _set_graph(self, graph: Any, specs: dict[str, Any]) -> None:
         self._graph = graph
         self._inputs_taken = Inputs(specs)

@@ -21,8 +21,9 @@ import tensorflow as tf
 
 from extensor._tf import BaseResourceVariable, CompositeTensor
 from extensor.core.box import StackableTypeSpec
+from extensor.errors import ExtensorError
 from extensor.keras.mark import any_batch_size, is_mark, mark, marked_spec
-from extensor.keras.symbolic import SymbolicRagged
+from extensor.keras.symbolic import SymbolicRagged, SymbolicValue
 from extensor.path import Path
 from extensor.struct.leaf import spec_of_field
 from extensor.struct.spec import DenseStructuredTensorSpec
@@ -34,9 +35,15 @@ _CARRIED = (tf.SparseTensor, tf.IndexedSlices, BaseResourceVariable, tf.data.Dat
 
 def is_extension(value: Any) -> bool:
     """Returns whether Keras needs a value lowered."""
-    if isinstance(value, SymbolicRagged):
+    if isinstance(value, (SymbolicRagged, SymbolicValue)):
         return True
     return isinstance(value, CompositeTensor) and not isinstance(value, _CARRIED)
+
+
+def is_extension_spec(spec: Any) -> bool:
+    """Returns whether something is the spec of values that Keras needs lowered."""
+    plain = (tf.TensorSpec, tf.SparseTensorSpec, tf.OptionalSpec)
+    return isinstance(spec, tf.TypeSpec) and not isinstance(spec, plain)
 
 
 def is_lowered(value: Any) -> bool:
@@ -96,16 +103,20 @@ def for_keras(data: Any) -> Any:
     return (counted(x), *rest)
 
 
-def mapped(function: Callable[[dict[str, Any]], Any], structure: Any) -> Any:
+def mapped(
+    function: Callable[[dict[str, Any]], Any],
+    structure: Any,
+    is_form: Callable[[Any], bool] = is_lowered,
+) -> Any:
     """Returns a nest with a function of each lowered form in its place; all else stays."""
-    if is_lowered(structure):
+    if is_form(structure):
         return function(structure)
     if isinstance(structure, dict):
         result = structure.copy()
-        result.update((k, mapped(function, v)) for k, v in structure.items())
+        result.update((k, mapped(function, v, is_form)) for k, v in structure.items())
         return result
     if isinstance(structure, (list, tuple)):
-        items = [mapped(function, item) for item in structure]
+        items = [mapped(function, item, is_form) for item in structure]
         return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
     return structure
 
@@ -179,6 +190,8 @@ def _decomposed(spec: Any, value: Any) -> list[Any]:
     """Returns the component tensors of a value, in the order of `tf.nest`."""
     if isinstance(value, (tf.Tensor, keras.KerasTensor)) or isinstance(spec, tf.TensorSpec):
         return [value]
+    if isinstance(value, SymbolicValue):
+        return value.tensors
     if isinstance(value, (tf.RaggedTensor, SymbolicRagged)) and spec.flat_values_spec is None:
         # As tf.nest does, which makes a spec of each part on the way.
         return [value.flat_values, *value.nested_row_splits]
@@ -210,7 +223,12 @@ def _composed_symbolic(spec: Any, tensors: Any) -> Any:
         splits = [next(tensors) for _ in range(spec.ragged_rank)]
         return SymbolicRagged(flat_values, splits) if splits else flat_values
     components = [_composed_symbolic(s, tensors) for s in tf.nest.flatten(spec._component_specs)]
-    value = spec._from_components(tf.nest.pack_sequence_as(spec._component_specs, components))
+    try:
+        value = spec._from_components(tf.nest.pack_sequence_as(spec._component_specs, components))
+    except Exception:
+        # Whatever its constructor made of the placeholders.
+        inner = zip(tf.nest.flatten(spec._component_specs), components, strict=True)
+        return SymbolicValue(spec, [tensor for s, c in inner for tensor in _decomposed(s, c)])
     if not isinstance(value, StructuredTensor):
         _remember(value, spec)
     return value
@@ -251,28 +269,39 @@ def _from_keras_order(spec: tf.TypeSpec, tensors: list[Any]) -> list[Any]:
 @functools.lru_cache(maxsize=1024)
 def _batch_leaf(spec: tf.TypeSpec) -> int:
     """Returns the place of the first tensor whose first dimension is the batch, or 0."""
-    return next((place for place, is_dense in _batch_leaves(spec, 0) if is_dense), 0)
+    return next(iter(_places(spec, 0)), 0)
 
 
 @functools.lru_cache(maxsize=1024)
 def _outermost_splits(spec: tf.TypeSpec) -> int | None:
     """Returns the place of row splits of the batch, where no tensor has the batch itself."""
-    places = list(_batch_leaves(spec, 0))
-    return places[0][0] if places and not any(is_dense for _, is_dense in places) else None
+    return None if _places(spec, 0) else next(iter(_places(spec, 1)), None)
 
 
-def _batch_leaves(spec: Any, start: int) -> Any:
-    """Yields, for each field, the place of the tensor that tells the batch, and whether it is it.
+def _places(spec: tf.TypeSpec, more: int) -> list[int]:
+    """Returns the places of the tensors that are as long as the batch, or so many longer."""
+    seven, eight = _lengths(spec, 7), _lengths(spec, 8)
+    pairs = enumerate(zip(seven, eight, strict=True))
+    return [place for place, pair in pairs if pair == (7 + more, 8 + more)]
 
-    Row splits tell it with one more element.
-    """
+
+def _lengths(spec: Any, batch_size: int) -> list[int | None]:
+    """Returns the sizes of the first dimensions of the component tensors of a batch."""
     if isinstance(spec, tf.TensorSpec):
-        yield start, True
-    elif isinstance(spec, tf.RaggedTensorSpec):
-        yield (start + 1, False) if spec.ragged_rank else (start, True)
-    elif hasattr(spec, "values_spec") and len(spec.component_specs) == 2:
-        yield start + len(tf.nest.flatten(spec.values_spec, expand_composites=True)), False
-    else:
-        for inner in tf.nest.flatten(spec._component_specs):
-            yield from _batch_leaves(inner, start)
-            start += len(tf.nest.flatten(inner, expand_composites=True))
+        return [batch_size if spec.shape.rank else None]
+    if isinstance(spec, tf.RaggedTensorSpec):
+        inner = [None] * (spec.ragged_rank - 1)
+        return [None, batch_size + 1, *inner] if spec.ragged_rank else [batch_size]
+    if isinstance(spec, StackableTypeSpec):
+        try:
+            batch = spec.unstacked().stacked(batch_size)
+        except ExtensorError:
+            pass  # it is no batch, but its components may be
+        else:
+            leaves = tf.nest.flatten(batch, expand_composites=True)
+            lengths = [leaf.shape[0] if leaf.shape.rank else None for leaf in leaves]
+            if any(length in (batch_size, batch_size + 1) for length in lengths):
+                return lengths
+    whole: Any = spec
+    parts = tf.nest.flatten(whole._component_specs)
+    return [length for part in parts for length in _lengths(part, batch_size)]

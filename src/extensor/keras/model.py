@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from extensor.errors import StructureError, UnsupportedTypeError
 from extensor.keras._keras import OwnBuild, OwnSaveSignature, takes_training
+from extensor.keras.boxed import boxed, unboxed
 from extensor.keras.inputs import Inputs, specs_apart, specs_together
 from extensor.keras.layer import Raising
 from extensor.keras.loss import by_field, names_of, takes_values
@@ -22,6 +23,7 @@ from extensor.keras.lower import (
     counted,
     for_keras,
     is_extension,
+    is_extension_spec,
     is_lowered,
     lower,
     raised,
@@ -150,9 +152,7 @@ class Model(OwnSaveSignature, OwnBuild, Raising, keras.Model):
         data = given["x"]
         alone = self.distribute_strategy.num_replicas_in_sync == 1  # else TensorFlow cuts values
         if alone and isinstance(data, tf.data.Dataset):
-            # Keras takes batches out of the dataset one by one here, and plain nests cost it less.
-            whole = isinstance(data.element_spec, tuple)
-            given["x"] = data.map(lambda *parts: for_keras(parts if whole else parts[0]))
+            given["x"] = boxed(data)
         return joined(super().predict(**given))
 
     def predict_on_batch(self, x: Any) -> Any:
@@ -179,7 +179,7 @@ class Model(OwnSaveSignature, OwnBuild, Raising, keras.Model):
 
     def predict_step(self, data: Any) -> Any:
         """Returns the outputs for one batch, in the form in which Keras joins batches."""
-        outputs = super().predict_step(for_keras(data))
+        outputs = super().predict_step(for_keras(unboxed(data)))
         return outputs if _predicting.get() is self else joinable(outputs)
 
     def compute_loss(
@@ -284,7 +284,7 @@ class Model(OwnSaveSignature, OwnBuild, Raising, keras.Model):
                 mend="Call or fit it once, or give input_signature=.",
             )
         signature = tf.nest.flatten(serve.input_signature)
-        check_savable([mark(spec) for spec in signature if _is_extension_spec(spec)])
+        check_savable([mark(spec) for spec in signature if is_extension_spec(spec)])
         if not self.built:
             serve.get_concrete_function()
         archive: Any = keras.export.ExportArchive()
@@ -351,7 +351,7 @@ def _predicting_values(method: Callable[..., Any]) -> Callable[..., Any]:
     def predict_step(self: Any, data: Any) -> Any:
         token = _predicting.set(self)
         try:
-            return joinable(method(self, raised(data)))
+            return joinable(method(self, raised(unboxed(data))))
         finally:
             _predicting.reset(token)
 
@@ -359,9 +359,4 @@ def _predicting_values(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_extension_or_spec(value: Any) -> bool:
-    return _is_extension_spec(value) or is_extension(value)
-
-
-def _is_extension_spec(spec: Any) -> bool:
-    plain = (tf.TensorSpec, tf.SparseTensorSpec)
-    return isinstance(spec, tf.TypeSpec) and not isinstance(spec, plain)
+    return is_extension_spec(value) or is_extension(value)

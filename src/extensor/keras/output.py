@@ -7,13 +7,15 @@ of Keras as tensors that join, `joinable`, and what comes out is made a value ag
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from extensor.core.box import StackableTypeSpec, box, boxed_specs, unbox
-from extensor.errors import StructureError, UnsupportedTypeError
+from extensor.errors import StructureError
 from extensor.keras.lower import is_extension
 from extensor.keras.mark import any_sizes, mark, marked_spec
 from extensor.path import Path
@@ -24,11 +26,7 @@ _JOINABLE = "joinable "
 
 
 def joinable(outputs: Any) -> Any:
-    """Returns a nest of outputs with tensors that join in the place of each extension value.
-
-    Raises:
-        UnsupportedTypeError: If the values of a type cannot be joined (also a TypeError).
-    """
+    """Returns a nest of outputs with tensors that join in the place of each extension value."""
     return tf.nest.map_structure(_joinable, outputs)
 
 
@@ -86,15 +84,10 @@ def _split(spec: Any, value: Any) -> Iterator[Any]:
         for inner, part in flat:
             yield from _split(inner, part)
     else:
-        boxes = box(spec, value, 1)
-        if any(tensor.dtype == tf.variant for tensor in boxes):
-            raise UnsupportedTypeError(
-                path="predict",
-                expected="outputs whose batches can be joined tensor by tensor",
-                received=f"{type(value).__qualname__}, which has a way of its own to be stacked",
-                mend="Call the model on each batch: [model(x) for x in dataset].",
-            )
-        yield from boxes
+        for tensor in box(spec, value, 1):
+            # Keras makes NumPy arrays of tensors, which variants do not become.
+            is_variant = tensor.dtype == tf.variant
+            yield tf.io.serialize_tensor(tensor)[tf.newaxis] if is_variant else tensor
 
 
 def _join(spec: Any, tensors: Iterator[Any], path: Path) -> Any:
@@ -118,7 +111,20 @@ def _join(spec: Any, tensors: Iterator[Any], path: Path) -> Any:
         paths = [path / name for name in names] or [path] * len(inner)
         parts = [_join(s, tensors, at) for s, at in zip(inner, paths, strict=True)]
         return spec.from_components(tf.nest.pack_sequence_as(spec.component_specs, parts))
-    return unbox(spec, [_tensor(next(tensors), path) for _ in boxed_specs(spec, 1)])
+    boxes = [
+        _stitched(next(tensors)) if box.dtype == tf.variant else _tensor(next(tensors), path)
+        for box in boxed_specs(spec, 1)
+    ]
+    return unbox(spec, boxes)
+
+
+def _stitched(batches: Any) -> tf.Tensor:
+    """Returns the variants of serialized batches, one batch after another."""
+    tensors = [tf.io.parse_tensor(batch, tf.variant) for batch in batches]
+    # Which is how variants are concatenated.
+    ends = np.cumsum([0, *(len(tensor) for tensor in tensors)])
+    rows = [tf.range(a, b) for a, b in itertools.pairwise(ends.tolist())]
+    return tf.dynamic_stitch(rows, tensors)
 
 
 def _tensor(array: Any, path: Path) -> tf.Tensor:

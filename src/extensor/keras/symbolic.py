@@ -65,6 +65,26 @@ class SymbolicRagged:
         return f"<SymbolicRagged shape={self.shape}, dtype={self.dtype.name}>"
 
 
+class SymbolicValue:
+    """Stands for a value of a type that cannot hold KerasTensors, because it computes with them.
+
+    Give it to an `xt.keras.Layer`, whose `call` gets the value.
+
+    Args:
+        spec: The spec of the value.
+        tensors: The KerasTensors of its components, in the order of `tf.nest`.
+    """
+
+    __slots__ = ("spec", "tensors")
+
+    def __init__(self, spec: tf.TypeSpec, tensors: Sequence[Any]) -> None:
+        self.spec = spec
+        self.tensors = list(tensors)
+
+    def __repr__(self) -> str:
+        return f"<SymbolicValue {self.spec}>"
+
+
 def _ragged_spec(value: SymbolicRagged) -> tf.RaggedTensorSpec:
     splits_dtype = tf.dtypes.as_dtype(value.row_splits.dtype)
     return tf.RaggedTensorSpec(value.shape, value.dtype, value.ragged_rank, splits_dtype)
@@ -77,3 +97,4 @@ register_symbolic_ragged(
     SymbolicRagged,
     lambda values, splits: SymbolicRagged(values.flat_values, [splits, *values.nested_row_splits]),
 )
+register_symbolic_tensor(SymbolicValue, lambda value: value.spec)
