@@ -75,7 +75,8 @@ def test_a_plot_names_fields_by_path():
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz (dot), not installed, draws it")
 def test_a_plot_is_drawn(tmp_path):
     pytest.importorskip("pydot", reason="pydot draws plots, and is not installed")
-    keras.utils.plot_model(sample.functional().graph, tmp_path / "model.svg")
+    graph = sample.functional().graph
+    keras.utils.plot_model(graph, tmp_path / "model.svg", show_layer_names=True)
     assert "ingredients.amount" in (tmp_path / "model.svg").read_text(encoding="utf-8")
 
 

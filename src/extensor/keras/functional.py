@@ -43,7 +43,8 @@ class FunctionalModel(Model):
     def graph(self) -> Any:
         """The functional model of Keras that it runs, over the tensors of the fields.
 
-        `keras.utils.plot_model(model.graph)` draws it, each input by the path of its field.
+        `keras.utils.plot_model(model.graph, show_layer_names=True)` draws it, each input by the
+        path of its field.
         """
         return self._graph
 
