@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,14 @@ def rows() -> list[Row]:
     return [
         Row(f"Keras train step, {step}", Within(1.05), lambda folder: _train_steps()),
         Row(f"Keras predict, 64 steps, {step}", Within(1.05), lambda folder: _predict_steps()),
-        Row("Parquet in batches of 1,024, vs read and converted", Within(1.3), _load),
+        *(
+            Row(
+                f"{rows:,} records of Parquet in batches of 1,024, vs read and converted",
+                Within(1.3),
+                functools.partial(_load, rows=rows),
+            )
+            for rows in (_FILE_ROWS, 4 * _FILE_ROWS)
+        ),
         Row("Keras fit over Parquet, 1M parameters, vs tensors", Within(1.1), _fit),
     ]
 
@@ -126,24 +134,24 @@ def _predict_step(model: Any, x: Any) -> Call:
 # Parquet.
 
 
-def _file(folder: Path) -> Path:
-    path = folder / "rows.parquet"
+def _file(folder: Path, rows: int = _FILE_ROWS) -> Path:
+    path = folder / f"{rows}.parquet"
     if not path.exists():
         random = np.random.default_rng(0)
         columns: dict[str, Any] = {
-            f"number{i}": pa.array(random.random(_FILE_ROWS), pa.float32()) for i in range(30)
+            f"number{i}": pa.array(random.random(rows), pa.float32()) for i in range(30)
         }
-        lengths = random.integers(0, 9, _FILE_ROWS)
+        lengths = random.integers(0, 9, rows)
         offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
         values = pa.array(random.random(int(lengths.sum())), pa.float32())
         columns["list"] = pa.ListArray.from_arrays(offsets, values)
-        columns["label"] = pa.array(random.random(_FILE_ROWS), pa.float32())
+        columns["label"] = pa.array(random.random(rows), pa.float32())
         pq.write_table(pa.table(columns), path, row_group_size=8 * _BATCH)
     return path
 
 
-def _load(folder: Path) -> tuple[Call, Call]:
-    path = _file(folder)
+def _load(folder: Path, rows: int) -> tuple[Call, Call]:
+    path = _file(folder, rows)
 
     def ours() -> None:
         for _ in xt.data.parquet(path, _BATCH):
