@@ -203,6 +203,29 @@ def test_it_is_saved_and_read_again(tmp_path, named):
     np.testing.assert_array_equal(served.serve(named.value), model(named.value))
 
 
+def test_layers_take_and_return_classes_that_nobody_here_wrote(run_python):
+    done = run_python("""
+        import numpy as np
+        import tensorflow as tf
+        import extensor as xt
+        from tests.sample_foreign import used, values
+
+        class Used(xt.keras.Layer):
+            def call(self, value):
+                return {"value": value, "used": used(value)}
+
+        for name, value in values().items():
+            layer = Used()
+            for call in (layer, tf.function(layer)):
+                outputs = call(value)
+                assert type(outputs["value"]) is type(value), name
+                np.testing.assert_allclose(outputs["used"], used(value), rtol=1e-5, err_msg=name)
+                np.testing.assert_allclose(used(outputs["value"]), used(value), rtol=1e-5)
+            print(name)
+    """)
+    assert len(done.stdout.split()) >= 18
+
+
 # The mask of a MaskedTensor.
 
 
