@@ -19,37 +19,48 @@ _MAX_REPEATS = 10_000
 def medians(*calls: Call, seconds: float = 3.0) -> list[float]:
     """Returns the median duration of each call, in seconds.
 
-    The calls take turns, so that a busy moment of the machine hits all of them, and swap places
-    from turn to turn, so that none always runs in the wake of the same other. Dropping the result
-    of a call is not part of its duration.
-
     Args:
         *calls: Functions without arguments.
         seconds: About how long to go on, all calls together. At least a few samples of each are
             taken even if that takes longer.
+    """
+    return [statistics.median(durations) for durations in _samples(calls, seconds)]
+
+
+def fastest(*calls: Call, seconds: float = 3.0) -> list[float]:
+    """Returns the shortest duration of each call, in seconds.
+
+    That is for calls that take once or twice as long by chance: Linux may leave the two threads of
+    a matrix product on one core for a second or more. The arguments are those of `medians`.
+    """
+    return [min(durations) for durations in _samples(calls, seconds)]
+
+
+def _samples(calls: tuple[Call, ...], seconds: float) -> list[list[float]]:
+    """Returns durations of each call.
+
+    The calls take turns, so that a busy moment of the machine hits all of them, and swap places
+    from turn to turn, so that none always runs in the wake of the same other. Dropping the result
+    of a call is not part of its duration.
     """
     for call in calls:
         call()  # the first call of a kind pays for what is built once
     gc.collect()
     gc.freeze()  # nothing that stands by now is looked at again: collecting takes no time
     try:
-        return _medians(calls, seconds)
+        counts = [repeats(call) for call in calls]
+        samples: list[list[float]] = [[] for _ in calls]
+        turns = list(zip(calls, counts, samples, strict=True))
+        end = time.perf_counter() + seconds
+        while len(samples[0]) < _MAX_SAMPLES:
+            if len(samples[0]) >= _MIN_SAMPLES and time.perf_counter() > end:
+                break
+            for call, count, durations in turns:
+                durations.append(sample(call, count))
+            turns.reverse()
     finally:
         gc.unfreeze()
-
-
-def _medians(calls: tuple[Call, ...], seconds: float) -> list[float]:
-    counts = [repeats(call) for call in calls]
-    samples: list[list[float]] = [[] for _ in calls]
-    turns = list(zip(calls, counts, samples, strict=True))
-    end = time.perf_counter() + seconds
-    while len(samples[0]) < _MAX_SAMPLES:
-        if len(samples[0]) >= _MIN_SAMPLES and time.perf_counter() > end:
-            break
-        for call, count, durations in turns:
-            durations.append(sample(call, count))
-        turns.reverse()
-    return [statistics.median(durations) for durations in samples]
+    return samples
 
 
 def repeats(call: Call) -> int:

@@ -91,16 +91,18 @@ class Row:
             that is not to be measured; names that extensor lacks are looked up here or in the
             calls, so that a missing one costs this row and no other.
         peer_scale: What the peer's time is multiplied with, where it does a part of the work.
+        statistic: What counts of the repetitions: their `medians`, or the `fastest`.
     """
 
     name: str
     limit: Limit
     prepare: Callable[[Path], tuple[Call, Call]]
     peer_scale: float = 1
+    statistic: Callable[..., list[float]] = medians
 
     def measure(self, folder: Path, seconds: float) -> tuple[float, float]:
-        """Returns our time and the peer's, in seconds: medians of calls that take turns."""
-        ours, peer = medians(*self.prepare(folder), seconds=seconds)
+        """Returns our time and the peer's, in seconds, of calls that take turns."""
+        ours, peer = self.statistic(*self.prepare(folder), seconds=seconds)
         return ours, peer * self.peer_scale
 
 
