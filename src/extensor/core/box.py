@@ -132,7 +132,10 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         specs = self.component_specs
         rest = iter(boxes)
         components = [
-            unbox(spec, [next(rest) for _ in boxed_specs(spec)]) for spec in tf.nest.flatten(specs)
+            next(rest)  # as `unbox` does: most components are tensors, and datasets come by here
+            if type(spec) is tf.TensorSpec
+            else unbox(spec, [next(rest) for _ in boxed_specs(spec)])
+            for spec in tf.nest.flatten(specs)
         ]
         return self.from_components(tf.nest.pack_sequence_as(specs, components))
 
