@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import tensorflow as tf
@@ -130,13 +131,16 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
     def _unboxed(self, boxes: list[Any]) -> Any:
         """Returns the value that stands in boxes of which number and dtypes are right."""
         specs = self.component_specs
+        flat = tf.nest.flatten(specs)
         rest = iter(boxes)
         components = [
             next(rest)  # as `unbox` does: most components are tensors, and datasets come by here
             if type(spec) is tf.TensorSpec
             else unbox(spec, [next(rest) for _ in boxed_specs(spec)])
-            for spec in tf.nest.flatten(specs)
+            for spec in flat
         ]
+        if type(specs) is tuple and all(map(operator.is_, specs, flat)):
+            return self.from_components(tuple(components))
         return self.from_components(tf.nest.pack_sequence_as(specs, components))
 
     def boxed_tensor_spec(self, minimum_rank: int = 0) -> Any:

@@ -91,20 +91,32 @@ def unbox_rows(spec: Any, boxes: list[Any]) -> Any:
     """Returns the ragged or sparse tensor that stands in a tensor of boxes, or of none."""
     [tensor] = boxes
     is_sparse = isinstance(spec, tf.SparseTensorSpec)
+    # The shape of an eager tensor takes long the first time that it is asked for.
+    if spec.shape.rank is None or (not is_sparse and spec.shape.rank == spec.ragged_rank + 1):
+        return _decoded(spec, boxes)
     leading_rank = None if tensor.shape.rank is None else tensor.shape.rank - is_sparse
-    if (
-        not leading_rank
-        or tensor.shape.num_elements()
-        or spec.shape.rank is None
-        or (not is_sparse and spec.shape.rank == spec.ragged_rank + 1)
-    ):
-        return spec._from_compatible_tensor_list(boxes)
+    if not leading_rank or tensor.shape.num_elements():
+        return _decoded(spec, boxes)
     sizes = tf.unstack(tf.shape(tensor, tf.int64), tensor.shape.rank)[:leading_rank]
     return tf.cond(
         tf.equal(tf.size(tensor), 0),
         lambda: _no_sparse(spec, sizes) if is_sparse else _no_ragged(spec, sizes),
-        lambda: spec._from_compatible_tensor_list(boxes),
+        lambda: _decoded(spec, boxes),
     )
+
+
+def _decoded(spec: Any, boxes: list[Any]) -> Any:
+    if isinstance(spec, tf.SparseTensorSpec) or spec.flat_values_spec is not None:
+        return spec._from_compatible_tensor_list(boxes)
+    # What TensorFlow does, but for checks that take it longer than all else.
+    parts = tf.raw_ops.RaggedTensorFromVariant(
+        encoded_ragged=boxes[0],
+        input_ragged_rank=-1,
+        output_ragged_rank=max(spec.ragged_rank, 0),  # less than none where rows were unstacked
+        Tvalues=spec.dtype,
+        Tsplits=spec.row_splits_dtype,
+    )
+    return spec._from_components([parts.output_dense_values, *parts.output_nested_splits])
 
 
 def _no_sparse(spec: tf.SparseTensorSpec, sizes: list[Any]) -> Any:
