@@ -1,8 +1,10 @@
-"""The built wheel, installed where nothing is but the packages that it asks for."""
+"""The built wheel, installed where nothing is but the packages that it asks for; the sources."""
 
 import os
+import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from importlib.metadata import PackageNotFoundError, distribution
@@ -73,6 +75,24 @@ def test_wheel_holds_the_sources_and_nothing_else(wheel: Path) -> None:
     assert {name for name in names if ".dist-info/" not in name} == expected
     assert "extensor/py.typed" in expected
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def test_sources_are_the_repository(tmp_path: Path) -> None:
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("only Git knows which files belong to the repository")
+    _run(
+        *(sys.executable, "-m", "build", "--sdist", "--no-isolation"),
+        *("--outdir", tmp_path, ROOT),
+        cwd=tmp_path,
+    )
+    (built,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(built) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    # Whoever owns the files: a container may run this as another user.
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    tracked = {name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()}
+    assert tracked - names == {".ci/run"}
 
 
 def test_wheel_works_with_its_declared_requirements_only(wheel: Path, tmp_path: Path) -> None:
