@@ -9,20 +9,43 @@ import subprocess
 import sys
 
 from bench.plain import WORK
-from bench.row import ProcessRow, Within
+from bench.row import ProcessRow, Under, Within
 
+_IMPORTS = 5
+_IMPORT = """
+import time
+start = time.perf_counter()
+import tensorflow
+between = time.perf_counter()
+import extensor
+print(time.perf_counter() - between, between - start)
+"""
 _PAIRS, _TURNS = 3, 41
 
 
 def rows() -> list[ProcessRow]:
     return [
-        ProcessRow(
-            f"{name} of plain tensors, with extensor imported, vs without",
-            Within(1.05),
-            functools.partial(_with_and_without, name),
-        )
-        for name in WORK
+        ProcessRow("import extensor, vs import tensorflow before it", Under(0.25), _imported),
+        *(
+            ProcessRow(
+                f"{name} of plain tensors, with extensor imported, vs without",
+                Within(1.05),
+                functools.partial(_with_and_without, name),
+            )
+            for name in WORK
+        ),
     ]
+
+
+def _imported() -> tuple[float, float]:
+    """Returns how long fresh processes import extensor, and TensorFlow before."""
+    command = [sys.executable, "-c", _IMPORT]
+    ours, peer = [], []
+    for _ in range(_IMPORTS):
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        for times, seconds in zip((ours, peer), done.stdout.split(), strict=True):
+            times.append(float(seconds))
+    return statistics.median(ours), statistics.median(peer)
 
 
 def _with_and_without(name: str) -> tuple[float, float]:
