@@ -163,6 +163,23 @@ def test_a_functional_model_says_where_its_input_differs(model, case, how):
     assert "with_only" in raised.value.mend
 
 
+def test_a_sequential_that_declares_its_input_says_where_another_differs(tmp_path):
+    layers = [sample.Totals(), keras.layers.Dense(1)]
+    undeclared, model = (
+        xt.keras.Sequential(layers),
+        xt.keras.Sequential([xt.keras.Input(SPEC), *layers]),
+    )
+    more = RECORDS.with_updates(more=RECORDS["taste"])
+    np.testing.assert_array_equal(undeclared(more), model(RECORDS))
+    model.save(tmp_path / "model.keras")
+    for one in (model, keras.saving.load_model(tmp_path / "model.keras")):
+        np.testing.assert_array_equal(one(RECORDS[:3]), model(RECORDS[:3]))
+        for records, path in ((more, "more"), (RECORDS.without("taste"), "taste")):
+            with pytest.raises(errors.DTypeError) as raised:
+                one(records)
+            assert raised.value.path == f"{model.name}: input {path}"
+
+
 @pytest.mark.parametrize("make", [sample.functional, sample.Rating])
 def test_the_order_of_fields_does_not_matter(make):
     other = RECORDS.with_only("ingredients", "title", "minutes", "taste")
@@ -214,6 +231,47 @@ def test_records_and_plain_tensors_are_inputs_beside_each_other():
     np.testing.assert_array_equal(model({"recipe": RECORDS, "weight": weights}), expected)
     dataset = tf.data.Dataset.from_tensor_slices({"recipe": RECORDS, "weight": weights}).batch(4)
     np.testing.assert_array_equal(model.predict(dataset, verbose=0), expected)
+
+
+def beside():
+    recipe, weight = xt.keras.Input(SPEC, "recipe"), keras.Input((3,), name="weight")
+    product = keras.layers.Multiply()([recipe["taste"], weight])
+    return xt.keras.Model({"recipe": recipe, "weight": weight}, product)
+
+
+WEIGHT = np.full([10, 3], 2, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "path", "expected", "received"),
+    [
+        ({"recipe": RECORDS}, "", "inputs recipe, weight", "inputs recipe"),
+        ({"recipe": RECORDS, "weigth": WEIGHT}, "weight", "this input", "inputs recipe, weigth"),
+        ({"recipe": RECORDS, "weight": WEIGHT[:, :2]}, "weight", "(None, 3)", "(None, 2)"),
+        ({"recipe": RECORDS, "weight": WEIGHT > 1}, "weight", "tf.float32", "tf.bool"),
+        ({"recipe": RECORDS.without("taste"), "weight": WEIGHT}, "recipe.taste", "this field",
+         "without it"),
+    ],
+)  # fmt: skip
+def test_a_model_of_several_inputs_names_the_one_that_differs(inputs, path, expected, received):
+    model = beside()
+    with pytest.raises(errors.DTypeError) as raised:
+        model(inputs)
+    assert raised.value.path == f"{model.name}: input {path}".strip()
+    assert expected in raised.value.expected
+    assert received in raised.value.received
+
+
+def test_plain_floats_beside_records_are_cast_as_keras_does():
+    np.testing.assert_array_equal(
+        beside()({"recipe": RECORDS, "weight": WEIGHT.astype(np.float64)}), RECORDS["taste"] * 2
+    )
+
+
+@pytest.mark.parametrize("use", [tf.math.abs, keras.ops.sum])
+def test_a_ragged_placeholder_in_an_operation_is_an_error_with_the_mend(use):
+    with pytest.raises(errors.UnsupportedTypeError, match=r"xt\.keras\.Lambda"):
+        use(xt.keras.Input(SPEC)["minutes"])
 
 
 def test_a_functional_model_of_plain_tensors_keeps_their_precision():

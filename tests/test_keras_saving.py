@@ -120,6 +120,15 @@ def test_only_a_saved_model_is_exported(tmp_path):
     assert not (tmp_path / "model.onnx").exists()
 
 
+@pytest.mark.parametrize("make", [sample.functional, sample.Rating])
+def test_a_model_is_not_written_to_a_file_that_keras_cannot_read(tmp_path, make):
+    model = called(make(), RECORDS)
+    with pytest.raises(errors.UnsupportedTypeError, match=r"ends in \.keras") as raised:
+        model.save(tmp_path / "model.h5")
+    assert raised.value.path == f"{model.name}.save"
+    assert not (tmp_path / "model.h5").exists()
+
+
 def test_an_exported_model_refuses_other_records(tmp_path):
     model = sample.functional()
     model.export(tmp_path / "exported", verbose=False)
@@ -314,3 +323,33 @@ def test_a_type_that_is_not_registered_works_in_its_process_alone(tmp_path, form
         assert "a registered TypeSpec" in raised.value.expected
         assert "only this process" in raised.value.received
         assert "@xt.register_type_spec" in raised.value.mend
+
+
+@xt.extension_type
+class Tagged:
+    x: tf.Tensor
+    tag: object = None
+
+
+@keras.saving.register_keras_serializable("tests")
+class Untagged(xt.keras.Layer):
+    def call(self, tagged):
+        return tagged.x
+
+
+@pytest.mark.parametrize("form", ["functional", "subclassed"])
+def test_static_data_that_cannot_be_written_is_an_error_that_names_it(tmp_path, form):
+    value = Tagged(tf.ones([4, 2]), object())
+    if form == "functional":
+        placeholder = xt.keras.Input(tf.type_spec_from_value(value))
+        model = xt.keras.Model(placeholder, Untagged()(placeholder))
+    else:
+        model = called(xt.keras.Sequential([Untagged()]), value)
+    np.testing.assert_array_equal(model(value), value.x)
+    for write in (lambda: model.save(tmp_path / "m.keras"), lambda: model.export(tmp_path / "m")):
+        with pytest.raises(errors.DTypeError) as raised:
+            write()
+        assert raised.value.path == f"{model.name}: Tagged.tag"
+        assert "static data" in raised.value.expected
+        assert "object" in raised.value.received
+        assert raised.value.mend

@@ -166,8 +166,9 @@ def test_xla_is_used_only_on_request(monkeypatch):
     plain.compile("sgd", "mse")
     assert plain.jit_compile  # strings and ragged tensors would not get through
     model = SumModel(MINUTES)
-    model.compile("sgd", "mse")
-    assert not model.jit_compile
+    for options in ({}, {"jit_compile": "auto"}):
+        model.compile("sgd", "mse", **options)
+        assert not model.jit_compile
     model.compile("sgd", "mse", jit_compile=True)
     assert model.jit_compile
 

@@ -1,5 +1,6 @@
 """Models of every kind of value on disk, and read by processes that never saw them."""
 
+import json
 import pickle
 
 import keras
@@ -11,18 +12,24 @@ import extensor as xt
 from tests import sample_models as sample
 from tests.keras import kinds
 from tests.keras.kinds import BATCH, KINDS, RATINGS
+from tests.keras.test_layer import Nearest
 
 EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 FORM = pytest.mark.parametrize("form", kinds.FORMS)
 
 LOADED = """
+import json
 import pickle
 import keras
 import numpy as np
 import tensorflow as tf
-from tests.keras import kinds
+from tests.keras import kinds, test_layer
 
 for name, kind in kinds.KINDS.items():
+    layer = keras.saving.deserialize_keras_object(json.load(open(f"{root}/{{name}}.json")))
+    assert type(layer) is test_layer.Nearest and layer.spec == kind.spec, name
+    assert type(layer.value) is type(kind.value), name
+    assert kinds.numbers(layer.value) == kinds.numbers(kind.value), name
     for form in kinds.FORMS:
         folder = f"{root}/{{name}}-{{form}}"
         expected = np.load(folder + ".npy")
@@ -60,6 +67,8 @@ assert not any(name.split(".")[0] == "extensor" for name in sys.modules)
 
 def test_models_come_back_bit_for_bit_in_a_fresh_process(tmp_path, run_python):
     for name, kind in KINDS.items():
+        config = keras.saving.serialize_keras_object(Nearest(kind.spec, kind.value))
+        (tmp_path / f"{name}.json").write_text(json.dumps(config))
         for form in kinds.FORMS:
             folder = f"{tmp_path}/{name}-{form}"
             model, _ = kinds.twins(kind, form)

@@ -75,6 +75,40 @@ for (name, kind), form in zip(kinds.KINDS.items(), kinds.FORMS, strict=True):
     predicted = same.predict(data, 4, verbose=0)
     assert kinds.numbers(predicted) == kinds.numbers(data), name
     assert mine.train_on_batch(data, RATINGS[:9])
+    # Row splits that are cut like rows would be nonsense.
+    try:
+        mine.fit(((x, y) for _ in range(2)), verbose=0)
+    except xt.errors.UnsupportedTypeError as error:
+        assert "2 replicas" in error.path and "from_generator" in error.mend
+    else:
+        raise AssertionError(name)
+
+
+# Losses of ragged fields are means over the values of both replicas, of which one has more.
+class Scaled(xt.keras.Model):
+    def __init__(self, by_field):
+        super().__init__()
+        self.by_field, self.dense = by_field, keras.layers.Dense(1, kernel_initializer="ones")
+
+    def call(self, rows):
+        rows = rows.with_flat_values(self.dense(rows.flat_values[:, tf.newaxis])[:, 0])
+        return xt.DenseStructuredTensor([None], {"rows": rows}) if self.by_field else rows
+
+
+rows = tf.RaggedTensor.from_row_lengths(tf.linspace(0.0, 2.0, 17), [0, 1, 2, 5, 1, 0, 4, 4])
+total = keras.losses.MeanSquaredError(reduction="sum")
+for loss in ({"rows": "mse"}, {"rows": total}, "mse", lambda y, y_pred: (y - y_pred) ** 2):
+    results = []
+    for scope in (strategy.scope(), tf.distribute.get_strategy().scope()):
+        with scope:
+            model = Scaled(isinstance(loss, dict))
+            model.compile(keras.optimizers.SGD(0.01), loss)
+        y = {"rows": rows**2} if isinstance(loss, dict) else rows**2
+        weights = np.linspace(0.5, 2.0, 8, dtype=np.float32)
+        fit = model.fit(rows, y, 4, sample_weight=weights, shuffle=False, epochs=2, verbose=0)
+        parts = [fit.history["loss"], *map(np.ravel, model.get_weights())]
+        results.append(np.concatenate(parts))
+    np.testing.assert_allclose(*results, rtol=1e-5, err_msg=str(loss))
 """
 
 

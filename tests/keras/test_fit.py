@@ -146,6 +146,19 @@ def test_weights_of_rows_and_of_classes_count_as_in_plain_keras(kind):
     assert history == bare.fit(kind.bare_dataset(classes, rows), shuffle=False, verbose=0).history
 
 
+def test_weights_of_classes_are_for_the_rows_that_train_alone():
+    kind, model = KINDS["records"], recorder()
+    classes = [[number % 2] for number in range(COUNT)]  # a list is as good as an array
+    model.fit(
+        numbered(kind.value), classes, batch_size=BATCH, class_weight={1: 3.0},
+        validation_split=0.3, shuffle=False, verbose=0,
+    )  # fmt: skip
+    *trained, validated = model.steps
+    assert [weights.numpy().tolist() for _, _, weights in trained] == [[1, 3, 1, 3], [1, 3, 1]]
+    _, targets = validated
+    assert targets.numpy().tolist() == [[1], [0], [1]]
+
+
 class Pages(keras.utils.PyDataset):
     def __init__(self, kind, **options):
         super().__init__(**options)

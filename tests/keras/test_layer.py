@@ -201,6 +201,23 @@ def test_a_mask_reaches_attention():
         np.testing.assert_allclose(result[i][: row.shape[1]], attention(row, row)[0], atol=1e-5)
 
 
+@EACH
+def test_the_masks_of_arguments_are_passed_on(kind):
+    class Kept(xt.keras.Layer):
+        def call(self, value, tensor, value_mask=None, tensor_mask=None):
+            return tf.cast(tensor_mask, tf.int32) + (0 if value_mask is None else 2)
+
+    numbers = np.array([[1, 2, 0]] * COUNT)
+    embedded = keras.layers.Embedding(5, 2, mask_zero=True)(numbers)
+    np.testing.assert_array_equal(Kept()(kind.value, embedded), numbers > 0)
+    given = Kept()(kind.value, embedded, value_mask=tf.ones([COUNT], tf.bool))
+    np.testing.assert_array_equal(given, 2 + (numbers > 0))
+    placeholder, number = xt.keras.Input(kind.spec), keras.Input((3,), dtype="int64", name="number")
+    embedded = keras.layers.Embedding(5, 2, mask_zero=True)(number)
+    model = xt.keras.Model([placeholder, number], Kept()(placeholder, embedded))
+    np.testing.assert_array_equal(model([kind.value, numbers]), numbers > 0)
+
+
 def test_masked_says_what_it_takes():
     with pytest.raises(errors.UnsupportedTypeError, match="__keras_mask__"):
         xt.keras.Masked()(RECORDS)

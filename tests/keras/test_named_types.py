@@ -137,18 +137,29 @@ class Features(xt.keras.Layer):
         return {**super().get_config(), "kind": self.kind}
 
 
+@keras.saving.register_keras_serializable("tests.keras.named")
 class Changed(xt.keras.Layer):
-    def __init__(self, named):
-        super().__init__()
-        self.named = named
+    """Another value of one of the types, by its name."""
+
+    def __init__(self, kind, **kwargs):
+        super().__init__(**kwargs)
+        self.kind = kind
 
     def call(self, value):
-        return {"value": self.named.changed(value), "features": self.named.features(value)}
+        named = NAMED[self.kind]
+        return {"value": named.changed(value), "features": named.features(value)}
+
+    def get_config(self):
+        return {**super().get_config(), "kind": self.kind}
+
+
+def kind_of(named):
+    return next(kind for kind, other in NAMED.items() if other is named)
 
 
 @EACH
 def test_a_layer_takes_and_returns_it(named):
-    outputs = Changed(named)(named.value)
+    outputs = Changed(kind_of(named))(named.value)
     assert numbers(outputs["value"]) == numbers(named.changed(named.value))
     np.testing.assert_allclose(outputs["features"], named.by_hand, rtol=1e-6)
 
@@ -161,7 +172,7 @@ def spec_of(named):
 @pytest.mark.parametrize("source", ["value", "dataset"])
 def test_predict_returns_it_as_one_call_does(named, source):
     value = xt.keras.Input(spec_of(named))
-    model = xt.keras.Model(value, Changed(named)(value))
+    model = xt.keras.Model(value, Changed(kind_of(named))(value))
     given = named.value
     if source == "dataset":
         given = tf.data.Dataset.from_tensor_slices(given).batch(BATCH)
@@ -174,8 +185,7 @@ def test_predict_returns_it_as_one_call_does(named, source):
 
 @EACH
 def test_it_trains_as_its_features_by_hand_do(named):
-    kind = next(kind for kind, other in NAMED.items() if other is named)
-    model = Net(Features(kind))
+    model = Net(Features(kind_of(named)))
     bare = keras.Sequential([keras.layers.Dense(1)])
     model(named.value)
     bare(named.by_hand)
@@ -190,17 +200,37 @@ def test_it_trains_as_its_features_by_hand_do(named):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
-@EACH
-def test_it_is_saved_and_read_again(tmp_path, named):
-    kind = next(kind for kind, other in NAMED.items() if other is named)
-    value = xt.keras.Input(spec_of(named))
-    model = xt.keras.Model(value, keras.layers.Dense(1)(Features(kind)(value)))
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(loaded(named.value), model(named.value))
-    model.export(str(tmp_path / "served"), verbose=False)
-    served = tf.saved_model.load(str(tmp_path / "served"))
-    np.testing.assert_array_equal(served.serve(named.value), model(named.value))
+READ = """
+import keras
+import numpy as np
+import tensorflow as tf
+from tests.keras.test_named_types import NAMED, numbers
+
+for kind, named in NAMED.items():
+    path = f"{folder}/{{kind}}"
+    model = keras.saving.load_model(path + ".keras")
+    served = tf.saved_model.load(path)
+    expected = np.load(path + ".npy")
+    for outputs in (model(named.value), served.serve(named.value)):
+        assert np.array_equal(outputs["score"], expected), kind
+        changed = named.changed(named.value)
+        assert type(outputs["value"]) is type(changed), kind
+        assert numbers(outputs["value"]) == numbers(changed), kind
+    print(kind)
+"""
+
+
+def test_each_is_saved_and_exported_and_read_in_a_fresh_process(tmp_path, run_python):
+    for kind, named in NAMED.items():
+        value = xt.keras.Input(spec_of(named))
+        outputs = Changed(kind)(value)
+        score = keras.layers.Dense(1)(outputs["features"])
+        model = xt.keras.Model(value, {"value": outputs["value"], "score": score})
+        model.save(tmp_path / f"{kind}.keras")
+        model.export(tmp_path / kind, verbose=False)
+        np.save(tmp_path / f"{kind}.npy", model(named.value)["score"])
+    done = run_python(READ.format(folder=tmp_path))
+    assert done.stdout.split() == list(NAMED)
 
 
 def test_layers_take_and_return_classes_that_nobody_here_wrote(run_python):

@@ -80,8 +80,8 @@ def test_a_dense_field_that_was_padded_differently_is_an_error_that_names_it():
 class Scores(xt.keras.Model):
     """Records of a score, one for each recipe, and of a chance, one for each minute."""
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
         self.score, self.chance = keras.layers.Dense(1), keras.layers.Dense(1)
 
     def call(self, records):
@@ -168,6 +168,40 @@ def test_loss_and_metrics_by_field_are_those_of_a_dict_of_tensors(y):
         np.testing.assert_allclose(weight, twin, rtol=1e-4, atol=1e-6)
 
 
+def test_a_model_with_losses_by_field_comes_back_with_them(tmp_path):
+    model, _ = scores(**BY_FIELD)
+    model.fit(RECORDS, targets(), BATCH, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras", custom_objects={"Scores": Scores})
+    logs = [m.evaluate(RECORDS, targets(), verbose=0, return_dict=True) for m in (model, loaded)]
+    assert logs[0] == logs[1]
+    assert {"score_mae", "steps.done_accuracy"} < set(logs[0])
+    histories = [
+        m.fit(RECORDS, targets(), BATCH, shuffle=False, verbose=0).history for m in (model, loaded)
+    ]
+    assert histories[0] == histories[1]
+
+
+def test_the_fields_of_a_declared_type_are_its_attributes():
+    class Doubled(xt.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = keras.layers.Dense(3)
+
+        def call(self, dish):
+            return kinds.Dish(self.dense(dish.taste), dish.minutes * 2.0, dish.title)
+
+    dish, model = KINDS["declared"].value, Doubled()
+    model.compile("sgd", {"taste": "mse", "minutes": "mae"}, metrics={"minutes": "mse"})
+    logs = model.evaluate(dish, dish, batch_size=COUNT, verbose=0, return_dict=True)
+    minutes = dish.minutes.flat_values
+    np.testing.assert_allclose(
+        logs["taste_loss"], np.mean((model(dish).taste - dish.taste) ** 2), 1e-5
+    )
+    np.testing.assert_allclose(logs["minutes_loss"], np.mean(np.abs(minutes)), rtol=1e-5)
+    np.testing.assert_allclose(logs["minutes_mse"], np.mean(minutes**2), rtol=1e-5)
+
+
 def test_a_field_without_a_loss_is_left_alone():
     model, _ = scores(loss={"score": "mse"}, metrics=["mae"])
     logs = model.test_on_batch(RECORDS, targets(), return_dict=True)
@@ -190,6 +224,76 @@ def test_weights_of_records_weigh_each_of_their_values():
     error = np.abs((output["steps.done"] - y["steps.done"]).flat_values)
     done = np.mean(np.repeat(weights, lengths) * error)
     np.testing.assert_allclose(logs["steps.done_loss"], done, rtol=1e-5)
+
+
+class RowsOf(xt.keras.Model):
+    """Returns a ragged tensor, of which rows are empty, alone or in a nest."""
+
+    def __init__(self, nest):
+        super().__init__()
+        self.nest, self.dense = nest, keras.layers.Dense(1)
+
+    def call(self, rows):
+        values = self.dense(rows.flat_values[:, tf.newaxis])[:, 0]
+        return self.nest(rows.with_flat_values(values), tf.reduce_sum(rows, 1)[:, tf.newaxis])
+
+
+NESTS = {
+    "alone": lambda rows, sums: rows,
+    "dict": lambda rows, sums: {"rows": rows, "sums": sums},
+    "list": lambda rows, sums: [sums, rows],
+}
+
+
+@pytest.mark.parametrize("nest", NESTS)
+def test_one_loss_for_all_judges_a_ragged_tensor_by_its_values(nest):
+    rows = tf.ragged.constant([[1.0, 2.0], [], [4.0]], row_splits_dtype=tf.int64)
+    targets, weights = rows * 3.0, np.array([1.0, 2.0, 3.0], np.float32)
+    model = RowsOf(NESTS[nest])
+    model.compile(keras.optimizers.SGD(0.0), "mse", metrics=["mae"] if nest == "alone" else None)
+    y = NESTS[nest](targets, tf.zeros([3, 1]))
+    logs = model.evaluate(
+        rows, y, sample_weight=weights if nest == "alone" else None, verbose=0, return_dict=True
+    )
+    error = (model.dense(rows.flat_values[:, tf.newaxis])[:, 0] - targets.flat_values).numpy()
+    if nest == "alone":
+        np.testing.assert_allclose(logs["loss"], np.mean([1, 1, 3] * error**2), rtol=1e-5)
+        np.testing.assert_allclose(logs["mae"], np.mean(np.abs(error)), rtol=1e-5)
+    else:
+        sums = np.mean(np.square([3.0, 0.0, 4.0]))
+        np.testing.assert_allclose(logs["loss"], np.mean(error**2) + sums, rtol=1e-5)
+
+
+class Halved(keras.losses.Loss):
+    def call(self, y_true, y_pred):
+        return y_pred / 2
+
+
+@pytest.mark.parametrize(
+    ("loss", "path"), [("mse", ""), (Halved(), ""), ({"steps": "mse"}, ": output steps")]
+)
+def test_a_loss_of_tensors_for_a_whole_value_is_an_error_that_says_so(loss, path):
+    model, _ = scores(loss=loss)
+    with pytest.raises(errors.DTypeError) as raised:
+        model.evaluate(RECORDS, targets(), verbose=0)
+    assert raised.value.path == f"{model.name}{path}"
+    assert raised.value.expected.endswith(
+        "Halved takes" if isinstance(loss, Halved) else "mse takes"
+    )
+    assert "by field" in raised.value.mend
+
+
+def test_weights_for_a_field_that_is_not_judged_are_an_error():
+    model, _ = scores(loss={"score": "mse"}, metrics={"steps.done": "mae"})
+    weights = np.ones(COUNT, np.float32)
+    model.evaluate(RECORDS, targets(), sample_weight={"steps.done": weights}, verbose=0)
+    with pytest.raises(errors.FieldError) as raised:
+        model.evaluate(RECORDS, targets(), sample_weight={"scor": weights}, verbose=0)
+    assert raised.value.path == f"{model.name}: sample_weight scor"
+    assert raised.value.received == "fields score, steps.done"
+    with pytest.raises(errors.FieldError) as raised:
+        model.compile("sgd", {"score": "mse"}, loss_weights={"scor": 2.0})
+    assert raised.value.path == f"{model.name}: loss_weights scor"
 
 
 def whole(y_true, y_pred):

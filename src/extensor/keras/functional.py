@@ -9,10 +9,9 @@ import tensorflow as tf
 
 from extensor.errors import StructureError
 from extensor.keras.inputs import Inputs, specs_apart, specs_together
-from extensor.keras.lower import lower, uncounted
+from extensor.keras.lower import lower, raised, uncounted
 from extensor.keras.mark import check_savable
-from extensor.keras.match import check_input
-from extensor.keras.model import Model
+from extensor.keras.model import FUNCTIONAL_CONFIG, Model
 
 
 @keras.saving.register_keras_serializable(package="extensor")
@@ -48,21 +47,27 @@ class FunctionalModel(Model):
         """
         return self._graph
 
+    @property
+    def input(self) -> Any:
+        """The placeholders that the model was made of, to make another one of them."""
+        assert self._inputs_taken is not None
+        (form,) = self._inputs_taken.lowered.values()
+        return raised(tf.nest.pack_sequence_as(form, self._graph.inputs))
+
+    @property
+    def output(self) -> Any:
+        """What the layers made of the placeholders."""
+        return raised(self._graph.output)
+
     def _set_graph(self, graph: Any, specs: dict[str, Any]) -> None:
         self._graph = graph
-        self._inputs_taken = Inputs(specs)
+        self._inputs_taken, self._declares_input = Inputs(specs), True
         self.built = True
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the model on values or placeholders of the type that it was built for."""
-        assert self._inputs_taken is not None
-        received = Inputs.of(self, args, kwargs).raised
-        if "inputs" in received:
-            check_input(self._inputs_taken.raised["inputs"], received["inputs"], self.name)
-        return super().__call__(*args, **kwargs)
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         """Runs the functional model."""
+        if type(self).call is not FunctionalModel.call:  # for a subclass's own, which has values
+            return raised(self._graph(tf.nest.flatten(lower(inputs)), training=training))
         return self._graph(tf.nest.flatten(uncounted(inputs)), training=training)
 
     call.takes_lowered = True  # type: ignore[attr-defined]
@@ -74,16 +79,20 @@ class FunctionalModel(Model):
 
     def get_config(self) -> dict[str, Any]:
         """Returns what `from_config` needs to build the model again."""
+        if type(self).__init__ is not FunctionalModel.__init__:
+            return super().get_config()  # of a subclass, whose arguments are of its own
         assert self._inputs_taken is not None
         return {
             "name": self.name,
-            "graph": check_savable(keras.saving.serialize_keras_object(self._graph)),
+            "graph": check_savable(keras.saving.serialize_keras_object(self._graph), self.name),
             "inputs": specs_apart(self._inputs_taken.lowered),
         }
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> FunctionalModel:
         """Returns the model that `get_config` described."""
+        if config.keys() != FUNCTIONAL_CONFIG:
+            return super().from_config(config, custom_objects)
         self = cls.__new__(cls)
         Model.__init__(self, name=config["name"], autocast=False)
         graph = keras.saving.deserialize_keras_object(config["graph"], custom_objects)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import keras
@@ -39,7 +40,7 @@ class FunctionLoss(LossOfFunction):
             return super().__call__(y_true, y_pred, sample_weight)
         losses = self.function(y_true, y_pred)
         if isinstance(losses, tf.RaggedTensor):
-            sample_weight = _weights_of_values(losses, sample_weight)
+            sample_weight = _weights_of_values(losses, sample_weight, _is_mean(self))
             losses = losses.flat_values
         return _Given(reduction=self.reduction, dtype=self.dtype)(losses, losses, sample_weight)
 
@@ -84,8 +85,94 @@ def names_of(*choices: Any) -> list[str]:
     return list(names)
 
 
+def check_names(path: str, chosen: Any, names: Iterable[str]) -> None:
+    """Raises unless all fields that something is chosen for have a loss or a metric.
+
+    Args:
+        path: Says what is chosen, for the error.
+        chosen: A dict by field, or something else, which chooses no fields.
+        names: The fields with a loss or a metric.
+
+    Raises:
+        FieldError: If there is another one (also a KeyError).
+    """
+    for name in chosen if isinstance(chosen, dict) else ():
+        if name not in names:
+            raise FieldError(
+                path=f"{path} {name}",
+                expected="a field for which a loss or metric was chosen",
+                received=f"fields {', '.join(names)}",
+                mend="Name the same fields as in compile(loss=..., metrics=...).",
+            )
+
+
+def check_losses(loss: Any, y_pred: Any, model: str) -> None:
+    """Raises where a loss that takes tensors stands for an extension value.
+
+    Args:
+        loss: What `compile` was given, after `takes_values`.
+        y_pred: The outputs, as the loss is given them.
+        model: The model's name, for the error.
+
+    Raises:
+        DTypeError: Naming the output (also a TypeError).
+    """
+    if isinstance(loss, dict):
+        for name in loss if isinstance(y_pred, dict) else ():
+            check_losses(loss[name], y_pred.get(name), f"{model}: output {name}")
+    elif isinstance(loss, (FunctionLoss, list, tuple)) or loss is None:
+        return
+    elif contains(y_pred, is_extension):
+        raise DTypeError(
+            path=model,
+            expected=f"a tensor, or a ragged one, which is what the loss {_name(loss)} takes",
+            received="an extension value",
+            mend='Choose losses by field, compile(loss={"score": "mse"}), or give a function '
+            "loss(y_true, y_pred) that takes whole values.",
+        )
+
+
+def _name(loss: Any) -> str:
+    return loss if isinstance(loss, str) else getattr(loss, "__name__", type(loss).__name__)
+
+
+def by_values(
+    y: Any, y_pred: Any, sample_weight: Any, model: str, loss: Any = None, name: str = "output"
+) -> tuple[Any, Any, Any]:
+    """Returns targets, outputs and weights, of which ragged ones stand for their values.
+
+    Args:
+        y: Targets: a tensor, or a nest of them like the outputs.
+        y_pred: Outputs.
+        sample_weight: One weight for each record, a nest of them, or None.
+        model: The model's name, for errors.
+        loss: The loss that they are for, or a nest of losses; None for metrics.
+        name: Where the outputs stand, for errors.
+
+    Raises:
+        FieldError: If there is an output without a target (also a KeyError).
+        DTypeError: If one is ragged and the other not (also a TypeError).
+    """
+    if not isinstance(y_pred, (dict, list, tuple)):
+        return _plain(y, y_pred, sample_weight, name, model, _is_mean(loss))
+    is_dict = isinstance(y_pred, dict)
+    keys: list[Any] = list(y_pred) if is_dict else list(range(len(y_pred)))
+    parts: list[tuple[Any, Any, Any]] = []
+    for key in keys:
+        truth = _field(y, key, f"{model}: target") if is_dict else y[key]
+        is_nest = isinstance(sample_weight, (dict, list, tuple))
+        weight = sample_weight[key] if is_nest else sample_weight
+        inner = loss[key] if isinstance(loss, (dict, list, tuple)) else loss
+        parts.append(by_values(truth, y_pred[key], weight, model, inner, f"{name} {key}"))
+    truths, outputs, weights = (
+        dict(zip(keys, part, strict=True)) if is_dict else list(part)
+        for part in zip(*parts, strict=True)
+    )
+    return truths, outputs, _if_any(weights)
+
+
 def by_field(
-    names: list[str], y: Any, y_pred: Any, sample_weight: Any, model: str
+    names: list[str], y: Any, y_pred: Any, sample_weight: Any, model: str, loss: Any = None
 ) -> tuple[Any, Any, Any]:
     """Returns targets, outputs and weights as dicts from the names of fields to plain tensors.
 
@@ -97,6 +184,7 @@ def by_field(
         y_pred: Outputs.
         sample_weight: One weight for each record, a dict of them by field, or None.
         model: The model's name, for errors.
+        loss: The losses by name; None for metrics.
 
     Raises:
         FieldError: If there is no such field among targets or outputs (also a KeyError).
@@ -109,8 +197,21 @@ def by_field(
         output = _field(y_pred, name, f"{model}: output")
         truth = _field(y, name, f"{model}: target")
         weight = sample_weight.get(name) if isinstance(sample_weight, dict) else sample_weight
-        truths[name], outputs[name], weights[name] = _plain(truth, output, weight, name, model)
-    return truths, outputs, None if sample_weight is None else weights
+        is_mean = _is_mean(loss[name] if isinstance(loss, dict) else loss)
+        parts = _plain(truth, output, weight, name, model, is_mean)
+        truths[name], outputs[name], weights[name] = parts
+    return truths, outputs, _if_any(weights)
+
+
+def _if_any(weights: Any) -> Any:
+    """Returns a nest of weights, or None if it holds none."""
+    return weights if any(weight is not None for weight in tf.nest.flatten(weights)) else None
+
+
+def _is_mean(loss: Any) -> bool:
+    """Returns whether Keras takes the mean of a loss over all values."""
+    means = ("sum_over_batch_size", "mean")
+    return loss is not None and getattr(loss, "reduction", means[0]) in means
 
 
 def _field(value: Any, name: str, what: str) -> Any:
@@ -133,7 +234,9 @@ def _field(value: Any, name: str, what: str) -> Any:
     return value
 
 
-def _plain(truth: Any, output: Any, weight: Any, name: str, model: str) -> tuple[Any, Any, Any]:
+def _plain(
+    truth: Any, output: Any, weight: Any, name: str, model: str, is_mean: bool
+) -> tuple[Any, Any, Any]:
     ragged = [isinstance(part, tf.RaggedTensor) for part in (truth, output)]
     if any(ragged) and not all(ragged):
         raise DTypeError(
@@ -143,7 +246,7 @@ def _plain(truth: Any, output: Any, weight: Any, name: str, model: str) -> tuple
             mend="Make both ragged, or both dense with to_tensor.",
         )
     if all(ragged):
-        weight = _weights_of_values(output, weight)
+        weight = _weights_of_values(output, weight, is_mean)
         splits = zip(truth.nested_row_splits, output.nested_row_splits, strict=False)
         if truth.ragged_rank != output.ragged_rank:
             raise StructureError(
@@ -167,11 +270,22 @@ def _plain(truth: Any, output: Any, weight: Any, name: str, model: str) -> tuple
     return truth, output, weight
 
 
-def _weights_of_values(ragged: Any, weight: Any) -> Any:
-    """Returns the weight of each value of a ragged tensor, from those of its rows."""
+def _weights_of_values(ragged: Any, weight: Any, is_mean: bool) -> Any:
+    """Returns the weight of each value of a ragged tensor, from those of its rows.
+
+    Where it is cut over replicas, Keras averages their means, though one has more values than
+    another. So with `is_mean` the weights make the average the mean over the values of all.
+    """
+    if weight is not None:
+        weight = tf.convert_to_tensor(weight)
+        for lengths in ragged.nested_row_lengths():
+            weight = tf.repeat(weight, lengths, axis=0)
+    context = tf.distribute.get_replica_context()
+    if not is_mean or context is None or context.num_replicas_in_sync == 1:
+        return weight
+    mine = tf.cast(tf.shape(ragged.flat_values)[0], keras.config.floatx())
+    share = tf.math.divide_no_nan(mine, context.all_reduce("sum", mine))
+    share *= context.num_replicas_in_sync
     if weight is None:
-        return None
-    weight = tf.convert_to_tensor(weight)
-    for lengths in ragged.nested_row_lengths():
-        weight = tf.repeat(weight, lengths, axis=0)
-    return weight
+        return tf.fill(tf.shape(ragged.flat_values)[:1], share)
+    return tf.cast(weight, share.dtype) * share

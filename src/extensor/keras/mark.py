@@ -14,13 +14,14 @@ from typing import Any
 import tensorflow as tf
 
 from extensor.core.box import StackableTypeSpec
-from extensor.errors import ExtensorError, RegistrationError
+from extensor.errors import DTypeError, ExtensorError, RegistrationError
 from extensor.struct.spec import StructuredTensorSpec
 
 _MARK = "extensor:"
 _LOCAL = "extensor-local:"
 
-_local_specs: dict[str, tf.TypeSpec] = {}
+# Each with what TensorFlow said when it was to write it.
+_local_specs: dict[str, tuple[tf.TypeSpec, Exception]] = {}
 _local_numbers = itertools.count()
 
 
@@ -104,10 +105,10 @@ def _mark(spec: tf.TypeSpec, order: Any) -> str:
             # TensorFlow warns that a reader needs the type registered, which is so by now.
             warnings.simplefilter("ignore", UserWarning)
             proto = spec.experimental_as_proto()
-    except Exception:
+    except Exception as error:
         # A spec that is not registered works in this process, but cannot be saved.
         key = f"{_LOCAL}{next(_local_numbers)}"
-        _local_specs[key] = spec
+        _local_specs[key] = spec, error
         return key
     packed = zlib.compress(proto.SerializeToString(deterministic=True), 9)
     return _MARK + base64.urlsafe_b64encode(packed).decode()
@@ -124,25 +125,38 @@ def marked_spec(key: str) -> tf.TypeSpec:
                 received="one that only the process knew which wrote the model",
                 mend="Put @xt.register_type_spec above the class, and write the model again.",
             )
-        return _local_specs[key]
+        return _local_specs[key][0]
     proto = tf.TypeSpec.experimental_type_proto()()
     proto.ParseFromString(zlib.decompress(base64.urlsafe_b64decode(key[len(_MARK) :])))
     return tf.TypeSpec.experimental_from_proto(proto)
 
 
-def check_savable(config: Any) -> Any:
+def check_savable(config: Any, owner: str = "") -> Any:
     """Returns a model's configuration, unless it means something in this process only.
+
+    Args:
+        config: What `get_config` returns.
+        owner: The model's name, for the error.
 
     Raises:
         RegistrationError: If there is a spec in it that is not registered (also a ValueError).
+        DTypeError: If there is one whose static data cannot be written (also a TypeError).
     """
     local = re.search(f"{_LOCAL}[0-9]+", json.dumps(config))
-    if local:
-        spec = type(marked_spec(local[0]))
-        raise RegistrationError(
-            path=f"{spec.__module__}.{spec.__qualname__}",
-            expected="a registered TypeSpec, so that the model can be read again",
-            received="one that only this process knows",
-            mend="Put @xt.register_type_spec above the class.",
-        )
-    return config
+    if local is None:
+        return config
+    spec, error = _local_specs[local[0]]
+    at = f"{owner}: " if owner else ""
+    if isinstance(error, DTypeError):
+        raise DTypeError(
+            path=f"{at}{error.path}",
+            expected=error.expected,
+            received=error.received,
+            mend=error.mend,
+        ) from error
+    raise RegistrationError(
+        path=f"{at}{type(spec).__module__}.{type(spec).__qualname__}",
+        expected="a registered TypeSpec, so that the model can be read again",
+        received="one that only this process knows",
+        mend="Put @xt.register_type_spec above the class.",
+    ) from error

@@ -22,15 +22,35 @@ def check_input(expected: Any, received: Any, model: str) -> None:
     Raises:
         DTypeError: Naming model, path, what was expected and what came (also a TypeError).
     """
-    expected, received = _as_lists(expected), _as_lists(received)
-    try:
-        tf.nest.assert_same_structure(expected, received)
-    except (ValueError, TypeError) as error:
-        raise _mismatch(model, "", str(expected), str(received)) from error
-    for want, have in zip(tf.nest.flatten(expected), tf.nest.flatten(received), strict=True):
-        if not want.is_compatible_with(have):
-            path, wanted, had = _difference(want, have, Path())
-            raise _mismatch(model, str(path), wanted, had)
+    _check(_as_lists(expected), _as_lists(received), Path(), model)
+
+
+def _check(want: Any, have: Any, path: Path, model: str) -> None:
+    is_nest = isinstance(want, (dict, list))
+    if type(want) is type(have) and is_nest and len(want) == len(have):
+        is_dict = isinstance(want, dict)
+        keys: list[Any] = list(want) if is_dict else list(range(len(want)))
+        for name in keys:
+            if is_dict and name not in have:
+                raise _mismatch(model, str(path / str(name)), "this input", _shown(have))
+            _check(want[name], have[name], path / str(name), model)
+    elif is_nest or isinstance(have, (dict, list)):
+        raise _mismatch(model, str(path), _shown(want), _shown(have))
+    elif not want.is_compatible_with(have) and not _casts(want, have):
+        at, wanted, had = _difference(want, have, path)
+        raise _mismatch(model, str(at), wanted, had)
+
+
+def _shown(part: Any) -> str:
+    return f"inputs {', '.join(part)}" if isinstance(part, dict) else str(part)
+
+
+def _casts(want: Any, have: Any) -> bool:
+    """Returns whether Keras casts the one to the other, as it does with plain floats."""
+    if not (isinstance(want, tf.TensorSpec) and isinstance(have, tf.TensorSpec)):
+        return False
+    floats = want.dtype.is_floating and have.dtype.is_floating
+    return floats and want.shape.is_compatible_with(have.shape)
 
 
 def _as_lists(structure: Any) -> Any:

@@ -17,7 +17,15 @@ from extensor.keras._keras import OwnBuild, OwnSaveSignature, takes_training
 from extensor.keras.boxed import boxed, unboxed
 from extensor.keras.inputs import Inputs, specs_apart, specs_together
 from extensor.keras.layer import Raising
-from extensor.keras.loss import by_field, names_of, takes_values
+from extensor.keras.loss import (
+    FunctionLoss,
+    by_field,
+    by_values,
+    check_losses,
+    check_names,
+    names_of,
+    takes_values,
+)
 from extensor.keras.lower import (
     contains,
     counted,
@@ -29,12 +37,16 @@ from extensor.keras.lower import (
     raised,
 )
 from extensor.keras.mark import check_savable, mark
+from extensor.keras.match import check_input
 from extensor.keras.output import joinable, joined
 from extensor.keras.show import field_lines
 from extensor.keras.source import with_sources
 
 # The model whose own `predict_step` is running: a `super().predict_step()` in it returns values.
 _predicting: ContextVar[Any] = ContextVar("_predicting", default=None)
+
+# What the configuration of a functional model holds.
+FUNCTIONAL_CONFIG = {"name", "graph", "inputs"}
 
 
 class Model(OwnSaveSignature, OwnBuild, Raising, keras.Model):
@@ -59,13 +71,18 @@ class Model(OwnSaveSignature, OwnBuild, Raising, keras.Model):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Makes the functional model for `Model(inputs, outputs)`."""
-        is_functional = len(args) == 2 or "outputs" in kwargs
-        made: Any = cls.functional if cls is Model and is_functional else cls
+        is_functional = cls is Model and _is_functional(args, kwargs)
+        made: Any = cls.functional if is_functional else cls
         return super().__new__(made, *args, **kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if _is_functional(args, kwargs):
+            _make_functional(type(self))
+            self.functional.__init__(self, *args, **kwargs)  # type: ignore[misc]
+            return
         super().__init__(*args, **kwargs)
         self._inputs_taken: Inputs | None = None
+        self._declares_input = False  # made of a placeholder, of whose type all inputs must be
         self._outputs_given: Inputs | None = None
         self._judged: tuple[Any, Any] = ((), ())
 
@@ -77,10 +94,22 @@ class Model(OwnSaveSignature, OwnBuild, Raising, keras.Model):
         if "predict_step" in vars(cls):
             cls.predict_step = _predicting_values(vars(cls)["predict_step"])
 
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """Returns the model that `get_config` described."""
+        if config.keys() == FUNCTIONAL_CONFIG and not issubclass(cls, Model.functional):
+            _make_functional(cls)
+            return cls.from_config(config, custom_objects)
+        return super().from_config(config, custom_objects)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the model on values or placeholders."""
         if self._inputs_taken is None:
             self._inputs_taken = Inputs.of(self, args, kwargs)
+        elif self._declares_input:
+            received = Inputs.of(self, args, kwargs).raised
+            if "inputs" in received:
+                check_input(self._inputs_taken.raised["inputs"], received["inputs"], self.name)
         outputs = super().__call__(*args, **kwargs)
         if self._outputs_given is None:
             self._outputs_given = Inputs.of_values({"": outputs})
@@ -104,18 +133,22 @@ class Model(OwnSaveSignature, OwnBuild, Raising, keras.Model):
 
         Where outputs are extension values, `loss`, `metrics`, `weighted_metrics` and
         `loss_weights` may be dicts by field: `loss={"score": "mse", "steps.done": "mse"}`. A
-        ragged field is judged by its values, each of which weighs the same. A loss function may
-        take whole extension values, `loss(y_true, y_pred)`, and so may a metric.
+        ragged field, or a ragged tensor, is judged by its values, each of which weighs the same.
+        A loss function may take whole extension values, `loss(y_true, y_pred)`, and so may a
+        metric.
 
         XLA, which takes neither strings nor most ops on ragged tensors, is used only if
-        `jit_compile=True` asks for it.
+        `jit_compile=True` asks for it: "auto" leaves it off.
         """
         given = inspect.signature(super().compile).bind(*args, **kwargs).arguments
-        given.setdefault("jit_compile", False)
+        if given.get("jit_compile", "auto") == "auto":
+            given["jit_compile"] = False
         given["loss"] = takes_values(given.get("loss"))
         super().compile(**given)
         losses = names_of(given["loss"])
         metrics = names_of(given.get("metrics"), given.get("weighted_metrics"))
+        if losses:
+            check_names(f"{self.name}: loss_weights", given.get("loss_weights"), losses)
         # In a tuple, because Keras tracks the dicts and lists that a model holds.
         self._judged = (tuple(losses), tuple(dict.fromkeys([*losses, *metrics])))
 
@@ -191,26 +224,37 @@ class Model(OwnSaveSignature, OwnBuild, Raising, keras.Model):
         training: bool = True,
     ) -> Any:
         """Returns the loss of a batch, as `keras.Model.compute_loss`."""
-        judged = self._by_field(self._judged[0], y, y_pred, sample_weight)
-        return super().compute_loss(x, *judged, training=training)
+        loss = getattr(self, "loss", None)
+        y, y_pred, sample_weight = self._by_field(self._judged[0], y, y_pred, sample_weight, loss)
+        check_losses(loss, y_pred, self.name)
+        return super().compute_loss(x, y, y_pred, sample_weight, training=training)
 
     def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         """Returns the metrics of a batch, as `keras.Model.compute_metrics`."""
         judged = self._by_field(self._judged[1], y, y_pred, sample_weight)
         return super().compute_metrics(x, *judged)
 
-    def _by_field(self, names: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
+    def _by_field(
+        self, names: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any = None
+    ) -> tuple[Any, ...]:
         y, y_pred = raised(y), raised(y_pred)
-        if names and contains((y, y_pred), is_extension):
-            return by_field(names, y, y_pred, sample_weight, self.name)
-        return y, y_pred, sample_weight
+        if not contains((y, y_pred), is_extension):
+            return y, y_pred, sample_weight
+        if names:
+            check_names(f"{self.name}: sample_weight", sample_weight, self._judged[1])
+            return by_field(names, y, y_pred, sample_weight, self.name, loss)
+        whole = contains(getattr(self, "loss", None), lambda loss: isinstance(loss, FunctionLoss))
+        if y is None or whole:
+            return y, y_pred, sample_weight  # which a function takes as they are
+        return by_values(y, y_pred, sample_weight, self.name, loss)
 
     def _inference(self) -> dict[str, Any]:
         """Returns the arguments of a call that is no part of training."""
         return {"training": False} if takes_training(self) else {}
 
     def _sources(self, method: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-        given = with_sources(method, args, kwargs)
+        replicas = self.distribute_strategy.num_replicas_in_sync
+        given = with_sources(method, args, kwargs, replicas)
         if isinstance(given["x"], tf.data.Dataset):
             self._build_for_strategy(given["x"].element_spec)
         return given
@@ -240,6 +284,22 @@ class Model(OwnSaveSignature, OwnBuild, Raising, keras.Model):
             if self.compiled and self.optimizer is not None and not self.optimizer.built:
                 self.optimizer.build(self.trainable_variables)
         self.built_for_strategy = True
+
+    def save(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
+        """Writes the model whole, as `keras.Model.save`, to a file that ends in `.keras`.
+
+        Raises:
+            UnsupportedTypeError: If it is to be HDF5, which Keras would not read again (also a
+                TypeError).
+        """
+        if str(filepath).endswith((".h5", ".hdf5")):
+            raise UnsupportedTypeError(
+                path=f"{self.name}.save",
+                expected="a file that ends in .keras",
+                received=f"{filepath}",
+                mend="HDF5 holds weights alone: save_weights('model.weights.h5').",
+            )
+        super().save(filepath, *args, **kwargs)
 
     def export(
         self,
@@ -284,7 +344,7 @@ class Model(OwnSaveSignature, OwnBuild, Raising, keras.Model):
                 mend="Call or fit it once, or give input_signature=.",
             )
         signature = tf.nest.flatten(serve.input_signature)
-        check_savable([mark(spec) for spec in signature if is_extension_spec(spec)])
+        check_savable([mark(spec) for spec in signature if is_extension_spec(spec)], self.name)
         if not self.built:
             serve.get_concrete_function()
         archive: Any = keras.export.ExportArchive()
@@ -323,7 +383,7 @@ class Model(OwnSaveSignature, OwnBuild, Raising, keras.Model):
         """Returns what `build_from_config` needs to make the variables again."""
         if self._inputs_taken is None or not contains(self._inputs_taken.lowered, is_lowered):
             return super().get_build_config()
-        return check_savable(specs_apart(self._inputs_taken.lowered))
+        return check_savable(specs_apart(self._inputs_taken.lowered), self.name)
 
     def build_from_config(self, config: Any) -> None:
         """Makes the variables, so that they can be loaded, by tracing a call."""
@@ -332,6 +392,17 @@ class Model(OwnSaveSignature, OwnBuild, Raising, keras.Model):
             return
         self._inputs_taken = Inputs(specs_together(config))
         self.serving_function().get_concrete_function()
+
+
+def _is_functional(args: Any, kwargs: Any) -> bool:
+    """Returns whether these are the arguments of a functional model."""
+    return len(args) == 2 or "outputs" in kwargs
+
+
+def _make_functional(cls: Any) -> None:
+    """Makes a user's own subclass one of functional models, as Keras does with its subclasses."""
+    bases = [Model.functional if base is Model else base for base in cls.__bases__]
+    cls.__bases__ = (*bases, *([] if Model.functional in bases else [Model.functional]))
 
 
 def _given_values(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,7 +18,7 @@ class Sequential(Model):
 
     Args:
         layers: The layers. A placeholder of `xt.keras.Input` may stand in front: it builds the
-            model.
+            model, which then takes values of its type alone.
         name: The model's name.
 
     Raises:
@@ -43,6 +43,7 @@ class Sequential(Model):
             self.add(layer)
         if placeholder is not None:
             self(placeholder)
+            self._declares_input = True
 
     def add(self, layer: Any) -> None:
         """Puts a layer at the end."""
@@ -69,7 +70,7 @@ class Sequential(Model):
     def get_config(self) -> dict[str, Any]:
         """Returns what `from_config` needs to build the model again."""
         stages = [keras.saving.serialize_keras_object(layer) for layer in self.stages]
-        return {"name": self.name, "layers": stages}
+        return {"name": self.name, "layers": stages, "declares_input": self._declares_input}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Sequential:
@@ -78,7 +79,9 @@ class Sequential(Model):
             keras.saving.deserialize_keras_object(layer, custom_objects)
             for layer in config["layers"]
         ]
-        return cls(stages, name=config["name"])
+        self = cls(stages, name=config["name"])
+        self._declares_input = config.get("declares_input", False)
+        return self
 
 
 def _is_placeholder(value: Any) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor.core.box import box, unbox
-from extensor.errors import DTypeError, StructureError
+from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
 from extensor.keras.lower import contains, for_keras, is_extension
 from extensor.keras.mark import any_batch_size
 from extensor.path import Path
@@ -27,13 +27,16 @@ from extensor.struct.leaf import spec_of_field
 _DATA = ("x", "y", "sample_weight")
 
 
-def with_sources(method: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, Any]:
+def with_sources(
+    method: Callable[..., Any], args: Any, kwargs: Any, replicas: int = 1
+) -> dict[str, Any]:
     """Returns the arguments for a method of Keras, with data that Keras can iterate.
 
     Args:
         method: `fit`, `evaluate` or `predict` of a model.
         args: The arguments that the caller gave it.
         kwargs: Those given by name.
+        replicas: Over how many replicas Keras cuts each batch.
 
     Raises:
         StructureError: If values differ in how many rows they have (also a ValueError).
@@ -46,13 +49,13 @@ def with_sources(method: Callable[..., Any], args: Any, kwargs: Any) -> dict[str
     validation = given.get("validation_data")
     data = tuple(given.get(name) for name in _DATA)
     if contains(data, is_extension):
-        class_weight = given.pop("class_weight", None)
-        if class_weight is not None:
-            data = (*data[:2], _weights_of_classes(class_weight, *data[1:]))
         rows = Rows(data)
         share = given.pop("validation_split", 0.0)
         if share and validation is None:
             rows, validation = rows.split(share)
+        class_weight = given.pop("class_weight", None)
+        if class_weight is not None:  # which the rows that validate do not have
+            rows.weigh(_weights_of_classes(class_weight, *data[1:])[: rows.count])
         steps = given.get("steps_per_epoch") or given.get("steps")
         shuffle = given.get("shuffle", True) if "shuffle" in signature.parameters else False
         batch_size = batch_size or (math.ceil(rows.count / steps) if steps else 32)
@@ -60,14 +63,14 @@ def with_sources(method: Callable[..., Any], args: Any, kwargs: Any) -> dict[str
         for name in ("y", "sample_weight", "batch_size"):
             given.pop(name, None)
     else:
-        given["x"] = _iterable(data[0])
+        given["x"] = _iterable(data[0], replicas)
     if isinstance(validation, (tuple, list)) and contains(validation, is_extension):
         validation = Rows(tuple(validation))
     if isinstance(validation, Rows):
         size = given.pop("validation_batch_size", None) or batch_size or 32
         given["validation_data"] = validation.batches(size)
     elif validation is not None:
-        given["validation_data"] = _iterable(validation)
+        given["validation_data"] = _iterable(validation, replicas)
     if "shuffle" in signature.parameters and isinstance(
         given["x"], (tf.data.Dataset, types.GeneratorType)
     ):
@@ -122,6 +125,11 @@ class Rows:
         self._specs.append(spec)
         self._boxes.append(boxes)
 
+    def weigh(self, weights: Any) -> None:
+        """Puts a sample weight beside each row."""
+        self._structure = (*self._structure, weights)
+        self._add(Path("sample_weight"), weights)
+
     def split(self, share: float) -> tuple[Rows, Rows]:
         """Returns the first rows, and the last, of which there is the given share."""
         assert self.count is not None
@@ -137,7 +145,7 @@ class Rows:
 
     def _part(self, rows: slice) -> Rows:
         part = Rows(())
-        part._structure, part._specs = self._structure, self._specs
+        part._structure, part._specs = self._structure, list(self._specs)
         part._boxes = [[tensor[rows] for tensor in boxes] for boxes in self._boxes]
         part.count = int(part._boxes[0][0].shape[0])
         return part
@@ -214,7 +222,7 @@ def _tuples(structure: Any) -> Any:
         isinstance(structure, list) and contains(structure, lambda item: hasattr(item, "shape"))
     ):
         return tuple(map(_tuples, structure))
-    return structure
+    return np.asarray(structure) if isinstance(structure, list) else structure
 
 
 def _as_tensor(value: Any) -> Any:
@@ -226,14 +234,14 @@ def _as_tensor(value: Any) -> Any:
 
 def _weights_of_classes(class_weight: dict[int, float], y: Any, sample_weight: Any) -> Any:
     """Returns a weight for each row, by its class, as Keras tells it from numbers or vectors."""
-    if sample_weight is not None or contains(y, is_extension) or tf.nest.is_nested(y):
+    if sample_weight is not None or not hasattr(_tuples(y), "shape") or is_extension(y):
         raise DTypeError(
             path="class_weight",
             expected="targets in one tensor, without sample_weight",
             received="sample_weight too" if sample_weight is not None else type(y).__name__,
             mend="Give sample_weight alone, one number for each row.",
         )
-    classes = np.asarray(y)
+    classes = np.asarray(_tuples(y))
     if classes.ndim > 1:
         classes = classes.argmax(-1) if classes.shape[-1] != 1 else classes.squeeze(-1)
     classes = np.round(classes.astype(np.float64)).astype(int)
@@ -241,32 +249,44 @@ def _weights_of_classes(class_weight: dict[int, float], y: Any, sample_weight: A
     return np.array(weights, keras.config.floatx())
 
 
-def _iterable(data: Any) -> Any:
+def _iterable(data: Any, replicas: int) -> Any:
     """Returns a source of batches in the form in which Keras takes them."""
     if isinstance(data, types.GeneratorType):
-        return (for_keras(element) for element in data)
+        return (_lowered(element, replicas) for element in data)
     if isinstance(data, keras.utils.PyDataset) and not isinstance(data, _Lowered):
-        return _Lowered(data)
+        return _Lowered(data, replicas)
     return data
+
+
+def _lowered(element: Any, replicas: int) -> Any:
+    if replicas > 1 and contains(element, is_extension):
+        # Keras would cut each component tensor by itself, row splits too.
+        raise UnsupportedTypeError(
+            path=f"a batch for {replicas} replicas",
+            expected="one out of a tf.data.Dataset, or out of values that are given directly",
+            received="extension values from a generator or PyDataset",
+            mend="Give a tf.data.Dataset.from_generator(..., output_signature=spec).",
+        )
+    return for_keras(element)
 
 
 class _Lowered(keras.utils.PyDataset):
     """A PyDataset whose batches are those of another one in the form that Keras takes."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, replicas: int) -> None:
         super().__init__(
             workers=source.workers,
             use_multiprocessing=source.use_multiprocessing,
             max_queue_size=source.max_queue_size,
         )
-        self.source = source
+        self.source, self.replicas = source, replicas
 
     @property
     def num_batches(self) -> Any:
         return self.source.num_batches
 
     def __getitem__(self, index: int) -> Any:
-        return for_keras(self.source[index])
+        return _lowered(self.source[index], self.replicas)
 
     def on_epoch_begin(self) -> None:
         self.source.on_epoch_begin()

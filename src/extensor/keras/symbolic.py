@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from extensor.errors import UnsupportedTypeError
 from extensor.struct.leaf import register_symbolic_tensor
 from extensor.struct.partition import register_symbolic_ragged
 
@@ -60,6 +61,16 @@ class SymbolicRagged:
     def with_flat_values(self, flat_values: Any) -> SymbolicRagged:
         """Returns the same rows of other values, one for each value here."""
         return SymbolicRagged(flat_values, self.nested_row_splits)
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        """Raises: it holds no tensor yet that an operation could take."""
+        raise UnsupportedTypeError(
+            path=f"{self}",
+            expected="a tensor",
+            received="a placeholder for a ragged one",
+            mend="Compute with it in the call of an xt.keras.Layer, or in xt.keras.Lambda; stock "
+            "layers take its flat_values.",
+        )
 
     def __repr__(self) -> str:
         return f"<SymbolicRagged shape={self.shape}, dtype={self.dtype.name}>"
