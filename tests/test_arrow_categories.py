@@ -110,3 +110,57 @@ def test_files_of_which_some_hold_dictionaries_follow_one_another(tmp_path):
     records = xt.read_parquet(paths)
     expected = pa.concat_tables(tables).combine_chunks().to_batches()[0]
     assert xt.to_arrow(records, schema=tables[0].schema).equals(expected)
+
+
+HOSTILE = """
+import numpy as np, pyarrow as pa
+import extensor as xt
+from extensor.errors import StructureError
+
+def dictionary(places, words):
+    numbers = pa.Array.from_buffers(pa.int32(), len(places),
+                                    [None, pa.py_buffer(np.array(places, np.int32))])
+    return pa.DictionaryArray.from_arrays(numbers, words, safe=False)
+
+def spoilt_words(with_null):
+    # pyarrow makes no array of bad offsets, so it gets them later.
+    offsets = np.zeros(4, np.int32)
+    valid = pa.py_buffer(b"\\x03") if with_null else None
+    words = pa.Array.from_buffers(pa.string(), 3,
+                                  [valid, pa.py_buffer(offsets), pa.py_buffer(b"abcd")])
+    array = dictionary([0, 1], words)
+    offsets[:] = [0, 1 << 28, 4, 4]
+    return array
+
+view = np.array([20], np.int32).tobytes() + b"abcd" + np.array([0, 1 << 28], np.int32).tobytes()
+views = pa.Array.from_buffers(pa.string_view(), 1,
+                              [None, pa.py_buffer(view), pa.py_buffer(bytes(26))])
+good = pa.array(["x", "y", "x"]).dictionary_encode()
+for bad in (dictionary([0, 2], pa.array(["a", "b"])), dictionary([0, 1 << 20], pa.array(["a"])),
+            dictionary([0, 5], pa.array(["a", None])), dictionary([0, -7], pa.array(["a", None])),
+            spoilt_words(False), spoilt_words(True), dictionary([0, 0], views)):
+    lists = [pa.ListArray.from_arrays([0, len(a)], pa.StructArray.from_arrays([a], ["y"]))
+             for a in (bad, good)]
+    columns = [bad, pa.StructArray.from_arrays([bad], ["y"]), lists[0],
+               pa.FixedSizeListArray.from_arrays(bad, 2)]
+    if bad.type == good.type:
+        columns += map(pa.chunked_array, ([good, bad], [bad, good], lists))
+    for column in columns:
+        try:
+            xt.from_arrow(pa.table({"x": column}))
+        except StructureError as error:
+            assert error.path in ("x", "x.y"), error
+        else:
+            raise AssertionError(column.type)
+"""
+
+
+def test_hostile_dictionaries_are_refused_before_arrow_reads_them(run_python):
+    # In a process of their own, because what goes wrong there ends the process.
+    run_python(HOSTILE)
+
+
+def test_chunks_may_have_more_words_than_their_indices_can_count():
+    words = [[f"{chunk} {i}" for i in range(100)] for chunk in range(3)]
+    array = pa.chunked_array([encoded(w, pa.int8(), pa.string()) for w in words])
+    assert strings_of(array) == array.to_pylist()

@@ -143,6 +143,24 @@ def test_a_single_record_goes_out_as_a_struct_scalar():
     }  # fmt: skip
 
 
+class Exported:
+    """Data of another library, known by its capsules alone."""
+
+    def __init__(self, data, kind):
+        setattr(self, kind, getattr(data, kind))
+
+
+@pytest.mark.parametrize(("start", "length"), [(0, 10), (0, 3), (3, 4), (2, 8), (4, 0)])
+def test_slices_come_in_by_the_capsule_interface(start, length):
+    struct = pa.array([{"x": i, "y": [i] * (i % 3)} for i in range(10)]).slice(start, length)
+    stream = pa.chunked_array([struct, struct.slice(0, 1)])
+    for data in (Exported(struct, "__arrow_c_array__"), Exported(stream, "__arrow_c_stream__")):
+        expected = struct if hasattr(data, "__arrow_c_array__") else stream
+        assert xt.from_arrow(data).to_py() == expected.to_pylist()
+    lists = pa.ListArray.from_arrays([0, length], struct)
+    assert xt.from_arrow(Exported(lists, "__arrow_c_array__")).to_py() == lists.to_pylist()
+
+
 @MANY
 @given(schemas_and_records())
 def test_other_libraries_take_records_by_the_capsule_interface(schema_and_data):

@@ -203,6 +203,29 @@ def test_a_file_is_open_during_a_pass(ten):
     assert not os.path.isdir("/proc/self/fd") or open_files(ten)
 
 
+@pytest.mark.parametrize(
+    "passes",
+    [
+        "dataset",
+        "dataset.prefetch(100)",
+        "tf.data.Dataset.range(8).interleave(lambda _: dataset, 8, num_parallel_calls=8)",
+    ],
+)
+def test_python_ends_in_the_middle_of_a_pass(tmp_path, run_python, passes):
+    # A second slab is being read while Python ends.
+    pq.write_table(numbered(100_000), tmp_path / "many.parquet")
+    run_python(
+        f"""
+import tensorflow as tf
+import extensor as xt
+
+dataset = xt.data.parquet({str(tmp_path / "many.parquet")!r}, 10)
+iterator = iter({passes})
+print(next(iterator)["number"].shape)
+"""
+    )
+
+
 def test_a_dataset_may_be_made_inside_a_function(ten):
     @tf.function
     def total():
@@ -220,6 +243,24 @@ def test_an_iterator_keeps_what_it_reads_from(ten):
     iterator = iter(xt.data.parquet(ten, 4).map(lambda r: r["number"]))
     gc.collect()
     assert [n.numpy().tolist() for n in iterator] == BY_FOUR
+
+
+def test_a_function_keeps_what_it_reads_from(ten):
+    def traced(dataset):
+        @tf.function
+        def total():
+            return dataset.reduce(tf.constant(0, tf.int64), lambda n, x: n + tf.reduce_sum(x))
+
+        return total.get_concrete_function()
+
+    gc.collect()
+    total = traced(xt.data.parquet(ten, 4).map(lambda r: r["number"]))
+    gc.collect()
+    assert len(stream._streams) == 1
+    assert int(total()) == 45
+    del total
+    gc.collect()
+    assert not stream._streams
 
 
 def test_columns_that_are_not_asked_for_are_not_read(ten):

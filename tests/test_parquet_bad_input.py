@@ -248,9 +248,28 @@ def test_a_place_to_write_to_is_a_file_in_a_folder(folder, name, error, builtin,
     check(raised, error, builtin, parts)
 
 
+@pytest.mark.parametrize("path", [3, None, ["a.parquet"]])
+def test_what_is_no_path_is_not_written_to(path):
+    with pytest.raises(errors.DTypeError, match="expected a path") as raised:
+        xt.write_parquet(records(), path)
+    assert isinstance(raised.value, TypeError)
+
+
 def test_what_is_no_file_is_not_replaced_by_one(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(errors.FormatError) as raised:
         xt.write_parquet(records(), tmp_path / "pipe")
     check(raised, errors.FormatError, ValueError, ("pipe", "a file", "a device or pipe", "file"))
     assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_footer_that_contradicts_itself_is_an_error_that_names_the_file(tmp_path):
+    path = tmp_path / "odd.parquet"
+    pq.write_table(pa.table({"ingredient": ["flour", "sugar"] * 500}), path)
+    # The name stands in the schema, in Arrow's own schema, and last in what says of the column.
+    before, _, after = path.read_bytes().rpartition(b"ingredient")
+    path.write_bytes(before + b"ingredienX" + after)
+    with pytest.raises(errors.FormatError) as raised:
+        xt.read_parquet(path)
+    assert raised.value.path == str(path)
+    assert isinstance(raised.value, ValueError)

@@ -252,6 +252,11 @@ def test_what_makes_no_records_is_an_error(shape, fields, kind, path):
         assert getattr(caught.value, part)
 
 
+def test_a_dict_is_no_field_and_told_how_to_become_one():
+    with pytest.raises(StructureError, match=r"author: .*DenseStructuredTensor\(shape, fields\)"):
+        Dense([1], {"author": {"name": ["a"]}})
+
+
 def test_the_spec_is_checked_likewise():
     spec = xt.DenseStructuredTensorSpec
     for shape, fields, kind in [
@@ -504,6 +509,13 @@ def test_repr_shows_shape_and_schema_and_no_contents():
         '<StructuredTensor shape=(2,) {"a b": int32, "": SparseTensor of int32[1]}>'
     )
     assert str(recipes()) == repr(recipes())
+
+
+@pytest.mark.parametrize("value", [3, tf.zeros([2]), tf.TensorSpec([2]), {"x": [1]}])
+def test_a_tree_is_of_records(value):
+    with pytest.raises(DTypeError, match="tree: expected a StructuredTensor") as caught:
+        xt.struct.tree(value)
+    assert caught.value.received == type(value).__name__
 
 
 def test_the_tree_shows_a_field_a_line():
@@ -814,6 +826,13 @@ def test_fields_of_other_types_are_indexed_by_their_boxes():
     assert rows[1]["m"].values.numpy().tolist() == [[3, 4], [5, 6]]
     assert rows[::-1].values["m"].values.numpy().tolist() == [[3, 4], [5, 6], [1, 2]]
     assert tf.sparse.to_dense(rows[:, :1].values["s"]).numpy().tolist() == [[0, 1], [2, 0]]
+    recipes = Dense([2], {"steps": rows})
+    assert recipes["steps", 1, "m"].values.numpy().tolist() == [[3, 4], [5, 6]]
+    assert recipes["steps", -1, 0, "m"].values.numpy().tolist() == [3, 4]
+    assert recipes[1, "steps", "m"].values.numpy().tolist() == [[3, 4], [5, 6]]
+    for key in (("steps", "m"), ("steps", slice(1, None), "m")):
+        with pytest.raises(UnsupportedTypeError, match="m: expected a field of tensors"):
+            recipes[key]
     matrix = Dense([3, 2], {"m": masked})
     assert matrix[1, 0, "m"].values.numpy() == 3
     assert matrix[1:, 0]["m"].values.numpy().tolist() == [3, 5]

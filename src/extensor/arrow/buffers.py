@@ -157,21 +157,25 @@ def categories_in(array: pa.Array, path: Path) -> tf.Tensor:
     than half of the time that converting as many strings takes.
 
     Args:
-        array: A dictionary array; may be a slice.
+        array: A dictionary array whose indices are known to be right; may be a slice.
         path: Its path, for errors.
-
-    Raises:
-        StructureError: If an index points outside the dictionary (also a ValueError).
     """
     if len(array) == 0:
         return tf.zeros([0], tf.string)
     indices = array.indices.cast(pa.int64() if _is_wide(array.type.index_type) else pa.int32())
-    numbers = np.frombuffer(indices.buffers()[1], indices.type.to_pandas_dtype())
-    numbers = numbers[indices.offset : indices.offset + len(indices)]
-    words = len(array.dictionary)
-    if numbers.min() < 0 or numbers.max() >= words:
+    return tf.gather(strings_in(array.dictionary, path), indices.to_numpy())
+
+
+def check_places(array: pa.Array, path: Path) -> None:
+    """Raises unless the indices of an Arrow dictionary array point into its dictionary.
+
+    Raises:
+        StructureError: If one points outside (also a ValueError).
+    """
+    indices = array.indices.drop_null() if array.null_count else array.indices
+    places, words = indices.to_numpy(), len(array.dictionary)
+    if places.size and (places.min() < 0 or places.max() >= words):
         raise _hostile(path, f"indices below {words}, the size of the dictionary", "one outside")
-    return tf.gather(strings_in(array.dictionary, path), numbers)
 
 
 def _is_wide(index_type: pa.DataType) -> bool:

@@ -70,11 +70,22 @@ def _converted(data: Any, splits: tf.DType) -> StructuredTensor:
             raise _no_records(f"Arrow type {data.type}")
         return _value(_one_chunk(data, Path()), splits, _Place(Path()))
     if not isinstance(data, (pa.Table, pa.RecordBatch)):
-        if not (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
-            raise _no_records(type(data).__name__)
-        data = pa.table(data)
+        # As arrays of structs: as batches, pyarrow takes no slices, or takes them for the whole.
+        if hasattr(data, "__arrow_c_stream__"):
+            return _converted(pa.chunked_array(data), splits)
+        if hasattr(data, "__arrow_c_array__"):
+            return _converted(pa.array(data), splits)
+        raise _no_records(type(data).__name__)
     names = schema.names_of(data.schema, Path())
     columns = [_one_chunk(data.column(i), Path(name)) for i, name in enumerate(names)]
+    for name, column in zip(names, columns, strict=True):
+        if len(column) != data.num_rows:
+            raise StructureError(
+                path=Path(name),
+                expected=f"{data.num_rows} values, one for each record",
+                received=f"{len(column)}",
+                mend="The Arrow data is corrupt: validate() tells more.",
+            )
     return _records(names, columns, data.num_rows, splits, _Place(Path()))
 
 
@@ -83,7 +94,8 @@ def _no_records(received: str) -> DTypeError:
         path="from_arrow",
         expected="a Table, a RecordBatch, or an array of structs",
         received=received,
-        mend='Name the column of a bare array: pa.table({"x": array}).',
+        mend='Name the column of a bare array, pa.table({"x": array}), and make Arrow records of '
+        "dicts, pa.array(dicts).",
     )
 
 
@@ -129,6 +141,8 @@ def _one_chunk(array: Any, path: Path) -> pa.Array:
     try:
         return array.combine_chunks()
     except pa.ArrowInvalid as error:
+        if schema.is_category(array.type):  # more words in all than the places can count
+            return _one_chunk(array.cast(array.type.value_type), path)
         raise StructureError(
             path=path,
             expected="chunks that fit into one Arrow array",
@@ -148,7 +162,26 @@ def _validated(array: pa.Array, path: Path) -> pa.Array:
             received=f"one that Arrow rejects: {error}",
             mend="Find out who wrote these buffers; nothing was read from them.",
         ) from error
+    if schema.holds(array.type, schema.is_category):
+        _check_categories(array, path)
     return array
+
+
+def _check_categories(array: pa.Array, path: Path) -> None:
+    """Raises unless the dictionaries in an array can be read, and every index points into one.
+
+    Arrow reads them where it joins chunks or decodes, and trusts both.
+    """
+    if schema.is_category(array.type):
+        words = _validated(array.dictionary, path)
+        if not schema.is_string_view(words.type):
+            buffers.offsets_of(words, path)
+        buffers.check_places(array, path)
+    elif pa.types.is_struct(array.type):
+        for i, field in enumerate(array.type.fields):
+            _check_categories(array.field(i), path / field.name)
+    elif schema.is_list(array.type) or pa.types.is_fixed_size_list(array.type):
+        _check_categories(array.values, path)
 
 
 def _check_nulls(array: pa.Array, place: _Place) -> None:

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from extensor.arrow import buffers
 from extensor.arrow import schema as types
+from extensor.core.splits import check_splits
 from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
 from extensor.path import Path
 from extensor.struct.dense import DenseStructuredTensor
@@ -38,8 +39,8 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
         DTypeError: If `records` is no StructuredTensor or holds no values, or a field does not
             convert to the type that the schema asks for (also a TypeError).
         FieldError: If the schema's fields are not those of the records (also a KeyError).
-        StructureError: If a list is not of the fixed size that the schema asks for (also a
-            ValueError).
+        StructureError: If a list is not of the fixed size that the schema asks for, or the parts
+            of the records do not fit, because nobody checked them (also a ValueError).
         FormatError: If a string that becomes text is not UTF-8 (also a ValueError).
 
     >>> recipes = xt.DenseStructuredTensor([2], {"title": ["Snickerdoodles", "Flapjacks"]})
@@ -145,6 +146,7 @@ def _list(value: Any, target: pa.DataType | None, path: Path) -> pa.Array:
     if target is not None and not types.is_list(target):
         raise _not_convertible(path, target, "a ragged value")
     inner = _array(value.values, None if target is None else target.value_type, path)
+    check_splits(buffers.array_over(splits), len(inner), str(path))
     if target is None:
         target = pa.large_list(inner.type) if splits.dtype == tf.int64 else pa.list_(inner.type)
     width = np.int64 if pa.types.is_large_list(target) else np.int32
@@ -175,6 +177,7 @@ def _uniform_list(value: Any, target: pa.DataType, path: Path) -> pa.Array:
             mend="Give schema= with a list type for this field.",
         )
     inner = _array(value.values, target.value_type, path)
+    check_splits(value.row_splits.numpy(), len(inner), str(path))
     return pa.Array.from_buffers(target, len(lengths), [None], children=[inner])
 
 
@@ -247,7 +250,17 @@ def _records(records: DenseStructuredTensor, target: pa.DataType | None, path: P
             _array(records.field_value((n,)), target.field(i).type, path / n)
             for i, n in enumerate(wanted)
         ]
-    count = int(records.shape[0])
+        names = wanted
+    # Variables may have changed their size since they became fields.
+    count = len(columns[0]) if columns else int(records.shape[0])
+    for name, column in zip(names, columns, strict=True):
+        if len(column) != count:
+            raise StructureError(
+                path=path / name,
+                expected=f"{count} values, one for each record",
+                received=f"{len(column)}",
+                mend="Give every field one value for each record.",
+            )
     return pa.Array.from_buffers(target, count, [None], children=columns)
 
 

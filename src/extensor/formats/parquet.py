@@ -139,7 +139,7 @@ def read(
 def write(batches: Iterable[pa.RecordBatch], path: FilePath) -> None:
     """Writes Arrow record batches of one schema to a Parquet file."""
     # The file that a link points to is replaced, not the link.
-    path = os.path.realpath(os.fspath(path))
+    path = os.path.realpath(*_paths([path]))
     folder, name = os.path.split(path)
     if os.path.isdir(path):
         raise _directory(path, "Give the name of a file in it.")
@@ -451,7 +451,10 @@ class _readable:  # noqa: N801 - used like a function
                 mend="Check the path; relative paths start from the working directory.",
             ) from error
         # An OSError with a number comes from the system (no permission, too many open files).
-        if isinstance(error, pa.ArrowInvalid) or (isinstance(error, OSError) and not error.errno):
+        # A KeyError comes from a footer that calls one column by two names.
+        if isinstance(error, (pa.ArrowInvalid, KeyError)) or (
+            isinstance(error, OSError) and not error.errno
+        ):
             raise FormatError(
                 path=self.path,
                 expected="a whole Parquet file",

@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from extensor._tf import BaseResourceVariable, CompositeTensor
 from extensor.core.box import box, unbox
+from extensor.core.memory import array_over
 from extensor.core.ragged_box import take
-from extensor.errors import DTypeError, RowError
+from extensor.errors import DTypeError, RowError, UnsupportedTypeError
 from extensor.path import Path
 from extensor.struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor.struct.spec import DenseStructuredTensorSpec, no_such_field, resolve
@@ -38,7 +39,13 @@ def select(records: StructuredTensor, key: Any) -> Any:
                 raise no_such_field(at / str(part), ())
             positions = list(_spelled_out(tuple(positions), value.rank, at))
             names = resolve(part, value.field_names())
-            value = value.field_value(names)
+            try:
+                value = value.field_value(names)
+            except UnsupportedTypeError:  # no rows can be cut of values of this type
+                if not positions:
+                    raise
+                row = _take(value.with_only(names), tuple(positions), at)
+                value, positions = row.field_value(names), []
             at = Path(*at, *names)
         else:
             positions.append(_position(part, at))
@@ -144,12 +151,13 @@ def _take_ragged(records: Any, positions: tuple[Any, ...], at: Path) -> Any:
         kept = sum(isinstance(p, slice) for p in positions[:2])
         return _take(picked, (_ALL,) * kept + rest[1:], at)
     splits = records.row_splits
-    if not isinstance(first, int):  # a tensor, of either sign
+    if isinstance(first, int):
+        if isinstance(splits, tf.Tensor) and hasattr(splits, "numpy"):
+            splits = array_over(splits)  # numbers that are there already take no op
+        before = first - 1 if first < 0 else first
+        start, end = splits[before], splits[before + 1]
+    else:  # a tensor, of either sign
         start, end = splits[:-1][first], splits[1:][first]
-    elif first < 0:
-        start, end = splits[first - 1], splits[first]
-    else:
-        start, end = splits[first], splits[first + 1]
     row = _take(records.values, (slice(start, end),), at)
     return _take(row, rest, at) if rest else row
 

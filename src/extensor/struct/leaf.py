@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -45,7 +45,9 @@ def as_field(value: Any, path: Path) -> Any:
             path=path,
             expected="a tensor, or something that converts to one",
             received=f"{type(value).__name__} that does not",
-            mend="Give all values one dtype, and make lists of different lengths a "
+            mend="Make records of a dict: xt.DenseStructuredTensor(shape, fields)."
+            if isinstance(value, Mapping)
+            else "Give all values one dtype, and make lists of different lengths a "
             f"tf.ragged.constant. TensorFlow says: {_first_line(error)}",
         ) from error
     except TypeError as error:

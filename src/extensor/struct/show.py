@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor.errors import DTypeError
 from extensor.path import quoted
 from extensor.struct.spec import StructuredTensorSpec
 
@@ -23,6 +24,9 @@ def tree(records_or_spec: Any) -> str:
     Args:
         records_or_spec: A StructuredTensor or the spec of one.
 
+    Raises:
+        DTypeError: If it is neither (also a TypeError).
+
     >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
     >>> recipes = xt.DenseStructuredTensor([2], {
     ...     "title": ["Snickerdoodles", "Flapjacks"],
@@ -33,11 +37,16 @@ def tree(records_or_spec: Any) -> str:
     └── steps: list of records
         └── minutes: int32
     """
-    spec = (
-        records_or_spec
-        if isinstance(records_or_spec, StructuredTensorSpec)
-        else records_or_spec.__tf_type_spec__()
-    )
+    spec = records_or_spec
+    if hasattr(spec, "__tf_type_spec__"):
+        spec = spec.__tf_type_spec__()
+    if not isinstance(spec, StructuredTensorSpec):
+        raise DTypeError(
+            path="tree",
+            expected="a StructuredTensor, or the spec of one",
+            received=type(records_or_spec).__name__,
+            mend="A dataset has such a spec in element_spec, an Arrow schema by spec_from_schema.",
+        )
     return "\n".join([f"records {_shape(spec.shape)}", *_branches(spec, "")])
 
 
