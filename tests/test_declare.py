@@ -997,6 +997,22 @@ class Sub(Masked):
     depth: int = 3
 
 
+@xt.extension_type
+class Weighed:
+    grams: Any
+    kilos: Any
+
+    def __init__(self, grams: float) -> None:
+        object.__setattr__(self, "grams", grams)
+        self.kilos = grams / 1000  # error
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kilos", self.grams / 1000)
+
+
+kilos: float = Weighed(3.0).kilos
+Weighed()  # error
+Weighed(3.0).kilos = 1.0  # error
 masked = Masked([1.0], "gram", 2.0, tags=("a",))
 box: Box[int] = Box(3)
 text: str = xt.replace(masked, unit="cup").unit
@@ -1031,6 +1047,23 @@ def test_pyright_understands_a_declaration(tmp_path):
     errors = {d["range"]["start"]["line"] for d in found if d["severity"] == "error"}
     expected = {n for n, line in enumerate(CHECKED.splitlines()) if line.endswith("# error")}
     assert errors == expected, [d["message"] for d in found]
+
+
+def test_fields_may_be_assigned_as_type_checkers_let_them():
+    @xt.extension_type
+    class Weighed:
+        grams: tf.Tensor
+        kilos: tf.Tensor
+
+        def __init__(self, grams):
+            object.__setattr__(self, "grams", grams)
+
+        def __post_init__(self):
+            object.__setattr__(self, "kilos", [self.grams.numpy() / 1000])
+
+    weighed = Weighed(500.0)
+    assert (weighed.grams.dtype, weighed.kilos.numpy().tolist()) == (tf.float32, [0.5])
+    assert xt.replace(weighed, grams=250.0).kilos.numpy().tolist() == [0.25]
 
 
 def test_annotated_is_checked_in_this_file_too():

@@ -310,3 +310,58 @@ def test_a_value_of_one_type_beside_another():
     assert sub() - a() == "A"
     assert a() - sub() == "A"
     assert a.calls[-1][0] is tf.subtract
+
+
+# Numbers on the left.
+
+
+class Plain(xt.dispatch.OperatorsMixin):
+    """Hands its tensor to any operation, and does nothing about the other operand."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    dtype = property(lambda self: self.tensor.dtype)
+
+    @classmethod
+    def __tf_dispatch__(cls, op, args, kwargs):
+        return op(*(arg.tensor if isinstance(arg, cls) else arg for arg in args), **kwargs)
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.float32, tf.float64, tf.int64, tf.complex64])
+@pytest.mark.parametrize("left", [3, [3, 1], np.array([3, 1]), np.int16(3)], ids=repr)
+def test_a_number_on_the_left_gets_the_dtype_as_beside_a_tensor(left, dtype):
+    symbols = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow]
+    if not dtype.is_complex:
+        symbols += [operator.floordiv, operator.mod]
+    right = tf.cast([2, 4], dtype)
+
+    def reflected(symbol, x):
+        return getattr(type(x), f"__r{symbol.__name__}__")(x, left)
+
+    for symbol in symbols:
+        expected = reflected(symbol, right)
+        for run in (lambda call: call(), lambda call: tf.function(call)()):
+            result = run(lambda symbol=symbol: symbol(left, Plain(right)))
+            assert result.dtype == expected.dtype
+            np.testing.assert_array_equal(result, expected)
+
+
+def test_a_list_on_the_left_keeps_the_gradients_of_tensors_in_it():
+    two = tf.constant(2.0, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(two)
+        result = [two, 1.0] / Plain(tf.constant([4.0, 4.0], tf.float64))
+    assert tape.gradient(result, two).numpy() == 0.25
+
+
+@pytest.mark.parametrize("left", [1.5, np.float64(1.5), np.array([1.5]), [1.5], 2**40])
+def test_a_number_on_the_left_that_the_dtype_does_not_hold_is_an_error(left):
+    with pytest.raises(xt.errors.DTypeError, match="left of a Plain: expected values that dtype"):
+        left * Plain(tf.constant([1]))
+
+
+def test_a_number_on_the_left_stays_as_it_is_where_there_is_no_dtype():
+    for kind in (recording(bases=(Mixin,)), recording(bases=(Mixin,), dtype="float32")):
+        x = kind()
+        assert asked(kind, lambda: 1 / x) == (tf.truediv, (1, x))  # noqa: B023

@@ -468,6 +468,7 @@ def test_other_errors_are_the_builtin_that_fits(make, kind, message):
         (([-1], [0], [1], [2], [1]), "source must be positions that exist"),
         (([0, 1], [0, 0], [1, 1], [1, 1], [1, 1]), "target must be positions that exist"),
         (([0], [0], [1], [1], [2]), "num_pairs must add up"),
+        (([0], [0], [1], [-1], [1]), "num_targets must not be negative"),
         (([1, 0], [0, 0], [2], [1], [2]), "pairs must be in order"),
         (([0, 0], [0, 0], [2], [1], [2]), "pairs must be in order"),
     ],

@@ -64,7 +64,7 @@ BAD = {
     ),
     "a sparse tensor": (
         lambda: X * xt.types.CSRSparseTensor.from_dense(X.values),
-        r"tf.multiply: .*beside axes \(word=3, feature=2\), got a CSRSparseTensor",
+        r"got axes \(word=3, feature=2\)(.|\n)*CSRSparseTensor.__tf_dispatch__ handled tf.multiply",
     ),
     "a list without names": (lambda: X > [1.0, 2.0], r"tf.greater: .*got a list"),
     "a matrix without names": (
@@ -199,6 +199,49 @@ BAD = {
         r"each a string that is not empty, got 3",
     ),
 }
+
+
+MASKED = xt.types.MaskedTensor(tf.zeros([3, 2]))
+TOGETHER = {
+    "a sum": tf.add,
+    "a choice": lambda x, y: tf.where(True, x, y),
+    "a range": lambda x, y: tf.clip_by_value(x, 0.0, y),
+    "one after the other": lambda x, y: tf.concat([x, y], 0),
+    "side by side": lambda x, y: tf.stack([x, y]),
+    "a product": tf.matmul,
+    "an entropy": tf.nn.softmax_cross_entropy_with_logits,
+}
+
+
+@pytest.mark.parametrize("case", TOGETHER)
+@pytest.mark.parametrize("other", [MASKED, xt.types.MaskedTensor(1.0)], ids=["matrix", "scalar"])
+def test_it_declines_beside_a_type_that_is_asked_itself(case, other):
+    both = [
+        "LabeledTensor declined",
+        "MaskedTensor was not asked: .*allows MaskedTensor, Tensor, RaggedTensor, and one is a "
+        "LabeledTensor",
+    ]
+    for operands, said in (((X, other), both), ((other, X), both[::-1])):
+        with pytest.raises((TypeError, ValueError), match=".*".join(said)):
+            TOGETHER[case](*operands)
+
+
+@pytest.mark.parametrize("case", TOGETHER)
+def test_a_type_that_knows_names_has_its_say(case):
+    class Percent:
+        @classmethod
+        def __tf_dispatch__(cls, op, args, kwargs):
+            return f"a percentage, beside {X.axes}"
+
+    for operands in ((X, Percent()), (Percent(), X)):
+        assert TOGETHER[case](*operands) == "a percentage, beside ('word', 'feature')"
+
+
+def test_a_scalar_is_a_number_beside_a_masked_scalar():
+    total = tf.reduce_sum(X + 1.0)
+    for result in (total + xt.types.MaskedTensor(1.0), xt.types.MaskedTensor(1.0) + total):
+        assert isinstance(result, xt.types.MaskedTensor)
+        assert result.to_py() == 7.0
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -394,6 +394,27 @@ def test_a_mask_of_another_shape_is_an_error_in_graphs_and_specs():
         Spec(tf.TensorSpec([3]), tf.TensorSpec([2], tf.bool))
 
 
+def _asserted(masked):
+    tf.debugging.assert_equal(tf.shape(masked.values), tf.shape(masked.mask))
+    return masked
+
+
+def _ensured(masked):
+    return tf.ensure_shape(masked, [3])
+
+
+@pytest.mark.parametrize("held", [_asserted, _ensured])
+def test_sizes_that_a_graph_does_not_know_can_be_held_when_it_runs(held):
+    @tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([None], tf.bool)])
+    def total(values, mask):
+        return tf.reduce_sum(held(MaskedTensor(values, mask)))
+
+    assert total([1.0, 2.0, 4.0], [True, False, True]).to_py() == 5.0
+    for mask in ([True], [True, False]):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            total([1.0, 2.0, 4.0], mask)
+
+
 def test_what_is_no_mask_and_what_cannot_be_done_is_an_error():
     with pytest.raises(xt.errors.DTypeError, match="expected bool, True where a value is valid"):
         MaskedTensor([1, 2], [1, 0])

@@ -28,6 +28,7 @@ import tensorflow as tf
 
 from extensor._tf import CompositeTensor, VariableSpec
 from extensor.core.derive import is_spec, part_of
+from extensor.core.lossless import lossless
 from extensor.core.static import FrozenDict, Static, freeze, is_tensor_like
 from extensor.errors import DTypeError, ExtensorError, StructureError
 
@@ -312,6 +313,7 @@ def _tensor(value: Any, path: str, dtype: tf.DType | None = None) -> Any:
         return value
     if is_tensor_like(value) and not isinstance(value, tf.Variable):
         raise _wrong(path, "a tf.Tensor", value, "Annotate the field with the type that it holds.")
+    value = lossless(value, dtype, path)
     try:
         return tf.convert_to_tensor(value, dtype)
     except (TypeError, ValueError) as error:

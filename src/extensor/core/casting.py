@@ -22,6 +22,7 @@ from extensor._tf import (
     install_casting,
     to_components,
 )
+from extensor.core.lossless import lossless
 from extensor.errors import DTypeError, ExtensorError, StructureError
 
 
@@ -198,6 +199,7 @@ def _tensor(spec: tf.TensorSpec, value: Any, path: str) -> Any:
     if isinstance(value, tf.RaggedTensor):
         value = _uniform(value, path)
     elif not isinstance(value, (tf.Tensor, BaseResourceVariable)):
+        value = lossless(value, spec.dtype, path)
         try:
             value = tf.convert_to_tensor(value, spec.dtype)
         except (TypeError, ValueError) as error:
@@ -263,6 +265,7 @@ def _ragged(spec: Any, value: Any, path: str) -> Any:
 
 def _ragged_of_lists(spec: Any, value: Any, path: str) -> Any:
     inner = spec.shape[spec.ragged_rank + 1 :]
+    value = lossless(value, spec.dtype, path)
     try:
         ragged = tf.ragged.constant(
             value,

@@ -10,6 +10,7 @@ import tensorflow as tf
 from extensor import _tf
 from extensor.core.box import box, boxed_specs, unbox
 from extensor.core.casting import cast_value, castable_type
+from extensor.core.lossless import lossless
 from extensor.core.spec import TypeSpec
 from extensor.errors import DTypeError, ProtocolError
 
@@ -201,7 +202,7 @@ def _stand_in(plain_class: Any) -> Any:
 
 def _converted(spec: Any, value: Any) -> Any:
     if isinstance(spec, tf.TensorSpec) and not isinstance(value, tf.Tensor):
-        return tf.convert_to_tensor(value, spec.dtype)
+        return tf.convert_to_tensor(lossless(value, spec.dtype, "TensorSpec"), spec.dtype)
     return value
 
 

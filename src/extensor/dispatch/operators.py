@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from extensor._tf._tf_dispatch import intercept_operator
+from extensor.core.lossless import lossless
 from extensor.dispatch.ask import follows_protocol
 from extensor.errors import DTypeError, StructureError
 
@@ -43,9 +45,24 @@ def _left(function: Function) -> Function:
 
 def _right(function: Function) -> Function:
     def operator(self: Any, other: Any) -> Any:
+        dtype = getattr(self, "dtype", None)
+        if isinstance(other, _OF_ANY_DTYPE) and isinstance(dtype, tf.DType):
+            other = _of_dtype(dtype, other, f"left of a {type(self).__qualname__}")
         return function(other, self)
 
     return operator
+
+
+_OF_ANY_DTYPE = (int, float, complex, np.number, np.ndarray, list, tuple)
+
+
+def _of_dtype(dtype: tf.DType, numbers: Any, path: str) -> Any:
+    """Returns numbers in a dtype, as `1 / tensor` has them; in tf.truediv they would be int32."""
+    numbers = lossless(numbers, dtype, path)
+    if isinstance(numbers, (list, tuple)):  # tensors may stand in them
+        return tf.convert_to_tensor(numbers, dtype)
+    # No tensor, of which somebody might want the gradient; nor a NumPy scalar, which is slow.
+    return np.asarray(numbers, dtype.as_numpy_dtype)
 
 
 class OperatorsMixin:
@@ -73,6 +90,8 @@ class OperatorsMixin:
 
     `&`, `|`, `^` and `~` are logical if the `dtype` of the first operand that has one is bool, or
     none has one, and bitwise otherwise.
+
+    If the class has a `dtype`, a number, list or array on the left gets it, as in `1 / tensor`.
 
     `==` stays what Python makes of it, since dicts and `in` need it. A class that wants to compare
     elements says so: `class Length(OperatorsMixin, elementwise_equality=True)`; then its values

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor.errors import DTypeError, StructureError
-from extensor.types import rows
+from extensor.types import numbering, rows
 
 MEND = "Values of a batch have its shape, then the source positions, then what else there is."
 
@@ -42,32 +42,11 @@ def shapes(alignment: Any) -> None:
 
 def numbers(source: Any, target: Any, num_sources: Any, num_targets: Any, num_pairs: Any) -> None:
     """Raises StructureError unless all pairs are of positions that exist, and in order."""
-    for name, counts in (
-        ("num_sources", num_sources),
-        ("num_targets", num_targets),
-        ("num_pairs", num_pairs),
-    ):
-        if counts.size and counts.min() < 0:
-            raise StructureError(
-                path=f"DimensionAlignment.{name}",
-                expected="no negative number",
-                received=str(counts.min()),
-                mend="Give how many there are.",
-            )
-    if num_pairs.sum() != len(source):
-        raise StructureError(
-            path="DimensionAlignment.num_pairs",
-            expected=f"numbers that add up to {len(source)}, the number of pairs",
-            received=f"{num_pairs.sum()}",
-            mend="Give how many pairs each alignment has.",
-        )
-    parts = np.repeat(np.arange(num_pairs.size), num_pairs.reshape(-1))
-    for name, positions, counts in (
-        ("source", source, num_sources),
-        ("target", target, num_targets),
-    ):
-        ends = np.cumsum(counts.reshape(-1))
-        positions_exist(positions, (ends - counts.reshape(-1))[parts], ends[parts], name)
+    counts = {"sources": num_sources, "targets": num_targets, "pairs": num_pairs}
+    numbering.expect_counts("DimensionAlignment", "alignment", counts, "pairs", len(source))
+    parts = numbering.parts_of(num_pairs)
+    positions_exist(source, *numbering.ranges(num_sources, parts), "source")
+    positions_exist(target, *numbering.ranges(num_targets, parts), "target")
     same = source[1:] == source[:-1]
     wrong = (source[1:] < source[:-1]) | (same & (target[1:] <= target[:-1]))
     if wrong.any():
@@ -98,25 +77,15 @@ def positions_exist(positions: Any, first: Any, end: Any, name: str) -> None:
 def assertions(alignment: Any) -> list[Any]:
     """Returns what `numbers` checks, as assertions in a graph."""
     source, target = alignment.source, alignment.target
-    ends = tf.cumsum(tf.reshape(alignment.num_pairs, [-1]))
-    parts = tf.searchsorted(ends, tf.range(tf.size(source, tf.int64)), side="right")
-    parts = tf.minimum(parts, tf.size(ends) - 1)
+    counts = {name: getattr(alignment, f"num_{name}") for name in ("sources", "targets", "pairs")}
     in_order = (source[1:] > source[:-1]) | (
         tf.equal(source[1:], source[:-1]) & (target[1:] > target[:-1])
     )
-    checks = [
-        (tf.equal(tf.size(source), tf.size(target)), "source and target must pair"),
-        (
-            tf.equal(tf.reduce_sum(alignment.num_pairs), tf.size(source, tf.int64)),
-            "num_pairs must add up to the number of pairs",
-        ),
-        (tf.reduce_all(in_order), "pairs must be in order, none twice"),
-    ]
+    checks = numbering.counts_hold(counts, "pairs", source, target)
+    checks.append((tf.reduce_all(in_order), "pairs must be in order, none twice"))
     for name, positions in (("source", source), ("target", target)):
-        counts = tf.reshape(getattr(alignment, f"num_{name}s"), [-1])
-        end = tf.gather(tf.cumsum(counts), parts)
-        inside = (positions >= end - tf.gather(counts, parts)) & (positions < end)
-        checks.append((tf.reduce_all(inside), f"{name} must be positions that exist"))
+        inside = numbering.inside(positions, counts[f"{name}s"], counts["pairs"])
+        checks.append((inside, f"{name} must be positions that exist"))
     return [tf.debugging.Assert(holds, [f"DimensionAlignment: {text}"]) for holds, text in checks]
 
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 from extensor.core.box import expect_type
 from extensor.errors import StructureError
 from extensor.types import row_box, rows
+from extensor.types.numbering import offsets
 
 PAIRS = tf.TensorSpec([None], tf.int64)
 """Of a number for each pair."""
@@ -99,12 +100,3 @@ class AlignmentSpec:
             local = row_box.unbox_rows(PAIRS, self.shape, boxes, tf.int64)
             positions.append(local + offsets(self.shape, local, splits, counts))
         return self.value_type.of_parts(*positions, num_sources, num_targets, num_pairs)
-
-
-def offsets(
-    shape: tf.TensorShape, positions: tf.Tensor, splits: tf.Tensor, counts: tf.Tensor
-) -> tf.Tensor:
-    """Returns for each pair the first position of its alignment."""
-    if shape.rank == 0:
-        return tf.constant(0, tf.int64)
-    return tf.gather(rows.splits_of(counts), rows.row_ids(splits, positions))

@@ -16,7 +16,8 @@ from extensor.core.static import is_tensor_like
 from extensor.errors import DTypeError, StructureError
 from extensor.types import row_box, rows
 from extensor.types.alignment import check
-from extensor.types.alignment.spec import COUNTS, PAIRS, AlignmentSpec, offsets
+from extensor.types.alignment.spec import COUNTS, PAIRS, AlignmentSpec
+from extensor.types.numbering import offsets
 
 
 @extension_type(name="extensor.types.DimensionAlignment")

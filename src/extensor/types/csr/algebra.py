@@ -11,6 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor.core.lossless import lossless
 from extensor.errors import DTypeError, StructureError
 from extensor.types import rows
 from extensor.types.csr.conversion import tall
@@ -246,6 +247,7 @@ def _operand(matrix: Any, dense: Any, path: str) -> tf.Tensor:
             mend="Make one of the two dense: to_dense().",
         )
     if not isinstance(dense, (tf.Tensor, tf.Variable)):
+        dense = lossless(dense, matrix.dtype, f"CSRSparseTensor.{path}")
         return tf.convert_to_tensor(dense, matrix.dtype)
     if dense.dtype != matrix.dtype:
         raise _other_dtype(matrix, dense, path)

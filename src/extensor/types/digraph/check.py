@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor.errors import StructureError
-from extensor.types import rows
+from extensor.types import numbering, rows
 
 
 def shapes(graph: Any) -> None:
@@ -49,33 +49,19 @@ def shapes(graph: Any) -> None:
 
 def numbers(source: Any, target: Any, num_nodes: Any, num_edges: Any) -> None:
     """Raises StructureError unless all edges are between nodes of their own graph."""
-    for name, counts in (("num_nodes", num_nodes), ("num_edges", num_edges)):
-        if counts.size and counts.min() < 0:
-            raise StructureError(
-                path=f"TensorDigraph.{name}",
-                expected="no negative number",
-                received=str(counts.min()),
-                mend="Give how many there are.",
-            )
-    if num_edges.sum() != len(source):
-        raise StructureError(
-            path="TensorDigraph.num_edges",
-            expected=f"numbers that add up to {len(source)}, the number of edges",
-            received=f"{num_edges.sum()}",
-            mend="Give how many edges each graph has.",
-        )
-    ends = np.cumsum(num_nodes.reshape(-1))
-    graphs = np.repeat(np.arange(num_edges.size), num_edges.reshape(-1))
-    first, last = (ends - num_nodes.reshape(-1))[graphs], ends[graphs] - 1
+    counts = {"nodes": num_nodes, "edges": num_edges}
+    numbering.expect_counts("TensorDigraph", "graph", counts, "edges", len(source))
+    graphs = numbering.parts_of(num_edges)
+    first, end = numbering.ranges(num_nodes, graphs)
     for name, nodes in (("source", source), ("target", target)):
-        wrong = np.flatnonzero((nodes < first) | (nodes > last))
+        wrong = np.flatnonzero((nodes < first) | (nodes >= end))
         if wrong.size:
             edge = wrong[0]
             where = f" of graph {graphs[edge]}" if num_nodes.ndim else ""
-            span = f"a node from {first[edge]} to {last[edge]}{where}"
+            span = f"a node from {first[edge]} to {end[edge] - 1}{where}"
             raise StructureError(
                 path=f"TensorDigraph.{name}",
-                expected=span if first[edge] <= last[edge] else f"no edges, for no nodes{where}",
+                expected=span if first[edge] < end[edge] else f"no edges, for no nodes{where}",
                 received=f"{nodes[edge]}, of edge {edge}",
                 mend="In a batch, nodes are numbered through all graphs."
                 if num_nodes.ndim
@@ -86,26 +72,12 @@ def numbers(source: Any, target: Any, num_nodes: Any, num_edges: Any) -> None:
 def assertions(graph: Any) -> list[Any]:
     """Returns what `numbers` checks, as assertions in a graph."""
     counts = {"nodes": graph.num_nodes, "edges": graph.num_edges}
-    checks = [
-        (tf.reduce_all(graph.num_nodes >= 0), "num_nodes must not be negative"),
-        (tf.reduce_all(graph.num_edges >= 0), "num_edges must not be negative"),
-        (
-            tf.equal(tf.reduce_sum(graph.num_edges), tf.size(graph.source, tf.int64)),
-            "num_edges must add up to the number of edges",
-        ),
-        (tf.equal(tf.size(graph.source), tf.size(graph.target)), "source and target must pair"),
-    ]
+    checks = numbering.counts_hold(counts, "edges", graph.source, graph.target)
     for kind, features in (("nodes", graph.nodes), ("edges", graph.edges)):
         for name, value in features.items():
             fits = tf.equal(tf.reduce_sum(counts[kind]), rows.count_values(value))
             checks.append((fits, f"{kind}[{name!r}] must have a row for each of the {kind}"))
-    edges = tf.range(tf.size(graph.source, tf.int64))
-    ids = tf.searchsorted(tf.cumsum(tf.reshape(graph.num_edges, [-1])), edges, side="right")
-    ends = tf.cumsum(tf.reshape(graph.num_nodes, [-1]))
-    ids = tf.minimum(ids, tf.size(ends) - 1)
-    last = tf.gather(ends, ids)
-    first = last - tf.gather(tf.reshape(graph.num_nodes, [-1]), ids)
     for name, nodes in (("source", graph.source), ("target", graph.target)):
-        inside = tf.reduce_all((nodes >= first) & (nodes < last))
+        inside = numbering.inside(nodes, graph.num_nodes, graph.num_edges)
         checks.append((inside, f"{name} must be nodes of the edge's own graph"))
     return [tf.debugging.Assert(holds, [f"TensorDigraph: {text}"]) for holds, text in checks]

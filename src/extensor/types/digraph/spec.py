@@ -11,6 +11,7 @@ from extensor.core.box import expect_type
 from extensor.core.static import FrozenDict
 from extensor.errors import StructureError
 from extensor.types import row_box, rows
+from extensor.types.numbering import offsets
 
 NUMBERS = tf.TensorSpec([None], tf.int64)
 """Of a number for each edge."""
@@ -110,8 +111,8 @@ class DigraphSpec:
         row_box.expect_unstacks(self, minimum_rank)
         sizes = rows.sizes_of(value.shape, tf.shape(value.num_nodes, tf.int64))
         splits = {"nodes": value.node_splits, "edges": value.edge_splits}
-        offsets = _offsets(self, value.source, splits)
-        ends = {"source": value.source - offsets, "target": value.target - offsets}
+        first = offsets(self.shape, value.source, splits["edges"], value.num_nodes)
+        ends = {"source": value.source - first, "target": value.target - first}
         boxes = [value.num_nodes, value.num_edges]
         for i, (what, name, spec) in enumerate(self._rows()):
             part = ends[name] if i < 2 else getattr(value, what)[name]
@@ -130,25 +131,17 @@ class DigraphSpec:
                 ends.append(value)
             else:
                 values[what][name] = value
-        splits = {"nodes": rows.splits_of(num_nodes), "edges": rows.splits_of(num_edges)}
-        offsets = _offsets(self, ends[0], splits)
+        first = offsets(self.shape, ends[0], rows.splits_of(num_edges), num_nodes)
         value = object.__new__(self.value_type)
         value.__dict__.update(
-            source=ends[0] + offsets,
-            target=ends[1] + offsets,
+            source=ends[0] + first,
+            target=ends[1] + first,
             num_nodes=num_nodes,
             num_edges=num_edges,
             nodes=FrozenDict(values["nodes"]),
             edges=FrozenDict(values["edges"]),
         )
         return value
-
-
-def _offsets(spec: Any, source: tf.Tensor, splits: Mapping[str, tf.Tensor]) -> tf.Tensor:
-    """Returns for each edge the number of the first node of its graph."""
-    if spec.shape.rank == 0:
-        return tf.constant(0, tf.int64)
-    return tf.gather(splits["nodes"], rows.row_ids(splits["edges"], source))
 
 
 def _open_specs(kind: str, specs: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor.dispatch.ask import follows_protocol
 from extensor.errors import StructureError
 from extensor.types.labeled import check
 from extensor.types.labeled.tensor import LabeledTensor
@@ -24,7 +25,7 @@ def broadcast(function: Callable[..., Any], operands: Sequence[Any], path: str) 
     Returns:
         A LabeledTensor that has the axes of all, in the order in which they first appear. Labeled
         scalars beside values of other types are scalars, and the result is what the function makes
-        of them.
+        of them. NotImplemented if there are axes, and a type that may know what to do with them.
 
     Raises:
         StructureError: If an axis has two sizes, or an operand has axes without names (also a
@@ -33,13 +34,23 @@ def broadcast(function: Callable[..., Any], operands: Sequence[Any], path: str) 
     labeled = [x for x in operands if isinstance(x, LabeledTensor)]
     axes = tuple(dict.fromkeys(name for x in labeled for name in x.axes))
     for operand in operands:
-        if not isinstance(operand, LabeledTensor) and not _is_scalar(operand):
-            if axes:
-                raise _nameless(path, labeled[0], operand)
-            return function(*(x.values if isinstance(x, LabeledTensor) else x for x in operands))
+        if isinstance(operand, LabeledTensor):
+            continue
+        if not _is_scalar(operand) or has_its_own_say(operand):
+            if not axes:
+                plain = (x.values if isinstance(x, LabeledTensor) else x for x in operands)
+                return function(*plain)
+            if has_its_own_say(operand):
+                return NotImplemented
+            raise _nameless(path, labeled[0], operand)
     rest = iter(checked(labeled, path))
     tensors = [_spread(next(rest), axes) if isinstance(x, LabeledTensor) else x for x in operands]
     return LabeledTensor.of_parts(function(*tensors), axes)
+
+
+def has_its_own_say(operand: Any) -> bool:
+    """Returns whether a value is of another type that is asked what operations do with it."""
+    return not isinstance(operand, LabeledTensor) and follows_protocol(type(operand))
 
 
 def ordered(x: LabeledTensor, axes: Sequence[str]) -> tf.Tensor:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from extensor.dispatch.kind import is_reduction_op
 from extensor.types.labeled import check
-from extensor.types.labeled.align import same_axes
+from extensor.types.labeled.align import has_its_own_say, same_axes
 from extensor.types.labeled.handling import arguments_of, handles, path_of
 from extensor.types.labeled.tensor import LabeledTensor
 
@@ -65,6 +65,8 @@ def of_all(op: Any, x: Any, *others: Any) -> Any:
 @handles(tf.nn.softmax_cross_entropy_with_logits)
 def cross_entropy(labels: Any, logits: Any, axis: Any = -1, *_: Any) -> Any:
     """Returns the cross entropy along an axis of labels and logits that have the same axes."""
+    if has_its_own_say(labels) or has_its_own_say(logits):
+        return NotImplemented
     path = "tf.nn.softmax_cross_entropy_with_logits"
     ours = same_axes((labels, logits), path)
     reduced = check.number(labels, axis, path)

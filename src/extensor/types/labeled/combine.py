@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor.types.labeled import check
-from extensor.types.labeled.align import same_axes
+from extensor.types.labeled.align import has_its_own_say, same_axes
 from extensor.types.labeled.handling import handles
 from extensor.types.labeled.tensor import LabeledTensor
 
@@ -26,7 +26,7 @@ def concat(values: Any, axis: Any, *_: Any) -> Any:
     """Returns tensors of the same axes, one after another along one of these."""
     values = _listed(values)
     first = _first(values)
-    if first is None:
+    if first is None or any(map(has_its_own_say, values)):
         return NotImplemented
     number = check.number(first, axis, "tf.concat")
     parts = same_axes(values, "tf.concat", but=first.axes[number])
@@ -38,7 +38,7 @@ def stack(values: Any, axis: Any = None, *_: Any) -> Any:
     """Returns tensors of the same axes beside one another, along a new axis in front."""
     values = _listed(values)
     first = _first(values)
-    if first is None:
+    if first is None or any(map(has_its_own_say, values)):
         return NotImplemented
     name = check.new(first.axes, axis, "tf.stack")
     return first.of_parts(tf.stack(same_axes(values, "tf.stack")), (name, *first.axes))

@@ -55,10 +55,6 @@ def binary(op: Any, x: Any, y: Any, *others: Any) -> Any:
     if not isinstance(x, LabeledTensor) and not isinstance(y, LabeledTensor):
         return op(x, y, *others)
 
-    if isinstance(x, (int, float, complex)):
-        # As 1 / tensor does, and tf.truediv(1, tensor) does not.
-        x = tf.convert_to_tensor(x, y.dtype)
-
     def call(x: Any, y: Any) -> Any:
         if op in _OF_ONE_SHAPE:
             x, y = x + tf.zeros_like(y, x.dtype), y + tf.zeros_like(x, y.dtype)

@@ -10,13 +10,15 @@ import tensorflow as tf
 
 from extensor.errors import StructureError
 from extensor.types.labeled import check
-from extensor.types.labeled.align import checked
+from extensor.types.labeled.align import checked, has_its_own_say
 from extensor.types.labeled.handling import handles
 from extensor.types.labeled.tensor import LabeledTensor
 
 
-def _dot(a: Any, b: Any, summed: Any, path: str) -> LabeledTensor:
+def _dot(a: Any, b: Any, summed: Any, path: str) -> Any:
     """Returns the product of two tensors, summed over some axes; None: over all that both have."""
+    if has_its_own_say(a) or has_its_own_say(b):
+        return NotImplemented
     for one, other in ((a, b), (b, a)):
         if not isinstance(one, LabeledTensor):
             raise StructureError(

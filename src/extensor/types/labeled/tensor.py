@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor.core.declare import extension_type
+from extensor.core.lossless import lossless
 from extensor.dispatch.operators import OperatorsMixin
 from extensor.errors import DTypeError, StructureError
 from extensor.types.labeled import check, conversion, index
@@ -50,7 +51,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
     """The name of each axis, in order."""
 
     def __init__(self, values: Any, axes: str | Sequence[str]) -> None:
-        self.values = tf.convert_to_tensor(values)
+        self.values = tf.convert_to_tensor(lossless(values, None, "LabeledTensor.values"))
         self.axes = check.names(axes, self.values.shape, "LabeledTensor.axes")
 
     @classmethod
@@ -96,7 +97,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         >>> x.with_values(tf.linalg.normalize(x.values)[0])
         <LabeledTensor (word=2) float32>
         """
-        values = tf.convert_to_tensor(values)
+        values = tf.convert_to_tensor(lossless(values, None, "LabeledTensor.with_values"))
         if not values.shape.is_compatible_with(self.values.shape):
             raise StructureError(
                 path="LabeledTensor.with_values",

@@ -8,23 +8,19 @@ from typing import Any, cast
 import numpy as np
 import tensorflow as tf
 
-from extensor.dispatch.handlers import implements
 from extensor.types import row_box, rows
 from extensor.types.masked import item
+from extensor.types.masked.handling import handles, static_axis
 from extensor.types.masked.tensor import MaskedTensor
 
 
-def _handles(*ops: Any) -> Any:
-    return implements(*ops, on=MaskedTensor)
-
-
-@_handles(tf.shape, tf.size, tf.rank)
+@handles(tf.shape, tf.size, tf.rank)
 def measure(op: Any, input: Any, *args: Any) -> Any:
     """Returns the sizes of the values, or their number, valid or not, or that of dimensions."""
     return op(input.values, *args) if item.is_tensor(input.values) else NotImplemented
 
 
-@_handles(tf.zeros_like, tf.ones_like)
+@handles(tf.zeros_like, tf.ones_like)
 def constant(op: Any, input: Any, *args: Any) -> Any:
     """Returns zeros or ones beside the same mask."""
     if not item.is_tensor(input.values):
@@ -50,7 +46,7 @@ def _both(x: Any, change: Callable[[Any], Any], items: bool = False) -> Any:
     return MaskedTensor.of_parts(values, mask)
 
 
-@_handles(
+@handles(
     *(tf.reshape, tf.transpose, tf.tile, tf.squeeze, tf.broadcast_to, tf.roll, tf.slice),
     *(tf.strided_slice, tf.gather_nd, tf.reverse_sequence, tf.repeat, tf.linalg.matrix_transpose),
     *(tf.image.flip_left_right, tf.image.flip_up_down, tf.image.rot90, tf.image.transpose),
@@ -62,10 +58,10 @@ def rearrange(op: Any, x: Any, *args: Any) -> Any:
     return _both(x, lambda part: op(part, *args))
 
 
-@_handles(tf.reverse, tf.expand_dims)
+@handles(tf.reverse, tf.expand_dims)
 def rearrange_along(op: Any, x: Any, axis: Any, *args: Any) -> Any:
     """Returns values the other way round, or with one more dimension."""
-    place = _known(axis)
+    place = static_axis(axis)
     if place is None or x.shape.rank is None:
         return rearrange(op, x, axis, *args)
     rank = x.shape.rank + (op is tf.expand_dims)
@@ -76,14 +72,14 @@ def rearrange_along(op: Any, x: Any, axis: Any, *args: Any) -> Any:
     return _both(x, lambda part: op(part, axis), items)
 
 
-@_handles(tf.unstack)
+@handles(tf.unstack)
 def unstack(value: Any, num: Any = None, axis: Any = 0, name: Any = "unstack") -> Any:
     """Returns the values at each position of a dimension."""
     axis, items = _outer(value, axis)
     return _both(value, lambda part: tf.unstack(part, num, axis), items)
 
 
-@_handles(tf.split)
+@handles(tf.split)
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, name: Any = "split"
 ) -> Any:
@@ -94,20 +90,16 @@ def split(
     return _both(value, lambda part: tf.split(part, num_or_size_splits, axis, num), items)
 
 
-def _known(axis: Any) -> Any:
-    return tf.get_static_value(axis) if isinstance(axis, tf.Tensor) else axis
-
-
 def _outer(x: Any, axis: Any) -> tuple[Any, bool]:
     """Returns an axis, from 0 on if that is known, and whether the mask has it too."""
-    known, rank = _known(axis), x.shape.rank
+    known, rank = static_axis(axis), x.shape.rank
     if known is None or (known < 0 and rank is None):
         return axis, False
     known = int(known) + (rank if known < 0 else 0)
     return known, x.mask.shape.rank is not None and known < x.mask.shape.rank
 
 
-@_handles(tf.gather)
+@handles(tf.gather)
 def gather(
     params: Any,
     indices: Any,
@@ -134,7 +126,7 @@ def _taken(x: Any, places: Any) -> Any:
     return MaskedTensor.of_parts(rows.take(x.values, places), tf.gather(x.mask, places))
 
 
-@_handles(tf.boolean_mask)
+@handles(tf.boolean_mask)
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: Any = "boolean_mask") -> Any:
     """Returns values, rows or records that are asked for; not where it is not valid that they are.
 
@@ -157,7 +149,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: Any = "boolean_
     return _taken(tensor, tf.where(chosen)[:, 0])
 
 
-@_handles(tf.__operators__.getitem)
+@handles(tf.__operators__.getitem)
 def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
     """Returns a part: values, rows, records, a field of records."""
     if not isinstance(tensor, MaskedTensor) or isinstance(slice_spec, MaskedTensor):
@@ -180,7 +172,7 @@ def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
     return MaskedTensor.of_parts(part, mask[places] if places else mask)
 
 
-@_handles(tf.pad)
+@handles(tf.pad)
 def pad(
     tensor: Any,
     paddings: Any,
@@ -202,7 +194,7 @@ def pad(
     return MaskedTensor.of_parts(values, tf.cast(numbers, tf.bool))
 
 
-@_handles(tf.concat)
+@handles(tf.concat)
 def concat(values: Any, axis: Any, name: Any = "concat") -> Any:
     """Returns values one after the other along a dimension; plain ones are all valid."""
     if not isinstance(values, (list, tuple)):
@@ -218,7 +210,7 @@ def concat(values: Any, axis: Any, name: Any = "concat") -> Any:
     return MaskedTensor.of_parts(tf.concat(parts, place), tf.concat(masks, place))
 
 
-@_handles(tf.stack)
+@handles(tf.stack)
 def stack(values: Any, axis: Any = 0, name: Any = "stack") -> Any:
     """Returns values side by side in a new dimension; plain ones are all valid."""
     if not isinstance(values, (list, tuple)):
@@ -251,7 +243,7 @@ def _together(values: Any, axis: Any, new: int = 0) -> tuple[list[Any], list[Any
         elif item.is_tensor(first.values) and not item.is_tensor(value):
             value = tf.convert_to_tensor(value, first.dtype)
         parts.append(value)
-    known, rank = _known(axis), first.shape.rank
+    known, rank = static_axis(axis), first.shape.rank
     if known is not None and known < 0 and rank is not None:
         known += rank + new
     outer: Any = {value.mask.shape.rank for value in masked}

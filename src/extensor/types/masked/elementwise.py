@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor.dispatch.handlers import implements
 from extensor.dispatch.kind import (
     is_binary_elementwise_op,
     is_comparison_op,
@@ -21,6 +20,7 @@ from extensor.dispatch.kind import (
     is_unary_elementwise_op,
 )
 from extensor.types.masked import item
+from extensor.types.masked.handling import handles
 from extensor.types.masked.tensor import MaskedTensor
 
 # Their gradients do not depend on what the values are, or choose among them.
@@ -52,11 +52,7 @@ def _safe(op: Any, dtype: tf.DType) -> Any:
     return 1 if op in _FAIL_ON_INTEGERS else None
 
 
-def _handles(*ops: Any) -> Any:
-    return implements(*ops, on=MaskedTensor)
-
-
-@_handles(is_unary_elementwise_op)
+@handles(is_unary_elementwise_op)
 def unary(op: Any, x: Any, *args: Any) -> Any:
     """Returns each value transformed, beside the same mask."""
     if not isinstance(x, MaskedTensor) or any(isinstance(arg, MaskedTensor) for arg in args):
@@ -69,14 +65,14 @@ def unary(op: Any, x: Any, *args: Any) -> Any:
     return MaskedTensor.of_parts(op(values, *args), x.mask)
 
 
-@_handles(tf.identity, tf.stop_gradient)
+@handles(tf.identity, tf.stop_gradient)
 def same(op: Any, input: Any, *args: Any) -> Any:
     """Returns the same, records too."""
     values = tf.nest.map_structure(lambda part: op(part), input.values, expand_composites=True)
     return MaskedTensor.of_parts(values, input.mask)
 
 
-@_handles(tf.ensure_shape)
+@handles(tf.ensure_shape)
 def ensure_shape(x: Any, shape: Any, name: Any = None) -> Any:
     """Returns the same, of a shape that is known better."""
     if not isinstance(x.values, tf.Tensor) or x.mask.shape.rank is None:
@@ -85,7 +81,7 @@ def ensure_shape(x: Any, shape: Any, name: Any = None) -> Any:
     return MaskedTensor.of_parts(tf.ensure_shape(x.values, shape), mask)
 
 
-@_handles(is_binary_elementwise_op)
+@handles(is_binary_elementwise_op)
 def binary(op: Any, x: Any, y: Any, *args: Any) -> Any:
     """Returns what pairs of values make, valid where both are; a plain tensor is all valid."""
     operands = [operand for operand in (x, y) if isinstance(operand, MaskedTensor)]
@@ -94,8 +90,6 @@ def binary(op: Any, x: Any, y: Any, *args: Any) -> Any:
     if not all(item.is_tensor(operand.values) for operand in operands):
         return NotImplemented
     is_scaling = _is_scaling(op, x, y)
-    if not _has_dtype(x):
-        x = tf.convert_to_tensor(x, y.dtype)  # as in 1 + tensor
     kinds = {_kind(operand) for operand in (x, y)}
     if "ragged" in kinds:
         return _ragged(op, x, y, args) if "dense" not in kinds else NotImplemented
@@ -109,12 +103,12 @@ def binary(op: Any, x: Any, y: Any, *args: Any) -> Any:
 def _is_scaling(op: Any, x: Any, y: Any) -> bool:
     """Returns whether an operand is multiplied with a number, on which the gradient depends."""
     number = y if isinstance(x, MaskedTensor) or op is not tf.multiply else x
-    is_number = isinstance(number, (int, float)) and math.isfinite(number) and number != 0
-    return op in (tf.multiply, tf.truediv, tf.divide) and is_number
-
-
-def _has_dtype(operand: Any) -> bool:
-    return isinstance(operand, (MaskedTensor, tf.Tensor, tf.Variable, tf.RaggedTensor))
+    is_number = isinstance(number, (int, float)) or (
+        isinstance(number, np.ndarray) and number.shape == () and number.dtype.kind == "f"
+    )
+    if op not in (tf.multiply, tf.truediv, tf.divide) or not is_number:
+        return False
+    return math.isfinite(number) and bool(number != 0)
 
 
 def _kind(operand: Any) -> str:
@@ -192,7 +186,7 @@ def _ragged(op: Any, x: Any, y: Any, args: tuple[Any, ...]) -> Any:
     return MaskedTensor.of_parts(op(*operands, *args), mask)
 
 
-@_handles(tf.where)
+@handles(tf.where)
 def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any:
     """Returns values of one or the other; not valid where the condition is not."""
     given = [one for one in (condition, x, y) if isinstance(one, MaskedTensor)]
@@ -214,7 +208,7 @@ def _parts(one: Any) -> tuple[Any, Any]:
     return one, True
 
 
-@_handles(tf.add_n)
+@handles(tf.add_n)
 def add_n(inputs: Any, name: Any = None) -> Any:
     """Returns the sum of tensors of one shape, valid where all are."""
     parts = [_parts(one) for one in inputs]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor.dispatch.handlers import implements
 from extensor.types.masked import item
+from extensor.types.masked.handling import handles, static_axis
 from extensor.types.masked.tensor import MaskedTensor
 
 # What changes nothing where it stands in place of what is not valid.
@@ -38,10 +38,6 @@ _RAGGED = frozenset(
 )
 
 
-def _handles(*ops: Any) -> Any:
-    return implements(*ops, on=MaskedTensor)
-
-
 def _filled(op: Any, x: Any, mask: Any) -> Any:
     neutral = _NEUTRAL[op]
     if neutral in (np.inf, -np.inf) and x.dtype.is_integer:
@@ -57,18 +53,14 @@ def _can(op: Any, x: Any) -> bool:
 
 def _within_items(x: Any, axis: Any) -> bool:
     """Returns whether it is known that only dimensions inside the items are reduced."""
-    known, rank, outer = _static(axis), x.values.shape.rank, x.mask.shape.rank
+    known, rank, outer = static_axis(axis), x.values.shape.rank, x.mask.shape.rank
     if known is None or rank is None or outer is None:
         return False
     axes: list[Any] = np.reshape(known, [-1]).tolist()
     return all(outer <= (a if a >= 0 else a + rank) for a in axes)
 
 
-def _static(axis: Any) -> Any:
-    return tf.get_static_value(axis) if isinstance(axis, tf.Tensor) else axis
-
-
-@_handles(
+@handles(
     *(tf.reduce_sum, tf.reduce_prod, tf.reduce_all, tf.reduce_any, tf.reduce_max, tf.reduce_min),
     *(tf.reduce_logsumexp, tf.math.reduce_euclidean_norm),
 )
@@ -84,7 +76,7 @@ def reduce(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, 
     return MaskedTensor.of_parts(values, tf.reduce_any(mask, axis, keepdims))
 
 
-@_handles(tf.reduce_mean, tf.math.reduce_variance, tf.math.reduce_std)
+@handles(tf.reduce_mean, tf.math.reduce_variance, tf.math.reduce_std)
 def moment(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, *_: Any) -> Any:
     """Returns the mean of the valid values along some dimensions, or how far they are from it."""
     x, keepdims = input_tensor, bool(keepdims)
@@ -117,7 +109,7 @@ def _mean(values: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
     return total / tf.where(none, tf.ones_like(count), count)
 
 
-@_handles(tf.argmax, tf.argmin)
+@handles(tf.argmax, tf.argmin)
 def extreme(
     op: Any, input: Any, axis: Any = None, output_type: Any = tf.int64, name: Any = None
 ) -> Any:
@@ -129,7 +121,7 @@ def extreme(
     return MaskedTensor.of_parts(places, tf.reduce_any(mask, 0 if axis is None else axis))
 
 
-@_handles(tf.math.count_nonzero)
+@handles(tf.math.count_nonzero)
 def count_nonzero(
     input: Any, axis: Any = None, keepdims: Any = None, dtype: Any = tf.int64, name: Any = None
 ) -> Any:
@@ -146,7 +138,7 @@ def _is_real(x: Any) -> bool:
     return x.dtype.is_floating or x.dtype.is_complex
 
 
-@_handles(tf.cumsum, tf.math.cumprod)
+@handles(tf.cumsum, tf.math.cumprod)
 def cumulative(op: Any, x: Any, *args: Any) -> Any:
     """Returns sums or products of all valid values up to each, beside the same mask."""
     if not _can(op, x):
@@ -155,7 +147,7 @@ def cumulative(op: Any, x: Any, *args: Any) -> Any:
     return MaskedTensor.of_parts(op(_filled(op, x, mask), *args), mask)
 
 
-@_handles(tf.matmul)
+@handles(tf.matmul)
 def matmul(
     a: Any,
     b: Any,

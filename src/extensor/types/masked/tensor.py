@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor.core.declare import extension_type
+from extensor.core.lossless import lossless
 from extensor.core.static import is_tensor_like
 from extensor.dispatch.operators import OperatorsMixin
 from extensor.errors import DTypeError, StructureError
@@ -37,8 +38,10 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             lists are. Default: all are.
 
     Raises:
-        StructureError: If the mask has another shape (also a ValueError).
-        DTypeError: If it is not of bools (also a TypeError).
+        StructureError: If the mask has another shape, as far as both are known; in a graph,
+            `tf.ensure_shape` holds both to one (also a ValueError).
+        DTypeError: If it is not of bools, or the values are an array with a mask (also a
+            TypeError).
 
     >>> grams = xt.types.MaskedTensor([500.0, np.nan, 250.0], mask=[True, False, True])
     >>> grams / 1000.0
@@ -60,7 +63,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
     """True where the values are valid: of their shape, or of that of their outer dimensions."""
 
     def __init__(self, values: Any, mask: Any = None) -> None:
-        self.values = values = _tensor_of(values)  # pyright: ignore[reportAttributeAccessIssue]
+        values = _tensor_of(values, "values")
+        self.values = values  # pyright: ignore[reportAttributeAccessIssue]
         if isinstance(values, MaskedTensor):
             raise DTypeError(
                 path="MaskedTensor.values",
@@ -68,14 +72,14 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
                 received="a MaskedTensor",
                 mend="Combine the masks: MaskedTensor(x.values, x.mask & mask).",
             )
-        mask = item.all_valid(values) if mask is None else _tensor_of(mask)
+        mask = item.all_valid(values) if mask is None else _tensor_of(mask, "mask")
         self.mask = mask  # pyright: ignore[reportAttributeAccessIssue]
 
     def __post_init__(self) -> None:
         # Lists come here, too, where one field is replaced.
         for name, part in (("values", self.values), ("mask", self.mask)):
             if not is_tensor_like(part):
-                setattr(self, name, _tensor_of(part))
+                setattr(self, name, _tensor_of(part, name))
         expect_fit(self.values, self.mask)
 
     @classmethod
@@ -194,6 +198,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         <tf.RaggedTensor [[1, 2], [7]]>
         """
         values, mask = self.values, self.mask
+        if item.is_tensor(values):
+            value = lossless(value, values.dtype, "MaskedTensor.fill")
         if isinstance(values, tf.Tensor):
             return tf.where(
                 item.aligned(values, mask), values, tf.convert_to_tensor(value, values.dtype)
@@ -252,11 +258,11 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         return f"{text}>"
 
 
-def _tensor_of(value: Any) -> Any:
+def _tensor_of(value: Any, name: str) -> Any:
     """Returns a value as it is if it is an extension value, and as a tensor otherwise."""
     if is_tensor_like(value) and not isinstance(value, tf.Variable):
         return value
-    return tf.convert_to_tensor(value)
+    return tf.convert_to_tensor(lossless(value, None, f"MaskedTensor.{name}"))
 
 
 def _zero(dtype: tf.DType) -> Any:

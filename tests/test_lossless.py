@@ -1,0 +1,202 @@
+"""What is made a tensor of a declared dtype loses nothing without a word."""
+
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+import extensor as xt
+from extensor.core.casting import cast_value
+from extensor.core.lossless import lossless
+
+REAL = (
+    *(tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.uint32, tf.int64, tf.uint64),
+    *(tf.float16, tf.float32, tf.float64, tf.bool),
+)
+dtypes = st.sampled_from(REAL)
+PLACES = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+
+
+def crate(dtype: tf.DType) -> Any:
+    """Returns a declared type with one field of a dtype."""
+    note = Annotated[tf.Tensor, tf.TensorSpec(None, dtype)]
+    return xt.extension_type(type("Crate", (), {"__annotations__": {"content": note}}))
+
+
+CRATES = {dtype: crate(dtype) for dtype in (*REAL, tf.complex64, tf.complex128, tf.string)}
+
+
+@st.composite
+def arrays(draw: Any) -> Any:
+    dtype = np.dtype(draw(st.sampled_from([*(d.as_numpy_dtype for d in REAL), np.complex128])))
+    return draw(npst.arrays(dtype, npst.array_shapes(min_dims=0, min_side=0, max_side=3)))
+
+
+@given(arrays(), dtypes)
+def test_an_array_becomes_the_same_numbers_or_an_error(array, dtype):
+    wanted = np.dtype(dtype.as_numpy_dtype)
+    widens = PLACES[array.dtype.kind] <= PLACES[wanted.kind] or not array.size
+    with np.errstate(all="ignore"):
+        cast = array.astype(wanted)
+    if wanted.kind == "f":
+        fits = bool(np.all(np.isfinite(cast) | ~np.isfinite(array)))
+    else:
+        fits = array.astype(object).tolist() == cast.astype(object).tolist()
+    if widens and fits:
+        held = CRATES[dtype](array).content
+        assert held.dtype == dtype
+        np.testing.assert_array_equal(held, cast)
+    else:
+        with pytest.raises(xt.errors.DTypeError, match=r"^Crate.content: expected values that d"):
+            CRATES[dtype](array)
+
+
+@given(npst.arrays(st.sampled_from([np.int64, np.float64]), st.integers(1, 3)), dtypes)
+def test_a_list_is_treated_as_the_array_of_it_is(array, dtype):
+    def outcome(value: Any) -> Any:
+        try:
+            return np.asarray(CRATES[dtype](value).content)
+        except xt.errors.DTypeError as error:
+            return str(error)
+
+    for other in (array.tolist(), list(array), array.astype(object)):
+        np.testing.assert_array_equal(outcome(other), outcome(array))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "kept"),
+    [
+        (tf.float32, [1, 2], [1.0, 2.0]),
+        (tf.float32, np.array([0.1]), [np.float32(0.1)]),
+        (tf.float32, np.array([np.inf, -np.inf]), [np.inf, -np.inf]),
+        (tf.float64, [0.1], [0.1]),
+        (tf.float32, 2**24 + 1, 2.0**24),
+        (tf.int32, np.array([3]), [3]),
+        (tf.int32, [True, False], [1, 0]),
+        (tf.float32, np.array([True]), [1.0]),
+        (tf.int32, [], []),
+        (tf.int32, np.array([]), []),
+        (tf.int32, range(3), [0, 1, 2]),
+        (tf.int32, np.array([1, 2], object), [1, 2]),
+        (tf.uint64, 2**64 - 1, 2**64 - 1),
+        (tf.complex64, [1.5], [1.5]),
+        (tf.complex64, np.array([2]), [2.0]),
+        (tf.string, np.array(["a"], object), [b"a"]),
+        (tf.int64, np.ma.array([1, 2], mask=False), [1, 2]),
+        (tf.int32, [tf.constant(1), 2], [1, 2]),
+        (tf.float32, [tf.constant(1), tf.constant(2)], [1.0, 2.0]),
+    ],
+)
+def test_what_everybody_expects_goes_through(dtype, value, kept):
+    held = CRATES[dtype](value).content
+    assert (held.dtype, held.numpy().tolist()) == (dtype, kept)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "received"),
+    [
+        (tf.int32, np.array([2.0]), "got float64"),
+        (tf.int32, [2.0], "got float64"),
+        (tf.int32, np.float32(2.0), "got float32"),
+        (tf.int32, np.array([1.5], object), "got float64"),
+        (tf.int32, [tf.constant(1.5)], "got float32"),
+        (tf.int32, tf.Variable([1.5]), "got a EagerTensor of dtype float32"),
+        (tf.int32, 2**40, "got int64, of which some is out of range"),
+        (tf.int32, [[1, 2**40]], "got int64, of which some is out of range"),
+        (tf.uint8, [-1], "got int64, of which some is out of range"),
+        (tf.int64, np.array([2**63], np.uint64), "got uint64, of which some is out of range"),
+        (tf.float16, [70000.0], "got float64, of which some is out of range"),
+        (tf.float32, np.array([1e300]), "got float64, of which some is out of range"),
+        (tf.float32, np.array([1j]), "got complex128"),
+        (tf.bool, np.array([2]), "got int64"),
+        (tf.bool, np.array(["no"]), "got string"),
+        (tf.int64, np.array(["2020-01-01"], "M8[D]"), r"got datetime64\[D\]"),
+        (tf.int64, np.ma.array([1, 2], mask=[False, True]), "got one of numpy.ma, of which some"),
+    ],
+)
+def test_what_would_lose_something_is_an_error_with_a_mend(dtype, value, received):
+    with pytest.raises(TypeError, match=rf"^Crate.content: .*{received}.*\. [A-Z]") as caught:
+        CRATES[dtype](value)
+    assert isinstance(caught.value, xt.errors.DTypeError)
+
+
+def test_in_a_graph_it_is_the_same():
+    @tf.function
+    def packed(x, of):
+        return CRATES[of]([x, 2]).content
+
+    assert packed(tf.constant(1), tf.int64).numpy().tolist() == [1, 2]
+    for wrong in (
+        lambda: CRATES[tf.int32](np.array([1.5])).content,
+        lambda: CRATES[tf.uint8]([300]).content,
+    ):
+        with pytest.raises(xt.errors.DTypeError, match=r"that dtype \w+ holds"):
+            tf.function(wrong)()
+    with pytest.raises(xt.errors.DTypeError, match="that dtype int32 holds, got float32"):
+        packed(tf.constant(1.5), tf.int32)
+
+
+def test_a_mask_is_not_lost_where_no_dtype_is_declared():
+    half = np.ma.array([1.0, 2.0], mask=[True, False])
+    crate = xt.extension_type(type("Crate", (), {"__annotations__": {"content": tf.Tensor}}))
+    with pytest.raises(xt.errors.DTypeError, match=r"Crate.content: expected an array without a"):
+        crate(half)
+    assert crate(half.filled(0)).content.numpy().tolist() == [0.0, 2.0]
+    with pytest.raises(xt.errors.DTypeError, match=r"MaskedTensor.values: .*from_numpy"):
+        xt.types.MaskedTensor(half)
+    with pytest.raises(xt.errors.DTypeError, match=r"LabeledTensor.values: .*without a mask"):
+        xt.types.LabeledTensor(half, ["day"])
+    assert xt.types.MaskedTensor.from_numpy(half).to_py() == [None, 2.0]
+
+
+def test_replaced_fields_and_unions_ask_too():
+    short, real = (Annotated[tf.Tensor, tf.TensorSpec(None, d)] for d in (tf.int32, tf.float32))
+
+    @xt.extension_type
+    class Cup:
+        grams: short | real
+
+    cup = Cup(np.array([1]))
+    assert cup.grams.dtype == tf.int32
+    assert xt.replace(cup, grams=np.array([1.5])).grams.numpy().tolist() == [1.5]
+    with pytest.raises(xt.errors.DTypeError):
+        xt.replace(cup, grams=np.array([1.5j]))
+
+
+@pytest.mark.parametrize(
+    ("spec", "value"),
+    [
+        (tf.TensorSpec([1], tf.int32), np.array([1.5])),
+        (tf.RaggedTensorSpec([2, None], tf.int32), [[2**40], []]),
+        (tf.RaggedTensorSpec([2, None], tf.uint8), [[1, 2], [-1]]),
+        (tf.RaggedTensorSpec([2, None], tf.int32), np.array([[1.5], [2.5]])),
+    ],
+)
+def test_a_cast_of_plain_values_asks_too(spec, value):
+    for cast in (cast_value, lambda spec, value, path: xt.spec_of(spec).cast(value)):
+        with pytest.raises(xt.errors.DTypeError, match=f"that dtype {spec.dtype.name} holds"):
+            cast(spec, value, "cup")
+
+
+def test_what_fills_and_multiplies_has_the_dtype():
+    masked = xt.types.MaskedTensor(tf.constant([1, 2], tf.uint8), [True, False])
+    ragged = xt.types.MaskedTensor(tf.ragged.constant([[1], [2]]), [True, False])
+    for wrong in (lambda: masked.fill(300), lambda: ragged.fill(np.float64(0.5))):
+        with pytest.raises(xt.errors.DTypeError, match=r"^MaskedTensor.fill: expected values"):
+            wrong()
+    assert masked.fill(np.int64(255)).numpy().tolist() == [1, 255]
+    matrix = xt.types.CSRSparseTensor.from_dense([[1, 2]])
+    with pytest.raises(xt.errors.DTypeError, match=r"^CSRSparseTensor.matmul: expected values"):
+        matrix.matmul(np.array([[0.5], [0.5]]))
+
+
+def test_what_tensorflow_refuses_is_left_to_it():
+    masked = xt.types.MaskedTensor([1.5])
+    for value in ([1, None], [[1], [1, 2]], object(), {"a": 1}, [2**70], masked, [masked, masked]):
+        assert lossless(value, tf.int32, "cup") is value
+        with pytest.raises((TypeError, ValueError)):
+            tf.convert_to_tensor(value, tf.int32)
