@@ -19,7 +19,7 @@ from extensor.path import PathLike
 
 # A slab has at most so many records, and about so many bytes in the file, or else is one batch.
 _SLAB_ROWS = 1 << 15
-_SLAB_BYTES = 1 << 23
+_SLAB_BYTES = 1 << 22
 
 
 def parquet(
