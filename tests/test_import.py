@@ -21,20 +21,23 @@ MEASURE = """
 import json, sys, time
 begin = time.process_time()  # of this process: what else the machine does hardly counts
 import tensorflow
+# As where it is installed, compiled before; the first of the runs compiles it.
+sys.dont_write_bytecode, sys.pycache_prefix = False, {cache!r}
 before = set(sys.modules)
 start = time.process_time()
 import extensor
 seconds = time.process_time() - start
 loaded = sorted(set(sys.modules) - before)
-print(json.dumps({"seconds": seconds, "tensorflow": start - begin, "loaded": loaded}))
+print(json.dumps({{"seconds": seconds, "tensorflow": start - begin, "loaded": loaded}}))
 """
 
 
 @pytest.fixture(scope="module")
-def measured(run_python):
+def measured(run_python, tmp_path_factory):
     """What three imports each took and loaded, by whether pandas can be imported."""
+    measure = MEASURE.format(cache=str(tmp_path_factory.mktemp("bytecode")))
     return {
-        pandas: [json.loads(run_python(block + MEASURE).stdout) for _ in range(3)]
+        pandas: [json.loads(run_python(block + measure).stdout) for _ in range(3)]
         for pandas, block in PANDAS.items()
     }
 

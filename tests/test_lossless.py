@@ -150,6 +150,10 @@ def test_a_mask_is_not_lost_where_no_dtype_is_declared():
         xt.types.MaskedTensor(half)
     with pytest.raises(xt.errors.DTypeError, match=r"LabeledTensor.values: .*without a mask"):
         xt.types.LabeledTensor(half, ["day"])
+    with pytest.raises(xt.errors.DTypeError, match=r"^grams: .*without a mask"):
+        xt.DenseStructuredTensor([2], {"grams": half})
+    with pytest.raises(xt.errors.DTypeError, match=r"^CSRSparseTensor.*without a mask"):
+        xt.types.CSRSparseTensor.from_dense(half[np.newaxis])
     assert xt.types.MaskedTensor.from_numpy(half).to_py() == [None, 2.0]
 
 

@@ -345,6 +345,7 @@ def bare_graphs(graphs):
 
 
 def test_two_layers_of_message_passing_learn_as_over_bare_tensors():
+    keras.utils.set_random_seed(0)  # of some weights it takes more epochs to learn
     model, bare = Graphs(), BareGraphs()
     model(_GRAPHS)
     bare(bare_graphs(_GRAPHS))
@@ -352,8 +353,8 @@ def test_two_layers_of_message_passing_learn_as_over_bare_tensors():
     pairs = tf.data.Dataset.from_tensor_slices((_GRAPHS, TARGETS)).batch(BATCH)
     losses = []
     for one, data in ((model, pairs), (bare, pairs.map(lambda g, y: (bare_graphs(g), y)))):
-        one.compile(keras.optimizers.Adam(0.1), "mse")
-        losses.append(one.fit(data, epochs=4, shuffle=False, verbose=0).history["loss"])
+        one.compile(keras.optimizers.Adam(0.01), "mse")
+        losses.append(one.fit(data, epochs=8, shuffle=False, verbose=0).history["loss"])
     assert losses[0] == losses[1]
     assert losses[0][-1] < losses[0][0]
     for ours, theirs in zip(model.get_weights(), bare.get_weights(), strict=True):

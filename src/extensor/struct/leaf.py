@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._tf import BaseResourceVariable, CompositeTensor, VariableSpec
+from extensor.core.lossless import lossless
 from extensor.errors import DTypeError, StructureError
 from extensor.path import Path
 
@@ -34,10 +35,11 @@ def as_field(value: Any, path: Path) -> Any:
 
     Raises:
         StructureError: If it cannot be converted because it is ragged (also a ValueError).
-        DTypeError: If it cannot be converted at all (also a TypeError).
+        DTypeError: If it cannot be converted at all, or would lose a mask (also a TypeError).
     """
     if isinstance(value, (tf.Tensor, CompositeTensor)) or type(value) in _symbolic_specs:
         return value
+    value = lossless(value, None, str(path))
     try:
         return tf.convert_to_tensor(value)
     except ValueError as error:

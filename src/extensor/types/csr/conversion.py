@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor.core.lossless import lossless
 from extensor.core.memory import array_over, tensor_over
 from extensor.errors import DTypeError, MissingDependencyError, StructureError
 from extensor.types import rows
@@ -15,7 +16,7 @@ from extensor.types import rows
 
 def from_dense(cls: Any, dense: Any, row_splits_dtype: tf.DType) -> Any:
     """Returns the entries of a dense tensor that are not zero, as a value of `cls`."""
-    dense = tf.convert_to_tensor(dense)
+    dense = tf.convert_to_tensor(lossless(dense, None, "CSRSparseTensor.from_dense"))
     _expect_dimensions(dense.shape, "from_dense")
     dense_shape = tf.shape(dense, tf.int64)
     tall = tf.reshape(dense, tf.stack([tf.reduce_prod(dense_shape[:-1]), dense_shape[-1]]))

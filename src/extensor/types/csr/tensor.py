@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import tensorflow as tf
 
 from extensor.core.declare import extension_type
+from extensor.core.lossless import lossless
 from extensor.core.memory import array_over
 from extensor.dispatch.operators import OperatorsMixin
 from extensor.errors import DTypeError, RowError
@@ -71,7 +72,7 @@ class CSRSparseTensor(OperatorsMixin):
     ) -> None:
         self.row_splits = rows.index_vector(row_splits, "CSRSparseTensor.row_splits")
         self.columns = rows.index_vector(columns, "CSRSparseTensor.columns")
-        self.values = tf.convert_to_tensor(values)
+        self.values = tf.convert_to_tensor(lossless(values, None, "CSRSparseTensor.values"))
         sizes = rows.index_vector(dense_shape, "CSRSparseTensor.dense_shape")
         self.dense_shape = tf.cast(sizes, tf.int64)
         check.sizes(self.dense_shape)
