@@ -373,6 +373,10 @@ def branches():
         assert results[2].shape[0] == second.shape[0], (
             "cond_v2: tf.switch_case takes its result for what the first branch shows"
         )
+    rows = tf.function(lambda i: tf.switch_case(i, [lambda: ROWS[:1], lambda: ROWS]))
+    assert rows(tf.constant(1)).to_list() == ROWS.to_list(), (
+        "cond_v2: _CASE does not tell tf.switch_case from tf.cond"
+    )
 
 
 def loops():

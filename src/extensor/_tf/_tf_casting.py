@@ -3,7 +3,7 @@
 | name | why |
 | --- | --- |
 | `trace_type.InternalCastContext` | What TensorFlow hands to `TypeSpec.cast`, which its own specs ask for. |
-| `cond_v2` | `tf.cond`, `tf.case` and `tf.switch_case` refuse branches that return values of different types. `_make_indexed_slices_indices_types_match` is the step in which they make the branches agree, before they are compared. |
+| `cond_v2` | `tf.cond`, `tf.case` and `tf.switch_case` refuse branches that return values of different types. `_make_indexed_slices_indices_types_match` is the step in which they make the branches agree, before they are compared. `tf.switch_case` (`_CASE`) then packs the result of all branches as what the first returned. |
 | `while_v2` | `tf.while_loop` refuses a body that returns a value of another type than it got. |
 | `concatenate_op` | `Dataset.concatenate` refuses elements of different types. |
 | `function_deserialization` | A function from a SavedModel takes values whose specs are those it was traced for. `_concrete_function_callable_with` says whether it takes some, `_call_concrete_function` hands them over. |
@@ -24,7 +24,7 @@ from tensorflow.python.framework import func_graph
 from tensorflow.python.ops import cond_v2, while_v2
 from tensorflow.python.saved_model import function_deserialization
 
-from extensor._tf._tf_protocol import CompositeTensor
+from extensor._tf._tf_protocol import CompositeTensor, Extension
 from extensor.errors import DTypeError
 
 CAST_CONTEXT = trace_type.InternalCastContext()
@@ -90,31 +90,44 @@ def _types_match(op_type: Any, branch_graphs: Any) -> None:
     returned = [graph.structured_outputs for graph in branch_graphs]
     branches = list(map(tf.nest.flatten, returned))
     met: dict[int, Any] = {}
+    shown: dict[int, Any] = {}
     if not all(map(_are_tensors, branches)) and _are_alike(returned):
         for i, values in enumerate(zip(*branches, strict=True)):
-            if not _are_tensors(values) and all(map(_is_value, values)):
-                met[i] = _meeting([tf.type_spec_from_value(value) for value in values])
-    if any(spec is not None for spec in met.values()):
+            if _are_tensors(values) or not all(map(_is_value, values)):
+                continue
+            specs = [tf.type_spec_from_value(value) for value in values]
+            spec = _meeting(specs)
+            if spec is not None:
+                met[i] = shown[i] = spec
+            elif op_type == _CASE and all(isinstance(value, _SHAPED) for value in values):
+                shown[i] = specs[0].most_specific_common_supertype(specs[1:])
+    if met:
         for graph, branch in zip(branch_graphs, branches, strict=True):
             _cast_outputs(graph, branch, met)
     _plain_types_match(op_type, branch_graphs)
+    # `tf.switch_case` gives its result the type of what the first branch returned, which may show
+    # more than those of the others. So a spec takes the place of the value there.
+    for graph in branch_graphs if any(spec is not None for spec in shown.values()) else ():
+        flat = tf.nest.flatten(graph.structured_outputs)
+        graph.structured_outputs = tf.nest.pack_sequence_as(
+            graph.structured_outputs,
+            [value if shown.get(i) is None else shown[i] for i, value in enumerate(flat)],
+        )
+
+
+_CASE = cond_v2._CASE
+
+# A value of these that is made for a spec of other shapes is an error.
+_SHAPED = (tf.RaggedTensor, tf.SparseTensor, Extension)
 
 
 def _cast_outputs(graph: Any, values: list[Any], specs: dict[int, Any]) -> None:
     """Casts what a branch returns, in the places of some specs."""
     with graph.as_default():
-        cast = [
-            value if specs.get(i) is None else _cast(specs[i], value)
-            for i, value in enumerate(values)
-        ]
-    tensors = func_graph.flatten(tf.nest.pack_sequence_as(graph.structured_outputs, cast))
+        cast = [_cast(specs[i], value) if i in specs else value for i, value in enumerate(values)]
+    graph.structured_outputs = tf.nest.pack_sequence_as(graph.structured_outputs, cast)
+    tensors = func_graph.flatten(graph.structured_outputs)
     graph.outputs = [graph.capture(tensor) for tensor in tensors if tensor is not None]
-    # The spec stands for the value: `tf.switch_case` gives its result the type of the first
-    # branch's value, which may show more than those of the others.
-    graph.structured_outputs = tf.nest.pack_sequence_as(
-        graph.structured_outputs,
-        [value if specs.get(i) is None else specs[i] for i, value in enumerate(values)],
-    )
 
 
 cond_v2._make_indexed_slices_indices_types_match = _types_match
