@@ -133,12 +133,12 @@ def not_castable(
     return DTypeError(
         path=path or name,
         expected=f"a value that can be cast to {spec}",
-        received=str(value) if isinstance(value, tf.TypeSpec) else _described(value),
+        received=str(value) if isinstance(value, tf.TypeSpec) else described(value),
         mend=mend or f"Convert it before, or say in {name}.cast how to.",
     )
 
 
-def _described(value: Any) -> str:
+def described(value: Any) -> str:
     """Returns in words what a value is, without what is in it."""
     if isinstance(value, (tf.Tensor, CompositeTensor)):
         return str(tf.type_spec_from_value(value))
@@ -146,7 +146,7 @@ def _described(value: Any) -> str:
 
 
 def _other_structure(expected: str, components: Any, path: str) -> DTypeError:
-    received = _described(components)
+    received = described(components)
     if isinstance(components, Mapping):
         received = f"one with {', '.join(sorted(map(str, cast('Any', components)))) or 'nothing'}"
     elif isinstance(components, (list, tuple)):
@@ -361,6 +361,6 @@ def _unconverted(spec: tf.TypeSpec, value: Any, path: str, error: Exception) -> 
     return DTypeError(
         path=path,
         expected=f"what converts to {spec}",
-        received=_described(value),
+        received=described(value),
         mend=mend or "Give numbers or strings of that dtype, in evenly nested lists.",
     )

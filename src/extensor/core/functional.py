@@ -20,7 +20,9 @@ from extensor._tf import (
     with_differentiable,
 )
 from extensor.core.box import box, boxed_specs, unbox
-from extensor.errors import ProtocolError, StructureError
+from extensor.core.casting import cast_value, castable_type, described, not_castable, supertype
+from extensor.core.spec import TypeSpec
+from extensor.errors import ExtensorError, ProtocolError, StructureError
 
 
 def scan(
@@ -51,8 +53,8 @@ def scan(
         What `fn` returned for each element, stacked.
 
     Raises:
-        StructureError: If `fn` returns another type than the accumulated value is of (also a
-            ValueError).
+        StructureError: If `fn` returns what cannot be cast to the type of the accumulated value
+            (also a ValueError).
 
     >>> @xt.extension_type
     ... class Account:
@@ -70,8 +72,7 @@ def scan(
 
     def step(boxed: Any, boxes: Any) -> Any:
         result = fn(_unboxed(first, boxed), sequence.element(boxes))
-        _check_accumulated(first, result)
-        return _boxed(first, result)
+        return _boxed(first, _accumulated(first, result))
 
     boxes = tf.scan(
         step,
@@ -109,6 +110,10 @@ def foldl(
     Returns:
         What `fn` returned last.
 
+    Raises:
+        StructureError: If `fn` returns a value of a type that the accumulated value does not meet
+            (also a ValueError).
+
     >>> from extensor.core.functional import foldl
     >>> words = tf.ragged.constant([["to", "be"], ["or"]])
     >>> foldl(lambda text, row: tf.strings.join([text, tf.strings.reduce_join(row)]), words, "")
@@ -140,6 +145,10 @@ def foldr(
     Returns:
         What `fn` returned last.
 
+    Raises:
+        StructureError: If `fn` returns a value of a type that the accumulated value does not meet
+            (also a ValueError).
+
     >>> from extensor.core.functional import foldr
     >>> words = tf.ragged.constant([["to", "be"], ["or"]])
     >>> foldr(lambda text, row: tf.strings.join([text, tf.strings.reduce_join(row)]), words, "")
@@ -164,9 +173,11 @@ def _fold(
         "name": name,
     }
     if initializer is not None:
-        # What is accumulated is a loop variable, which may be an extension value as it is.
+        specs = _specs(initializer)
+        # What is accumulated is a loop variable, which may be an extension value as it is, and of
+        # another shape each time.
         return fold(
-            lambda value, boxes: fn(value, sequence.element(boxes)),
+            lambda value, boxes: _accumulated(specs, fn(value, sequence.element(boxes)), True),
             sequence.boxes,
             initializer,
             **options,
@@ -174,8 +185,7 @@ def _fold(
 
     def step(boxed: Any, boxes: Any) -> Any:
         result = fn(sequence.element(boxed), sequence.element(boxes))
-        _check_accumulated(sequence.element_spec, result)
-        return _boxed(sequence.element_spec, result)
+        return _boxed(sequence.element_spec, _accumulated(sequence.element_spec, result))
 
     return sequence.element(fold(step, sequence.boxes, **options))
 
@@ -248,17 +258,40 @@ def _relaxed(specs: Any, others: Any) -> Any:
     return tf.nest.pack_sequence_as(specs, kept)
 
 
-def _check_accumulated(specs: Any, result: Any) -> None:
+def _accumulated(specs: Any, result: Any, any_shape: bool = False) -> Any:
+    """Returns what a step of a loop returned, as values of the accumulated value's type.
+
+    Args:
+        specs: The specs of the accumulated value.
+        result: What was returned.
+        any_shape: Whether a value of another shape is accumulated too, and where types meet.
+    """
     tf.nest.assert_same_structure(specs, result)
-    for spec, value in zip(tf.nest.flatten(specs), tf.nest.flatten(result), strict=True):
-        if not isinstance(spec, tf.TensorSpec) and not spec.is_compatible_with(value):
-            raise StructureError(
-                path=type(value).__name__,
-                expected=f"an accumulated value of {spec}",
-                received=str(tf.type_spec_from_value(_tensor_or_value(value))),
-                mend="fn must return values of the type that it gets: cast them, or give an "
-                "initializer of the type that it returns.",
-            )
+
+    def accumulated(spec: Any, value: Any) -> Any:
+        if isinstance(spec, tf.TensorSpec) and not isinstance(value, CompositeTensor):
+            return value  # which TensorFlow converts
+        value = _tensor_or_value(value)
+        own = tf.type_spec_from_value(value)
+        if any_shape:
+            met = castable_type(spec, own)
+            belongs = supertype(spec, own) is not None
+        else:
+            met, belongs = spec, spec.is_compatible_with(value)
+        try:
+            if met is not None:
+                return value if belongs else cast_value(met, value)
+        except ExtensorError:
+            pass
+        raise StructureError(
+            path=type(value).__name__,
+            expected=f"an accumulated value of {spec}",
+            received=str(own),
+            mend="fn must return values of the type that it gets: cast them, or give an "
+            "initializer of the type that it returns.",
+        )
+
+    return tf.nest.map_structure(accumulated, specs, result)
 
 
 def numpy_function(
@@ -275,13 +308,20 @@ def numpy_function(
             own type whose tensors are eager, so that `.numpy()` reads them. Returns what `Tout`
             says.
         inp: The arguments.
-        Tout: A nest of dtypes and specs of what `func` returns; an extension type by its spec.
+        Tout: A nest of dtypes and specs of what `func` returns; an extension type by its spec, to
+            which what is returned is cast.
         stateful: As in `tf.numpy_function`.
         name: A name for the op.
 
     Returns:
         What `func` returned, as tensors and extension values. It has no gradient: with
         `tf.py_function`, which takes extension values as it is, it has.
+
+    Raises:
+        DTypeError: If `func` returns a value that cannot be cast to its spec in `Tout`: another
+            class, dtype or static data, or None (also a TypeError). In a graph this and the next
+            are an InvalidArgumentError when it runs.
+        StructureError: If it returns another nest or another shape (also a ValueError).
 
     >>> from extensor.core.functional import numpy_function
     >>> ragged = tf.ragged.constant([[1, 2], [3]])
@@ -290,7 +330,9 @@ def numpy_function(
     """
     inp = [tf.nest.map_structure(_tensor_or_value, value) for value in inp]
     specs = tf.nest.map_structure(_output_spec, Tout)
-    arguments = _specs(inp)
+    if not any(isinstance(x, (CompositeTensor, tf.TypeSpec)) for x in tf.nest.flatten([inp, Tout])):
+        return tf.numpy_function(func, inp, Tout, stateful, name)
+    arguments, leaves = _specs(inp), _flat_specs(specs)
 
     def on_arrays(*arrays: Any) -> list[Any]:
         rest = iter(arrays)
@@ -302,10 +344,8 @@ def numpy_function(
             return tf.nest.pack_sequence_as(spec, flat, expand_composites=True)
 
         results = func(*tf.nest.map_structure(rebuilt, arguments))
-        tf.nest.assert_same_structure(specs, results, check_types=False)
-        return tf.nest.flatten(results, expand_composites=True)
+        return _flat_results(specs, results) if leaves else []
 
-    leaves = _flat_specs(specs)
     flat = tf.numpy_function(
         on_arrays,
         tf.nest.flatten(inp, expand_composites=True),
@@ -313,11 +353,38 @@ def numpy_function(
         stateful=stateful,
         name=name,
     )
+    if not leaves:
+        return flat
     flat = list(flat) if isinstance(flat, (list, builtins.tuple)) else [flat]
     for leaf, tensor in zip(leaves, flat, strict=True):
-        if not isinstance(tensor, tf.Operation):
-            tensor.set_shape(leaf.shape)
+        tensor.set_shape(leaf.shape)
     return tf.nest.pack_sequence_as(specs, flat, expand_composites=True)
+
+
+def _flat_results(specs: Any, results: Any) -> list[Any]:
+    """Returns the tensors of what a function returned, which is what its specs say."""
+    path = "numpy_function"
+    listed = isinstance(specs, (list, builtins.tuple)) and len(cast("Any", specs)) == 1
+    if listed and not isinstance(results, (list, builtins.tuple)):
+        results = [results]
+    try:
+        tf.nest.assert_same_structure(specs, results, check_types=False)
+    except (TypeError, ValueError) as error:
+        raise StructureError(
+            path=path,
+            expected=f"a function that returns {specs}, as Tout says",
+            received=f"{tf.nest.map_structure(described, results)}",
+            mend="Return such a nest, or say in Tout what is returned.",
+        ) from error
+    values: list[Any] = []
+    for spec, value in zip(tf.nest.flatten(specs), tf.nest.flatten(results), strict=True):
+        if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec, TypeSpec)):
+            values.append(cast_value(spec, value, path))
+        elif spec.is_compatible_with(value):
+            values.append(value)
+        else:  # TensorFlow's own casts do not compare static data
+            raise not_castable(spec, value, path)
+    return tf.nest.flatten(values, expand_composites=True)
 
 
 def _output_spec(output: Any) -> Any:
