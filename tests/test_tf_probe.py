@@ -26,6 +26,7 @@ from extensor._tf import (
     _tf_nest,
     _tf_probability,
     _tf_protocol,
+    _tf_py_function,
     _tf_serving,
     _tf_symbol,
     _tf_value_spec,
@@ -379,6 +380,29 @@ def branches():
     )
 
 
+def python_functions():
+    masked = fresh_masked()
+    spec = masked.__tf_type_spec__()
+
+    @tf.function
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            same = tf.py_function(lambda x: x, [x], spec)
+        return tape.gradient(same.values, x)
+
+    np.testing.assert_array_equal(
+        gradient(masked).values, [1.0, 1.0], "script_ops: a py_function keeps its tape elsewhere"
+    )
+
+
+def gradients_of_ops():
+    registered = _tf_py_function.ops.gradient_registry.lookup("EagerPyFunc")
+    assert registered is _tf_py_function._gradient, (
+        "ops.gradient_registry: the gradient of tf.py_function is not the wrapped one"
+    )
+
+
 def loops():
     loop = tf.function(
         lambda n: tf.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, ROWS), (0, TABLE))
@@ -535,6 +559,8 @@ PROBES = {
     "trace_type.InternalCastContext": cast_context,
     "cond_v2": branches,
     "while_v2": loops,
+    "script_ops": python_functions,
+    "ops.gradient_registry": gradients_of_ops,
     "concatenate_op": concatenation,
     "function_deserialization": restored_functions,
     "func_graph": scratch_graphs,

@@ -106,6 +106,8 @@ ROWS = [
          "the jacobian."),
         ("tf.gradients", ONLY_GRAPH),
         "tf.custom_gradient",
+        ("tf.py_function: gradients", AS_IS, "Once, as with tensors. Components that are not "
+         "floating point have none."),
         ("tf.recompute_grad", "through `xt.recompute_grad`", "tf.recompute_grad copies every "
          "argument with an op for tensors."),
         ("tf.autodiff.ForwardAccumulator", "through `xt.ForwardAccumulator`", "TensorFlow's own "

@@ -5,9 +5,10 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
+from extensor._tf import _tf_py_function
 from extensor.core import functional
-from tests.apis.kinds import assert_same, masked
-from tests.apis.matrix import row
+from tests.apis.kinds import assert_same, masked, measured
+from tests.apis.matrix import RUN, row
 
 
 def gradient_of(kind, numbers, like):
@@ -196,6 +197,91 @@ def test_custom_gradients_take_and_return_values(kind, run):
     y, found = run(gradient, value)
     assert_same(y, kind.doubled(value))
     assert_same(found, gradient_of(kind, [10.0] * 3, value))
+
+
+@row("tf.py_function: gradients")
+def test_gradients_flow_through_py_function(kind, run):
+    value = kind.make(3)
+    spec = value.__tf_type_spec__()
+
+    def by_value(x):
+        return kind.floats(tf.py_function(lambda x: squares(kind, x), [x], spec))
+
+    def to_floats(x):
+        return tf.py_function(lambda x: kind.floats(x) ** 2, [x], tf.float32)
+
+    def from_floats(x):
+        change = lambda floats: kind.change(lambda _: floats**2, value)  # noqa: E731
+        return kind.floats(tf.py_function(change, [kind.floats(x)], spec))
+
+    def gradient(call, x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            total = tf.reduce_sum(call(x) * [1.0, 2.0, 3.0])
+        return tape.gradient(total, x)
+
+    expected = gradient_of(kind, [0.0, 4.0, 12.0], value)
+    for call in (by_value, to_floats, from_floats):
+        assert_same(run(lambda x, call=call: gradient(call, x), value), expected)
+        # The tape is outside of the graph.
+        assert_same(gradient(lambda x, call=call: run(call, x), value), expected)
+
+
+@pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
+def test_what_py_function_does_not_use_has_zeros_of_its_own_shape(run):
+    value = measured(3)
+
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            doubled = lambda x: x.masked.values * 2  # noqa: E731
+            total = tf.reduce_sum(tf.py_function(doubled, [x], tf.float32))
+        return tape.gradient(total, x)
+
+    found = run(gradient, value)
+    np.testing.assert_array_equal(found.weight, [0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(found.masked.values, [2.0, 2.0, 2.0])
+
+
+@pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
+def test_values_without_floats_have_no_gradient_through_py_function(run):
+    weight = tf.constant([1.0, 2.0])
+
+    def gradient(weight, name):
+        with tf.GradientTape() as tape:
+            tape.watch(weight)
+            named = Named(tf.strings.join([name, tf.strings.as_string(weight)]))
+            length = lambda x: tf.cast(tf.strings.length(x.name), tf.float32)  # noqa: E731
+            total = tf.reduce_sum(tf.py_function(length, [named], tf.float32) * weight)
+        return tape.gradient(total, weight)
+
+    found = run(gradient, weight, tf.constant(["a", "bc"]))
+    np.testing.assert_array_equal(found, [9.0, 10.0])
+
+
+@xt.extension_type
+class Named:
+    name: tf.Tensor
+
+
+@pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
+def test_the_gradient_of_py_function_is_tensorflows_where_no_value_is_ours(run, monkeypatch):
+    asked, plain = [], _tf_py_function._plain_gradient
+
+    def gradient_of_the_op(op, *upstream):
+        asked.append(op)
+        return plain(op, *upstream)
+
+    monkeypatch.setattr(_tf_py_function, "_plain_gradient", gradient_of_the_op)
+
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            total = tf.reduce_sum(tf.py_function(lambda x: x * x, [x], tf.float32))
+        return tape.gradient(total, x)
+
+    np.testing.assert_array_equal(run(gradient, tf.constant([1.0, 2.0])), [2.0, 4.0])
+    assert len(asked) == 1
 
 
 @row("tf.recompute_grad")

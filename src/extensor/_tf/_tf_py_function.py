@@ -1,0 +1,90 @@
+"""What tf.py_function does with extension values: gradients in a graph.
+
+| name | why |
+| --- | --- |
+| `script_ops` | `tf.py_function`. `_wrap_for_composites` takes the values apart on their way in and out. Of each function that was called, `_py_funcs` and `tape_cache` keep what its gradient is made of, which `_internal_py_func` computes. |
+| `ops.gradient_registry` | TensorFlow's own gradient of the op gives integers, bools and strings gradients too, which they cannot have. No second gradient can be registered for it. |
+"""  # noqa: E501 - a table row is one line
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import script_ops
+
+from extensor._tf._tf_protocol import Extension
+
+_plain_wrap: Any = script_ops._wrap_for_composites
+
+
+class _OfValues:
+    """A function of flat tensors, some of which are those of extension values."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *tensors: Any) -> Any:
+        return self._function(*tensors)
+
+
+def _wrap(func: Any, inp: Any, Tout: Any) -> Any:  # noqa: N803 - TensorFlow's own name
+    """As TensorFlow's own; a function of extension values can be told from others."""
+    function, *rest = _plain_wrap(func, inp, Tout)
+    classes = [type(value) for value in inp]
+    classes += [spec.value_type for spec in Tout if isinstance(spec, tf.TypeSpec)]
+    if any(issubclass(cls, Extension) for cls in classes):
+        function = _OfValues(function)
+    return function, *rest
+
+
+script_ops._wrap_for_composites = _wrap
+
+_EAGER_PY_FUNC: Any = ops.gradient_registry._registry["EagerPyFunc"]
+_plain_gradient: Callable[..., Any] = _EAGER_PY_FUNC["type"]
+
+
+def _gradient(op: Any, *upstream: Any) -> Any:
+    """As TensorFlow's own; of extension values only floating point components have gradients."""
+    token: bytes = op.get_attr("token")
+    function: Any = script_ops._py_funcs.get(token.decode())
+    if not isinstance(getattr(function, "_func", None), _OfValues):
+        return _plain_gradient(op, *upstream)
+    targets = [i for i, tensor in enumerate(op.outputs) if _has_gradient(tensor)]
+    targets = [i for i in targets if upstream[i] is not None]
+    sources = [i for i, tensor in enumerate(op.inputs) if _has_gradient(tensor)]
+    if not targets or not sources:
+        return [None] * len(op.inputs)
+
+    def gradient(*upstream: Any) -> Any:
+        tape, inputs, outputs = script_ops.tape_cache.pop(token)
+        return tape.gradient(
+            [outputs[i] for i in targets],
+            [inputs[i] for i in sources],
+            output_gradients=upstream,
+            unconnected_gradients="zero",
+        )
+
+    with tf.control_dependencies(op.outputs):
+        found = script_ops._internal_py_func(
+            func=gradient,
+            inp=[tf.convert_to_tensor(upstream[i]) for i in targets],
+            Tout=[op.inputs[i].dtype for i in sources],
+            use_eager_py_func=True,
+            is_grad_func=True,
+        )
+    if not tf.executing_eagerly():
+        function.set_support_graph_mode_gradient()
+    gradients = dict(zip(sources, found, strict=True))
+    return [gradients.get(i) for i in range(len(op.inputs))]
+
+
+def _has_gradient(tensor: Any) -> bool:
+    return tensor.dtype.is_floating or tensor.dtype.is_complex
+
+
+_EAGER_PY_FUNC["type"] = _gradient
