@@ -380,6 +380,34 @@ def branches():
     )
 
 
+def mapped_results():
+    mapped = tf.map_fn(
+        lambda _: TABLE, tf.range(1), fn_output_signature=tf.RaggedTensorSpec([None, None])
+    )
+    assert mapped.to_list() == [TABLE.numpy().tolist()], (
+        "map_fn: tf.map_fn does not compare results by _result_value_flat_to_batchable"
+    )
+
+
+def generated_elements():
+    spec = tf.RaggedTensorSpec([None, None])
+    [rows] = tf.data.Dataset.from_generator(lambda: iter([TABLE]), output_signature=spec)
+    assert rows.to_list() == TABLE.numpy().tolist(), (
+        "from_generator_op: Dataset.from_generator does not go through _from_generator"
+    )
+
+
+def chosen_datasets():
+    datasets = [tf.data.Dataset.from_tensors(value) for value in (TABLE, ROWS)]
+    chosen = tf.data.Dataset.choose_from_datasets(datasets, tf.data.Dataset.range(2))
+    sampled = tf.data.Dataset.sample_from_datasets(datasets)
+    expected = [TABLE.numpy().tolist(), ROWS.to_list()]
+    told = [element.to_list() for element in chosen]
+    assert told == expected == sorted(element.to_list() for element in sampled), (
+        "directed_interleave_op: a dataset is not chosen from by _directed_interleave"
+    )
+
+
 def python_functions():
     masked = fresh_masked()
     spec = masked.__tf_type_spec__()
@@ -560,6 +588,9 @@ PROBES = {
     "cond_v2": branches,
     "while_v2": loops,
     "script_ops": python_functions,
+    "map_fn": mapped_results,
+    "from_generator_op": generated_elements,
+    "directed_interleave_op": chosen_datasets,
     "ops.gradient_registry": gradients_of_ops,
     "concatenate_op": concatenation,
     "function_deserialization": restored_functions,

@@ -74,7 +74,7 @@ ROWS = [
          "compatible.", ONLY_GRAPH),
         ("tf.function: jit_compile", AS_IS, "XLA has no strings, nor ragged sizes that depend on "
          "data: leave out such fields."),
-        ("tf.py_function", AS_IS, "`Tout` is a spec."),
+        ("tf.py_function", AS_IS, "`Tout` is a spec, to which the result is cast."),
         ("tf.numpy_function", "through `xt.numpy_function`", "NumPy has no such values. The "
          "function gets values with eager tensors."),
     ),
@@ -83,7 +83,8 @@ ROWS = [
         "tf.cond", "tf.case", "tf.switch_case", "tf.while_loop",
         ("tf.while_loop: shape_invariants", AS_IS, "The invariant is a spec."),
         "autograph: if", "autograph: for", "autograph: while",
-        ("tf.map_fn", AS_IS, "`fn_output_signature` is the spec of one result."),
+        ("tf.map_fn", AS_IS, "`fn_output_signature` is the spec of one result, to which it is "
+         "cast."),
         ("tf.vectorized_map", AS_IS, "Results with ragged fields: TensorFlow has no vectorization "
          "for them, use `tf.map_fn`."),
         ("tf.scan", "through `xt.scan`", "tf.scan makes a tensor of whatever it gets."),
@@ -156,7 +157,8 @@ ROWS = [
     *_rows(
         "tf.data",
         "Dataset.from_tensors", "Dataset.from_tensor_slices", "Dataset.map", "Dataset.batch",
-        ("Dataset.from_generator", AS_IS, "`output_signature` is a spec."),
+        ("Dataset.from_generator", AS_IS, "`output_signature` is a spec, to which elements are "
+         "cast."),
         "Dataset.unbatch", "Dataset.ragged_batch", "Dataset.rebatch",
         ("Dataset.padded_batch", "not possible: a type does not say how it is padded",
          "Use `batch` or `ragged_batch`, or pad components with `map` before."),

@@ -40,6 +40,7 @@ from extensor._tf import (  # noqa: F401 - what they wrap is wrapped by importin
     _tf_data,
     _tf_distribute,
     _tf_py_function,
+    _tf_returned,
     _tf_saving,
     _tf_tracking,
 )

@@ -221,13 +221,23 @@ _plain_concatenate = concatenate_op._concatenate
 
 def _concatenate(input_dataset: Any, dataset_to_concatenate: Any, name: Any = None) -> Any:
     """As TensorFlow's own; the elements are cast to the type where they meet."""
-    datasets = [input_dataset, dataset_to_concatenate]
-    specs = [tf.nest.flatten(dataset.element_spec) for dataset in datasets]
-    if _are_alike([dataset.element_spec for dataset in datasets]):
-        met = [_meeting(pair) for pair in zip(*specs, strict=True)]
-        if any(spec is not None for spec in met):
-            datasets = [_with_elements_cast(dataset, met) for dataset in datasets]
-    return _plain_concatenate(*datasets, name)
+    return _plain_concatenate(*cast_together([input_dataset, dataset_to_concatenate]), name)
+
+
+def cast_together(datasets: list[Any]) -> list[Any]:
+    """Returns datasets with their elements cast to the type where those of all meet.
+
+    Args:
+        datasets: They come back as they are where TensorFlow can join them, and where no cast
+            helps.
+    """
+    structures = [dataset.element_spec for dataset in datasets]
+    if not _are_alike(structures):
+        return datasets
+    met = list(map(_meeting, zip(*map(tf.nest.flatten, structures), strict=True)))
+    if not any(spec is not None for spec in met):
+        return datasets
+    return [_with_elements_cast(dataset, met) for dataset in datasets]
 
 
 def _with_elements_cast(dataset: Any, specs: list[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What tf.py_function does with extension values: gradients in a graph.
+"""What tf.py_function does with extension values: what is cast, and what has a gradient.
 
 | name | why |
 | --- | --- |
@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,13 +18,14 @@ import tensorflow as tf
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import script_ops
 
-from extensor._tf._tf_protocol import Extension
+from extensor._tf._tf_protocol import Extension, describes_extension
+from extensor._tf._tf_returned import as_declared, casts
 
 _plain_wrap: Any = script_ops._wrap_for_composites
 
 
 class _OfValues:
-    """A function of flat tensors, some of which are those of extension values."""
+    """A function of flat tensors, some of which stand for an extension value."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -33,11 +35,17 @@ class _OfValues:
 
 
 def _wrap(func: Any, inp: Any, Tout: Any) -> Any:  # noqa: N803 - TensorFlow's own name
-    """As TensorFlow's own; a function of extension values can be told from others."""
-    function, *rest = _plain_wrap(func, inp, Tout)
-    classes = [type(value) for value in inp]
-    classes += [spec.value_type for spec in Tout if isinstance(spec, tf.TypeSpec)]
-    if any(issubclass(cls, Extension) for cls in classes):
+    """As TensorFlow's own; what is returned is cast, and functions of our values are marked."""
+
+    @functools.wraps(func)
+    def cast_func(*args: Any) -> Any:
+        results = func(*args)
+        results = results if isinstance(results, (list, tuple)) else [results]
+        # TensorFlow leaves out what was not declared.
+        return [as_declared(spec, value) for spec, value in zip(Tout, results, strict=False)]
+
+    function, *rest = _plain_wrap(cast_func if any(map(casts, Tout)) else func, inp, Tout)
+    if any(isinstance(x, Extension) for x in inp) or any(map(describes_extension, Tout)):
         function = _OfValues(function)
     return function, *rest
 
