@@ -18,11 +18,13 @@ ROOT = Path(__file__).parents[1]
 
 # What a user does first, by public names only.
 IMPORT_AND_USE = """
+import importlib.metadata
 import sys
 import extensor as xt
 import tensorflow as tf
 
 assert xt.__file__.startswith(sys.prefix), f"imported {xt.__file__}"
+assert xt.__version__ == importlib.metadata.version("extensor")
 for name in xt.__all__:
     getattr(xt, name)
 

@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from extensor import _tf as _tf  # before all others: it says so where TensorFlow is missing
-from extensor import data, dispatch, struct
+from extensor import data, dispatch, errors, struct
 from extensor.arrow.read import from_arrow
 from extensor.arrow.schema import spec_from_schema
 from extensor.arrow.write import to_arrow
@@ -23,11 +23,11 @@ from extensor.core.functional import (
     foldl,
     foldr,
     numpy_function,
+    print_,
     recompute_grad,
     scan,
+    tuple_,
 )
-from extensor.core.functional import print_ as print
-from extensor.core.functional import tuple_ as tuple
 from extensor.core.registry import (
     register_extension_type,
     register_type_spec,
@@ -47,6 +47,8 @@ from extensor.struct.tensor import StructuredTensor
 if TYPE_CHECKING:
     from extensor import keras, serving, testing, types
 
+__version__ = "0.1.0"
+
 __all__ = [
     "AutoCompositeTensor",
     "DenseStructuredTensor",
@@ -65,6 +67,7 @@ __all__ = [
     "auto_composite_tensor",
     "data",
     "dispatch",
+    "errors",
     "extension_type",
     "foldl",
     "foldr",
@@ -73,7 +76,6 @@ __all__ = [
     "keras",
     "nest",
     "numpy_function",
-    "print",
     "read_parquet",
     "recompute_grad",
     "register_extension_type",
@@ -87,10 +89,18 @@ __all__ = [
     "struct",
     "testing",
     "to_arrow",
-    "tuple",
     "types",
     "write_parquet",
 ]
+
+# Public, but not in `__all__`: a star-import must not replace the builtins of these names.
+print = print_
+tuple = tuple_
+
+
+def __dir__() -> list[str]:
+    # Also what is imported when it is first used; not the modules that extensor is made of.
+    return [*__all__, "print", "tuple", *(name for name in globals() if name.startswith("__"))]
 
 
 def __getattr__(name: str) -> Any:

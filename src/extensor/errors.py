@@ -4,8 +4,6 @@ Every message names the path, what was expected, what was received and the mend,
 contents of a tensor.
 """
 
-from __future__ import annotations
-
 
 class ExtensorError(Exception):
     """Base of every error that extensor raises on purpose.

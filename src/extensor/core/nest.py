@@ -14,6 +14,13 @@ import tensorflow as tf
 
 from extensor.errors import StructureError
 
+__all__ = ["assert_same_structure", "flatten", "map_structure", "pack_sequence_as"]
+
+
+def __dir__() -> list[str]:
+    # Not the modules that it is made of.
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]
+
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     """Returns the leaves of a nest as a list.

@@ -30,3 +30,8 @@ __all__ = [
     "is_unary_elementwise_op",
     "tensor_parameters",
 ]
+
+
+def __dir__() -> list[str]:
+    # Not the modules that it is made of.
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -25,3 +25,8 @@ __all__ = [
     "TimeDistributed",
     "serialize",
 ]
+
+
+def __dir__() -> list[str]:
+    # Not the modules that it is made of.
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

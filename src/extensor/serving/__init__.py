@@ -14,3 +14,8 @@ __all__ = [
     "save",
     "save_clients",
 ]
+
+
+def __dir__() -> list[str]:
+    # Not the modules that it is made of.
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -22,3 +22,8 @@ __all__ = [
     "specs_of",
     "values_of",
 ]
+
+
+def __dir__() -> list[str]:
+    # Not the modules that it is made of.
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -1,0 +1,99 @@
+"""The names that users see: what a package lists, what a star-import brings, each type's spec."""
+
+import builtins
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+
+ROOMS = ["data", "dispatch", "keras", "nest", "serving", "struct", "testing", "types"]
+
+
+def room(name):
+    return getattr(xt, name)
+
+
+def public(names):
+    return {name for name in names if not name.startswith("__")}
+
+
+def test_the_package_lists_its_rooms_before_they_are_imported(run_python):
+    run_python("""
+        import extensor as xt
+        assert {"keras", "serving", "testing", "types"} <= set(dir(xt))
+    """)
+
+
+def test_the_package_lists_what_is_public_and_nothing_else():
+    assert public(dir(xt)) == {*xt.__all__, "print", "tuple"}
+    assert {"__version__", "__doc__", "__file__", "__all__"} <= set(dir(xt))
+    for name in dir(xt):
+        getattr(xt, name)
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_a_room_lists_what_is_public_and_nothing_else(name):
+    assert public(dir(room(name))) == set(room(name).__all__)
+    assert {"__doc__", "__file__", "__all__"} <= set(dir(room(name)))
+
+
+def test_the_errors_are_all_that_their_module_lists():
+    for name in public(dir(xt.errors)):
+        assert issubclass(getattr(xt.errors, name), xt.ExtensorError)
+
+
+@pytest.mark.parametrize("name", [None, *ROOMS])
+def test_a_star_import_shadows_no_builtin(name):
+    module = xt if name is None else room(name)
+    assert not set(module.__all__) & set(dir(builtins))
+
+
+def test_a_star_import_leaves_print_and_tuple_alone(run_python):
+    printed = run_python("""
+        from extensor import *
+        print(tuple([1]), extension_type.__module__)
+    """).stdout
+    assert printed == "(1,) extensor.core.declare\n"
+
+
+def test_the_version_is_that_of_the_package():
+    assert xt.__version__.count(".") == 2
+    assert all(part.isdigit() for part in xt.__version__.split(".")[:2])
+
+
+VALUES = {
+    "CSRSparseTensor": lambda: xt.types.CSRSparseTensor.from_dense([[1.0, 0.0], [0.0, 2.0]]),
+    "DimensionAlignment": lambda: xt.types.DimensionAlignment.from_index([0, 1], num_targets=2),
+    "LabeledDigraph": lambda: xt.types.LabeledDigraph([0], [1], num_nodes=2),
+    "LabeledTensor": lambda: xt.types.LabeledTensor([[1.0, 2.0]], ["row", "column"]),
+    "MaskedTensor": lambda: xt.types.MaskedTensor([1.0, 2.0], [True, False]),
+    "TensorDigraph": lambda: xt.types.TensorDigraph([0], [1], num_nodes=2),
+}
+SPECS = {
+    "CSRSparseTensor": ([None, 2], tf.float32),
+    "DimensionAlignment": ([],),
+    "LabeledDigraph": (),
+    "LabeledTensor": (tf.TensorSpec([None, 2]), ["row", "column"]),
+    "MaskedTensor": (tf.TensorSpec([None]),),
+    "TensorDigraph": (),
+}
+
+
+def test_each_type_has_its_spec_beside_it():
+    specs = {name for name in xt.types.__all__ if name.endswith("Spec")}
+    assert specs == {f"{name}Spec" for name in set(xt.types.__all__) - specs}
+    assert VALUES.keys() == SPECS.keys() == set(xt.types.__all__) - specs
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_the_spec_of_a_type_is_an_input_signature(name):
+    spec_class = getattr(xt.types, f"{name}Spec")
+    value = VALUES[name]()
+    assert type(value.__tf_type_spec__()) is spec_class
+    same = tf.function(lambda x: x, input_signature=[spec_class(*SPECS[name])])
+    result = same(value)
+    assert type(result) is type(value)
+    for a, b in zip(tf.nest.flatten(result, True), tf.nest.flatten(value, True), strict=True):
+        np.testing.assert_array_equal(a, b)
