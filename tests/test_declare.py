@@ -287,7 +287,7 @@ def test_mutable_defaults_are_safe():
     assert one.table.tolist() == [1]
 
 
-def test_fields_without_a_default_after_one_that_has_one_are_keyword_only():
+def test_a_field_without_a_default_after_one_with_is_keyword_only_with_all_after_it():
     @xt.extension_type
     class Cup:
         unit: str = "gram"
@@ -299,9 +299,11 @@ def test_fields_without_a_default_after_one_that_has_one_are_keyword_only():
     class Mug(Cup):
         handle: int
 
-    cup = Cup("cup", 4, amount=1, last=2)
+    cup = Cup("cup", other=4, amount=1, last=2)
     assert (cup.unit, cup.other) == ("cup", 4)
-    assert Mug("cup", 4, amount=1, last=2, handle=5).handle == 5
+    assert Mug("cup", other=4, amount=1, last=2, handle=5).handle == 5
+    with pytest.raises(TypeError, match="positional argument"):
+        Cup("cup", 4, amount=1, last=2)
     with pytest.raises(TypeError, match="missing 2 required keyword-only"):
         Cup("cup")
 

@@ -3,6 +3,7 @@
 `docs/extension-types.md` shows the rows.
 """
 
+import inspect
 import re
 import typing
 from collections.abc import Mapping
@@ -163,7 +164,21 @@ def list_default(kit):
 def keyword_only(kit):
     annotations = {"a": int, "b": int, "c": int}
     cup = kit.declare(__annotations__=annotations, a=1)
-    return [plain(cup(b=2, c=3)), plain(cup(5, c=2, b=3)), attempt(lambda: cup(5, 2, 3))]
+    more = kit.declare(__annotations__={**annotations, "d": int}, a=1, d=4)
+    return [
+        plain(cup(b=2, c=3)),
+        plain(cup(5, c=2, b=3)),
+        attempt(lambda: cup(5, 2, 3)),
+        attempt(lambda: more(5, 6, b=2, c=3)),
+    ]
+
+
+@row("a default for an inherited field")
+def inherited_default(kit):
+    base = kit.declare(__annotations__={"a": int, "b": str, "c": int})
+    cup = kit.declare(bases=(base,), __annotations__={"b": str}, b="b")
+    shown = [(p.name, p.kind) for p in inspect.signature(cup).parameters.values()]
+    return [shown, cup(1, c=3).c, cup(1, "x", c=3).b, attempt(lambda: cup(1, "x", 3))]
 
 
 @row("`__validate__`")

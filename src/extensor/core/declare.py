@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import inspect
@@ -10,11 +11,14 @@ import types
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import tensorflow as tf
+
 from extensor.core.derive import DerivedSpec
 from extensor.core.reading import read_annotations, readings
 from extensor.core.registry import register_type_spec
+from extensor.core.spec import TypeSpec
 from extensor.core.version import VersionedSpec, newest
-from extensor.errors import FieldError, ImmutableError, ProtocolError
+from extensor.errors import ExtensorError, FieldError, ImmutableError, ProtocolError
 
 if sys.version_info >= (3, 11):
     from typing import dataclass_transform
@@ -158,13 +162,15 @@ def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any
             mend="Write @xt.extension_type above a class without __slots__.",
         )
     made: Any = cls
-    _prepare_fields(made)
+    inherited = _prepare_fields(made)
     if "__init__" in vars(made):
         made.__init__ = _own_init(made.__init__)
     if "__post_init__" in vars(made) or not hasattr(made, "_extensor_check"):
         made._extensor_check = getattr(made, "__post_init__", None)
         made.__post_init__ = _post_init(made._extensor_check)
     dataclasses.dataclass(frozen=True, eq=False)(made)
+    for field in inherited:  # the annotation of a base, which is read there
+        del made.__annotations__[field]
     made.__setattr__ = _set
     made.__delattr__ = _delete
     made.__replace__ = replace
@@ -182,14 +188,16 @@ def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any
     return made
 
 
-def _prepare_fields(cls: Any) -> None:
-    """Turns what dataclass would refuse in a class's own fields into what it takes."""
-    # Whether each parameter of `__init__`, in order, has a default.
-    defaults = {
-        name: _has_default(field)
-        for name, field in getattr(cls, "__dataclass_fields__", {}).items()
-        if field.init and not field.kw_only
-    }
+def _prepare_fields(cls: Any) -> list[str]:
+    """Turns what dataclass would refuse in a class's fields into what it takes.
+
+    Returns:
+        The names of inherited fields that the class now has as its own, with an annotation that
+        is to be dropped when the dataclass is made.
+    """
+    fields: dict[str, Any] = {}  # in the order of dataclass
+    for base in cls.__mro__[:0:-1]:
+        fields.update(getattr(base, "__dataclass_fields__", {}))
     own: dict[str, Any] = vars(cls).get("__annotations__", {})
     for name, annotation in own.items():
         if name in _RESERVED or name.startswith(("_extensor_", "__")):
@@ -212,13 +220,22 @@ def _prepare_fields(cls: Any) -> None:
                 else dataclasses.field(default=field)
             )
             setattr(cls, name, field)
-        if field.init and field.kw_only is not True:
-            defaults[name] = _has_default(field)
-    after_default = False
-    for name, has_default in defaults.items():
-        if after_default and not has_default and name in own:
-            vars(cls)[name].kw_only = True
-        after_default = after_default or has_default
+        fields[name] = field
+    positional = {n: f for n, f in fields.items() if f.init and f.kw_only is not True}
+    after_default = keyword_only = False
+    inherited: list[str] = []
+    for name, field in positional.items():
+        keyword_only = keyword_only or (after_default and not _has_default(field))
+        after_default = after_default or _has_default(field)
+        if not keyword_only:
+            continue
+        if name not in own:
+            field = copy.copy(field)
+            setattr(cls, name, field)
+            cls.__annotations__[name] = field.type
+            inherited.append(name)
+        field.kw_only = True
+    return inherited
 
 
 def _has_default(field: Any) -> bool:
@@ -378,7 +395,7 @@ class _DeclaredSpec(VersionedSpec):
 
 def _spec_class(cls: Any) -> Any:
     """Returns the spec class of a declared class, on top of the `class Spec` in it if any."""
-    own = vars(cls).get("Spec")
+    own = vars(cls).get("Spec", _NO_SPEC)
     members: dict[str, Any] = {
         "__doc__": f"The spec of {cls.__qualname__}.",
         "__module__": cls.__module__,
@@ -386,11 +403,31 @@ def _spec_class(cls: Any) -> Any:
         "field_names": tuple(field.name for field in dataclasses.fields(cls)),
         "value_type": cls,
     }
-    if own is None:
+    if own is _NO_SPEC:
         return type(_DeclaredSpec)("Spec", (_DeclaredSpec,), members)
+    is_of_others = isinstance(own, type) and issubclass(own, tf.TypeSpec)
+    if not isinstance(own, type) or (is_of_others and not issubclass(own, TypeSpec)):
+        raise _wrong_spec(cls, own)
     if "__init__" in vars(own):
         members["__init__"] = _own_spec_init(own.__init__)
-    return type(_DeclaredSpec)("Spec", (own, _DeclaredSpec), members)
+    try:
+        return type(_DeclaredSpec)("Spec", (own, _DeclaredSpec), members)
+    except ExtensorError:
+        raise
+    except TypeError as error:  # bases that do not fit together
+        raise _wrong_spec(cls, own) from error
+
+
+_NO_SPEC = object()
+
+
+def _wrong_spec(cls: type, own: object) -> ProtocolError:
+    return ProtocolError(
+        path=f"{cls.__qualname__}.Spec",
+        expected="a class, whose members are added to the spec",
+        received=repr(own),
+        mend="Write `class Spec:` without a base, or give the attribute another name.",
+    )
 
 
 def _own_spec_init(init: Callable[..., None]) -> Callable[..., None]:
