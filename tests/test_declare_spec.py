@@ -1,14 +1,19 @@
 """The signature of a declared class, the `class Spec` in it, and what its specs refuse."""
 
+import copy
 import dataclasses
 import enum
+import functools
 import inspect
+import pickle
 
 import pytest
 import tensorflow as tf
 
 import extensor as xt
-from extensor.errors import ProtocolError
+from extensor.errors import ImmutableError, ProtocolError
+from tests.sample_auto import Adder
+from tests.sample_declared import Pantry, Rows
 
 # A default before a field without one.
 
@@ -178,3 +183,91 @@ def test_an_error_of_the_spec_class_itself_stays():
 
     with pytest.raises(ProtocolError, match="expected 1, 2, 3 and so on"):
         xt.extension_type(Cup)
+
+
+# Specs do not change.
+
+
+@xt.extension_type
+class Renamed:
+    label: str
+
+    class Spec:
+        __version__ = 2
+
+
+IMMUTABLE = {
+    "declared": (lambda: xt.spec_of(Rows([[1, 2, 3]])), "unit"),
+    "declared, containers": (
+        lambda: xt.spec_of(Pantry({"salt": 1.0}, (tf.constant([3]), 4), [1])),
+        "amounts",
+    ),
+    "made by its constructor": (lambda: Named.Spec("n"), "name"),
+    "auto": (lambda: xt.spec_of(Adder(1.0, 2.0)), "x"),
+    "of a type of extensor's": (lambda: xt.types.CSRSparseTensorSpec([None, 2]), "static_shape"),
+    "of an older version": (
+        lambda: Renamed.Spec.deserialize(xt.spec_of(Named()).serialize()),
+        "name",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "field"), IMMUTABLE.values(), ids=list(IMMUTABLE))
+def test_a_spec_takes_no_assignment_and_no_deletion(make, field):
+    spec = make()
+    before, shown = spec.serialize(), repr(spec)
+    for change in (
+        lambda: setattr(spec, field, "lb"),
+        lambda: setattr(spec, "note", "lb"),
+        lambda: delattr(spec, field),
+    ):
+        with pytest.raises(ImmutableError, match=r"specs are immutable") as caught:
+            change()
+        assert isinstance(caught.value, AttributeError)
+        assert caught.value.path.startswith(f"{type(spec).__qualname__}.")
+    assert (spec.serialize(), repr(spec)) == (before, shown)
+    assert spec == make()
+    assert hash(spec) == hash(make())
+
+
+def test_a_spec_that_cannot_change_is_copied_pickled_and_compared():
+    spec = xt.spec_of(Rows([[1, 2, 3]], "lb"))
+    for again in (copy.copy(spec), copy.deepcopy(spec), pickle.loads(pickle.dumps(spec))):
+        assert again == spec
+        assert again.unit == "lb"
+
+
+def test_an_author_assigns_parts_in_init_and_keeps_private_caches():
+    @xt.extension_type
+    class Grid:
+        values: tf.Tensor
+
+        class Spec:
+            def __init__(self, shape):
+                self.values = tf.TensorSpec(shape)
+
+            @functools.cached_property
+            def size(self):
+                return self.values.shape.num_elements()
+
+            @property
+            def rank(self):
+                self._rank = self.values.shape.rank
+                return self._rank
+
+    spec = Grid.Spec([2, 3])
+    assert (spec.size, spec.rank, spec.size) == (6, 2, 6)
+    with pytest.raises(ImmutableError):
+        spec.values = tf.TensorSpec([7])
+
+
+def test_a_field_may_have_a_private_name():
+    @xt.extension_type
+    class Secret:
+        _key: str
+        _values: tf.Tensor
+
+    spec = xt.spec_of(Secret("a", [1.0]))
+    with pytest.raises(ImmutableError):
+        spec._values = tf.TensorSpec([7])
+    assert tf.function(lambda s: s._values)(Secret("a", [1.0])).shape == [1]

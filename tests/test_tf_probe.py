@@ -100,6 +100,14 @@ def batchable_type_spec():
     )
 
 
+def key_of_a_spec():
+    assert StaticSpec(float("nan")) == StaticSpec(float("nan")), (
+        "TypeSpec.__make_cmp_key: TensorFlow does not compare specs by what it returns, or not "
+        "part by part"
+    )
+    assert tf.RaggedTensorSpec([None]) == tf.RaggedTensorSpec([None])
+
+
 def registry():
     spec_class = type("ProbeSpec", (StaticSpec,), {})
     _tf.replace_registration(spec_class, "test_tf_probe.ProbeSpec")
@@ -564,6 +572,7 @@ PROBES = {
     "CompositeTensor": composite_tensor,
     "tf.types.experimental.SupportsTracingProtocol": supports_tracing_protocol,
     "BatchableTypeSpec": batchable_type_spec,
+    "TypeSpec.__make_cmp_key": key_of_a_spec,
     "type_spec_registry": registry,
     "autograph.core.config.CONVERSION_RULES": conversion_rules,
     "_pywrap_utils.IsCompositeTensor": late_admission,

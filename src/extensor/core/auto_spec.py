@@ -102,25 +102,37 @@ class AutoSpec(DerivedSpec):
                 cls._known[key] = spec
         return spec
 
-    def _arrange(self, parts: Mapping[str, Any]) -> None:
-        self._components = {}
-        self._constants: dict[str, Any] = {}
-        self._fresh: dict[str, Any] = {}  # made anew for each value, which may change it
-        self._mixed: dict[str, Any] = {}  # of which the tensors are a tuple
+    _constants: dict[str, Any]
+    _fresh: dict[str, Any]
+    """What is made anew for each value, which may change it."""
+    _mixed: dict[str, Any]
+    """What holds tensors and other data: its tensors are a tuple."""
+
+    def _arranged(self, parts: Mapping[str, Any]) -> dict[str, Any]:
+        components: dict[str, Any] = {}
+        constants: dict[str, Any] = {}
+        fresh: dict[str, Any] = {}
+        mixed: dict[str, Any] = {}
         for name, part in parts.items():
             specs = tuple(spec for _, spec in leaves_of(part))
             if not specs:
                 if isinstance(part, (tuple, FrozenDict)):
-                    self._fresh[name] = part
+                    fresh[name] = part
                 else:
-                    self._constants[name] = thaw(part, _plain)
+                    constants[name] = thaw(part, _plain)
             elif _is_nest(part):
-                self._components[name] = thaw(part, plain)
+                components[name] = thaw(part, plain)
             else:
-                self._mixed[name] = part
-                self._components[name] = specs
-        dense = all(isinstance(spec, tf.TensorSpec) for spec in self._components.values())
-        self._boxed_names = sorted(self._components) if dense else None
+                mixed[name] = part
+                components[name] = specs
+        dense = all(isinstance(spec, tf.TensorSpec) for spec in components.values())
+        return {
+            "_components": components,
+            "_constants": constants,
+            "_fresh": fresh,
+            "_mixed": mixed,
+            "_boxed_names": sorted(components) if dense else None,
+        }
 
     def tensors(self, value: Any) -> Iterator[Any]:
         """Yields the tensors of a value in the order of its parts."""

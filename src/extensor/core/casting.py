@@ -46,6 +46,20 @@ def castable_type(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
     return _of_tensors(a, b) if found is None else found
 
 
+def compatible(a: tf.TypeSpec, b: tf.TypeSpec) -> bool:
+    """Returns whether two specs of any types share values, whichever comes first.
+
+    >>> from extensor.core.casting import compatible
+    >>> dense, row = tf.TensorSpec([2]), tf.RaggedTensorSpec([2], ragged_rank=0)
+    >>> dense.is_compatible_with(row), compatible(dense, row), compatible(row, dense)
+    (False, True, True)
+    """
+    # A row of a RaggedTensor is a tensor, which only the spec of the row says.
+    return a.is_compatible_with(b) or (
+        isinstance(b, tf.RaggedTensorSpec) and b.is_compatible_with(a)
+    )
+
+
 def supertype(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
     """Returns the most specific spec that holds the values of both as they are, or None."""
     try:

@@ -14,8 +14,9 @@ import tensorflow as tf
 from extensor._tf import BaseResourceVariable, VariableSpec, plain_spec
 from extensor.core import static
 from extensor.core.box import StackableTypeSpec, stacked_spec, unstacked_spec
+from extensor.core.casting import compatible
 from extensor.core.static import FrozenDict, FrozenPartial, Static, freeze, is_tensor_like, mapped
-from extensor.errors import FieldError, ProtocolError
+from extensor.errors import FieldError, ImmutableError, ProtocolError
 
 
 def part_of(value: Any) -> Any:
@@ -73,7 +74,7 @@ def _compatible(a: Any, b: Any) -> bool:
     """Returns whether two parts may stand for one value."""
     if isinstance(a, tf.TypeSpec):
         # Anything else TensorFlow's specs would take for a value, and raise where it is none.
-        return isinstance(b, tf.TypeSpec) and a.is_compatible_with(b)
+        return isinstance(b, tf.TypeSpec) and compatible(a, b)
     if type(a) is not type(b):
         return False
     if isinstance(a, Static):
@@ -171,29 +172,48 @@ class DerivedSpec(StackableTypeSpec):
         """Returns the spec of a value, whose fields are frozen."""
         return cls.from_parts({n: mapped(part_of, getattr(value, n)) for n in cls.field_names})
 
-    def _take(self, parts: Mapping[str, Any]) -> None:
-        self._parts = parts
-        self._key: Any = None
-        self._hash: int | None = None
-        self._arrange(parts)
+    _parts: Mapping[str, Any]
+    _components: dict[str, Any]
+    _static: dict[str, Any]
+    _is_flat: bool
+    _boxed_names: list[str] | None
+    _key: Any
+    _hash: int | None
 
-    def _arrange(self, parts: Mapping[str, Any]) -> None:
-        """Decides which components stand for the tensors in the parts."""
+    def _take(self, parts: Mapping[str, Any]) -> None:
+        # Not by assignment, which is refused from here on.
+        self.__dict__.update(self._arranged(parts), _parts=parts, _key=None, _hash=None)
+
+    def _arranged(self, parts: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns what to keep of the parts: which components stand for the tensors in them."""
         leaves = [leaf for name, part in parts.items() for leaf in leaves_of(part, name)]
         # A dict, which TensorFlow's nest rebuilds twice as fast as a tuple.
-        self._components = dict(leaves)
-        if len(leaves) != len(self._components):
+        components = dict(leaves)
+        if len(leaves) != len(components):
             raise ProtocolError(
                 path=type(self).__qualname__,
                 expected="keys of mappings that differ in their repr",
                 received=", ".join(name for name, _ in leaves),
                 mend="Use strings, numbers or the members of one enum as keys.",
             )
-        with_tensors = {name.partition("[")[0] for name in self._components}
-        self._static = {n: mapped(plain, p) for n, p in parts.items() if n not in with_tensors}
-        self._is_flat = self._components.keys() == with_tensors
+        with_tensors = {name.partition("[")[0] for name in components}
         is_dense = all(isinstance(spec, tf.TensorSpec) for _, spec in leaves)
-        self._boxed_names = sorted(self._components) if is_dense else None
+        return {
+            "_components": components,
+            "_static": {n: mapped(plain, p) for n, p in parts.items() if n not in with_tensors},
+            "_is_flat": components.keys() == with_tensors,
+            "_boxed_names": sorted(components) if is_dense else None,
+        }
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # An author's `__init__` may assign the parts; methods may keep what they have computed.
+        parts = self.__dict__.get("_parts")
+        if parts is not None and (name in parts or not name.startswith("_")):
+            raise _immutable(self, name, "assignment")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise _immutable(self, name, "deletion")
 
     def __getattr__(self, name: str) -> Any:
         # Fields read like the value's own: a spec for a tensor, the data for what is static.
@@ -297,7 +317,7 @@ class DerivedSpec(StackableTypeSpec):
     def _cmp_key(self) -> Any:
         if self._key is None:
             counting = [part for name, part in self._parts.items() if self._counts(name)]
-            self._key = tuple(map(static.key, counting))
+            self.__dict__["_key"] = tuple(map(static.key, counting))
         return self._key
 
     def __eq__(self, other: object) -> bool:
@@ -312,7 +332,7 @@ class DerivedSpec(StackableTypeSpec):
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash((type(self), self._cmp_key()))
+            self.__dict__["_hash"] = hash((type(self), self._cmp_key()))
         return self._hash
 
     def __repr__(self) -> str:
@@ -365,6 +385,16 @@ class DerivedSpec(StackableTypeSpec):
     def _mapped(self, function: Callable[[Any], Any]) -> Any:
         """Returns the spec with a function applied to the leaves of every part."""
         return self.from_parts({n: mapped(function, part) for n, part in self._parts.items()})
+
+
+def _immutable(spec: DerivedSpec, name: str, what: str) -> ImmutableError:
+    cls = type(spec).__qualname__
+    return ImmutableError(
+        path=f"{cls}.{name}",
+        expected=f"no {what}, because specs are immutable",
+        received=f"one of {name!r}",
+        mend=f"Make a new spec: {cls}(...).",
+    )
 
 
 def parts_of(spec: DerivedSpec) -> Mapping[str, Any]:

@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import tensorflow as tf
 
-from extensor._tf import CompositeTensor
-from extensor.core.casting import cast_components, castable_type, not_castable, supertype
+from extensor._tf import CompositeTensor, nan_equal_to_itself, number_key
+from extensor.core.casting import (
+    cast_components,
+    castable_type,
+    compatible,
+    not_castable,
+    supertype,
+)
 from extensor.core.component import mismatch
 from extensor.core.registry import redefines
 from extensor.errors import ProtocolError
@@ -322,6 +328,9 @@ class TypeSpec(tf.TypeSpec):
         return self == other or self.most_specific_compatible_type(other) == other
 
 
+nan_equal_to_itself(TypeSpec)
+
+
 def deserialized(cls: type[TypeSpec], serialization: Any) -> TypeSpec:
     """Returns the spec of a class that was serialized: what unpickles a spec."""
     return cls.deserialize(serialization)
@@ -361,7 +370,7 @@ def _same_kind(a: Any, b: Any) -> bool:
 def _compatible(a: Any, b: Any) -> bool:
     if isinstance(a, tf.TypeSpec):
         # Anything else TensorFlow's specs would take for a value, and raise where it is none.
-        return isinstance(b, tf.TypeSpec) and a.is_compatible_with(b)
+        return isinstance(b, tf.TypeSpec) and compatible(a, b)
     if not _same_kind(a, b):
         return False
     if isinstance(a, (list, tuple)):
@@ -398,5 +407,9 @@ def _merged(a: Any, b: Any, of_specs: Callable[[Any, Any], Any] = supertype) -> 
 
 def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+        if a.dtype != b.dtype or a.shape != b.shape:
+            return False
+        return np.array_equal(a, b) or number_key(a.tolist()) == number_key(b.tolist())
+    if isinstance(a, (float, np.generic)):
+        return number_key(a) == number_key(b)
     return bool(a == b)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 import importlib
+import numbers
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -253,6 +254,10 @@ def key(frozen: Any) -> Any:
         return frozenset, frozenset(map(key, frozen))
     if type(frozen) is float:
         return float, frozen.hex()
+    if type(frozen) is complex:
+        return complex, frozen.real.hex(), frozen.imag.hex()
+    if isinstance(frozen, numbers.Number) and frozen != frozen:
+        return type(frozen), repr(frozen)
     return type(frozen), frozen
 
 

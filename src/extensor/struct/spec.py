@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from extensor._tf import BatchableTypeSpec, VariableSpec, plain_spec
 from extensor.core.box import StackableTypeSpec
-from extensor.core.casting import cast_value, castable_type, not_castable
+from extensor.core.casting import cast_value, castable_type, compatible, not_castable
 from extensor.core.registry import register_type_spec
 from extensor.errors import (
     DTypeError,
@@ -314,7 +314,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             isinstance(other, DenseStructuredTensorSpec)
             and self._order == other._order
             and self._shape.is_compatible_with(other._shape)
-            and all(self._field_specs[n].is_compatible_with(other._field_specs[n])
+            and all(compatible(self._field_specs[n], other._field_specs[n])
                     for n in self._order)
         )  # fmt: skip
 
