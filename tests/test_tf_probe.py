@@ -31,6 +31,7 @@ from extensor._tf import (
     _tf_symbol,
     _tf_value_spec,
 )
+from extensor.errors import ProtocolError
 from tests import peer
 from tests.dispatch import probes as dispatch_probes
 from tests.sample_types import (
@@ -98,6 +99,21 @@ def batchable_type_spec():
     np.testing.assert_array_equal(
         batch.values, [1.0, 2.0], "BatchableTypeSpec: Dataset.batch goes another way"
     )
+
+
+def map_fn_of_what_does_not_stack():
+    value = Parcel({}, StaticSpec())
+    elements = lambda: tf.map_fn(lambda _: 1.0, value, fn_output_signature=tf.TensorSpec([]))  # noqa: E731
+    results = lambda: tf.map_fn(lambda _: value, tf.range(2), fn_output_signature=StaticSpec())  # noqa: E731
+    for stack in (elements, results):
+        with pytest.raises(ProtocolError, match="expected a type whose values stack"):
+            stack()
+
+
+def vectorized_map_of_what_does_not_stack():
+    value = Parcel({}, StaticSpec())
+    with pytest.raises(ProtocolError, match="expected a type whose values stack"):
+        tf.vectorized_map(lambda x: value, tf.range(2))
 
 
 def key_of_a_spec():
@@ -573,6 +589,8 @@ PROBES = {
     "tf.types.experimental.SupportsTracingProtocol": supports_tracing_protocol,
     "BatchableTypeSpec": batchable_type_spec,
     "TypeSpec.__make_cmp_key": key_of_a_spec,
+    "map_fn": map_fn_of_what_does_not_stack,
+    "parallel_for.control_flow_ops": vectorized_map_of_what_does_not_stack,
     "type_spec_registry": registry,
     "autograph.core.config.CONVERSION_RULES": conversion_rules,
     "_pywrap_utils.IsCompositeTensor": late_admission,

@@ -42,6 +42,7 @@ from extensor._tf import (  # noqa: F401 - what they wrap is wrapped by importin
     _tf_py_function,
     _tf_returned,
     _tf_saving,
+    _tf_stacking,
     _tf_tracking,
 )
 from extensor._tf._tf_casting import CAST_CONTEXT, install_casting

@@ -10,8 +10,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._tf import BatchableTypeSpec, VariableSpec
-from extensor.core.component import mismatch
+from extensor._tf import BatchableTypeSpec
+from extensor.core.component import does_not_stack, mismatch
 from extensor.core.ragged_box import box_ragged, box_sparse, unbox_rows
 from extensor.core.spec import TypeSpec
 from extensor.errors import DTypeError, ExtensorError, ProtocolError, StructureError
@@ -83,6 +83,8 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         boxes: list[Any] = []
 
         def add(spec: tf.TypeSpec, component: Any) -> None:
+            if not isinstance(spec, BatchableTypeSpec):
+                raise does_not_stack(spec, type(self).__qualname__)
             if isinstance(spec, tf.TensorSpec) and not spec.is_compatible_with(component):
                 raise TypeError("a component does not match its spec")
             boxes.extend(box(spec, component, minimum_rank))
@@ -260,26 +262,6 @@ def unstacked_spec(spec: tf.TypeSpec, path: str) -> Any:
     return spec._unbatch()
 
 
-def does_not_stack(spec: tf.TypeSpec, path: str) -> ProtocolError:
-    """Returns the error for a spec whose values do not stack.
-
-    Args:
-        spec: Such a spec.
-        path: Where it stands: the name of the spec that it is a part of, or the path of a field.
-    """
-    name = type(spec).__qualname__
-    if isinstance(spec, VariableSpec):
-        received, mend = "a Variable", "Read it first: tf.convert_to_tensor(variable)."
-    else:
-        received, mend = name, f"Derive {name} from xt.StackableTypeSpec."
-    return ProtocolError(
-        path=path,
-        expected="components whose values stack",
-        received=f"{received}, which does not",
-        mend=mend,
-    )
-
-
 def box(spec: tf.TypeSpec, value: Any, minimum_rank: int = 0) -> list[Any]:
     """Returns the boxed tensors of a value of any spec that stacks.
 
@@ -304,7 +286,7 @@ def box(spec: tf.TypeSpec, value: Any, minimum_rank: int = 0) -> list[Any]:
     if isinstance(spec, StackableTypeSpec):
         return list(_as_list(spec.to_boxed_tensor(value, minimum_rank)))
     if not isinstance(spec, BatchableTypeSpec):
-        raise does_not_stack(spec, type(spec).__qualname__)
+        raise does_not_stack(spec)
     # A stack of datasets is no Dataset, so not of every spec.
     if isinstance(spec, _TYPED) or issubclass(spec.value_type, tf.experimental.ExtensionType):
         expect_type(spec, value)

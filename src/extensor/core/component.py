@@ -1,4 +1,4 @@
-"""Components that are not what the spec of their value says they are."""
+"""Components that are not what the spec of their value says they are, or that do not stack."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._tf import VariableSpec
 from extensor.errors import ProtocolError
 
 _MEND = "Let component_specs describe, one by one, what to_components returns."
@@ -46,6 +47,34 @@ def mismatch(spec: Any, components: Any) -> ProtocolError | None:
                 mend=_MEND,
             )
     return None
+
+
+def does_not_stack(spec: tf.TypeSpec, path: str | None = None) -> ProtocolError:
+    """Returns the error for a spec whose values do not stack.
+
+    Args:
+        spec: Such a spec.
+        path: The name of the spec that it is a part of, or the path of a field. Default: it is
+            part of nothing.
+    """
+    name = type(spec).__qualname__
+    if isinstance(spec, VariableSpec):
+        received, mend = "a Variable", "Read it first: tf.convert_to_tensor(variable)."
+    else:
+        received, mend = name, f"Derive {name} from xt.StackableTypeSpec."
+    if path is None:
+        return ProtocolError(
+            path=name,
+            expected="a type whose values stack",
+            received=f"{received}, whose values do not",
+            mend=mend,
+        )
+    return ProtocolError(
+        path=path,
+        expected="components whose values stack",
+        received=f"{received}, which does not",
+        mend=mend,
+    )
 
 
 def _has_spec(component: Any) -> bool:

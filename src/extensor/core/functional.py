@@ -21,8 +21,9 @@ from extensor._tf import (
 )
 from extensor.core.box import box, boxed_specs, unbox
 from extensor.core.casting import cast_value, castable_type, described, not_castable, supertype
+from extensor.core.component import does_not_stack
 from extensor.core.spec import TypeSpec
-from extensor.errors import ExtensorError, ProtocolError, StructureError
+from extensor.errors import ExtensorError, StructureError
 
 
 def scan(
@@ -202,12 +203,7 @@ class _Sequence:
         specs = _specs(elems)
         for spec in tf.nest.flatten(specs):
             if not isinstance(spec, BatchableTypeSpec):
-                raise ProtocolError(
-                    path=type(spec).__name__,
-                    expected="a type whose values stack",
-                    received=f"{type(spec).__name__}, whose values do not",
-                    mend=f"Derive {type(spec).__name__} from xt.StackableTypeSpec.",
-                )
+                raise does_not_stack(spec)
         self.element_spec = tf.nest.map_structure(lambda spec: spec._unbatch(), specs)
         self.boxes = _boxed(specs, elems, 1)
         self.size = tf.compat.dimension_value(self.boxes[0].shape[0]) if self.boxes else None

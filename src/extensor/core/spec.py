@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import tensorflow as tf
 
-from extensor._tf import CompositeTensor, nan_equal_to_itself, number_key
+from extensor._tf import (
+    BatchableTypeSpec,
+    CompositeTensor,
+    nan_equal_to_itself,
+    number_key,
+)
 from extensor.core.casting import (
     cast_components,
     castable_type,
@@ -18,7 +23,7 @@ from extensor.core.casting import (
     not_castable,
     supertype,
 )
-from extensor.core.component import mismatch
+from extensor.core.component import does_not_stack, mismatch
 from extensor.core.registry import redefines
 from extensor.errors import ProtocolError
 
@@ -298,6 +303,19 @@ class TypeSpec(tf.TypeSpec):
 
     def _from_components(self, components: Any) -> Any:
         return self.from_components(components)
+
+    # A spec that stacks overrides these three, as StackableTypeSpec does.
+
+    def _batch(self, batch_size: int | None) -> Any:
+        raise does_not_stack(self)
+
+    def _unbatch(self) -> Any:
+        raise does_not_stack(self)
+
+    def _to_batched_tensor_list(self, value: Any) -> Any:
+        if isinstance(self, BatchableTypeSpec):  # by a base that comes after this one
+            return super()._to_batched_tensor_list(value)
+        raise does_not_stack(self)
 
     def to_tensors(self, value: Any) -> Any:
         """Returns the tensors of a value, one after the other; TensorFlow asks this."""
