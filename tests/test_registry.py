@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
+from extensor.errors import ProtocolError
 from tests.sample_types import StaticSpec
 
 pytestmark = pytest.mark.filterwarnings(
@@ -157,6 +158,52 @@ def test_what_is_not_a_spec_class_is_an_error(wrong):
         xt.register_type_spec(wrong, "test_registry.Wrong")
     with pytest.raises(TypeError, match="expected a subclass of TypeSpec"):
         xt.register_type_spec(name="test_registry.Wrong")(wrong)
+
+
+def test_the_class_may_be_given_by_keyword():
+    spec_class = new_spec_class("KeywordSpec")
+    registered = xt.register_type_spec(type_spec_subclass=spec_class, name="test_registry.Keyword")
+    assert registered is spec_class
+    assert written_name(spec_class) == "test_registry.Keyword"
+
+
+class HalfSpec(xt.TypeSpec):
+    """Lacks two of the jobs."""
+
+    value_type = tuple
+    component_specs = ()
+
+    def serialize(self):
+        return ()
+
+
+class OtherHalf:
+    pass
+
+
+@pytest.mark.parametrize("spec_class", [HalfSpec, xt.TypeSpec, xt.StackableTypeSpec, tf.TypeSpec])
+def test_an_abstract_spec_is_an_error_that_names_what_it_lacks(spec_class):
+    missing = "from_components" if issubclass(spec_class, xt.TypeSpec) else "_from_components"
+    for register in (
+        lambda: xt.register_type_spec(spec_class, "test_registry.Abstract"),
+        lambda: xt.register_type_spec(name="test_registry.Abstract")(spec_class),
+    ):
+        with pytest.raises(TypeError, match="expected a concrete TypeSpec") as caught:
+            register()
+        assert isinstance(caught.value, ProtocolError)
+        assert missing in caught.value.received
+    assert "test_registry.Abstract" not in xt.registered_types()
+
+
+def test_an_abstract_spec_is_refused_for_a_class_of_somebody_elses_too():
+    spec_class = type(
+        "OtherHalfSpec",
+        (HalfSpec,),
+        {"value_type": OtherHalf, "from_value": classmethod(lambda cls, value: cls())},
+    )
+    with pytest.raises(ProtocolError, match=r"expected a concrete TypeSpec.*, got one without"):
+        xt.register_extension_type(OtherHalf, spec_class)
+    assert not hasattr(OtherHalf, "__tf_type_spec__")
 
 
 def test_classes_made_in_functions_do_not_replace_each_other():

@@ -30,12 +30,12 @@ _NAME = re.compile(r"(\w+\.)*\w+")
 
 
 @overload
-def register_type_spec(cls: _SpecClass, name: str | None = None) -> _SpecClass: ...
+def register_type_spec(type_spec_subclass: _SpecClass, name: str | None = None) -> _SpecClass: ...
 @overload
 def register_type_spec(
-    cls: None = None, name: str | None = None
+    type_spec_subclass: None = None, name: str | None = None
 ) -> Callable[[_SpecClass], _SpecClass]: ...
-def register_type_spec(cls: Any = None, name: str | None = None) -> Any:
+def register_type_spec(type_spec_subclass: Any = None, name: str | None = None) -> Any:
     """Registers a globally unique name for a TypeSpec, so that a SavedModel can hold it.
 
     The registry is TensorFlow's own. May be called, or stand above a class as a decorator, bare
@@ -44,7 +44,7 @@ def register_type_spec(cls: Any = None, name: str | None = None) -> Any:
     of the old one.
 
     Args:
-        cls: A concrete TypeSpec class.
+        type_spec_subclass: A concrete TypeSpec class.
         name: Words of letters, digits and `_`, joined by dots. Default: the class's module and
             name. A name without a dot is kept in TensorFlow's registry with the prefix
             `extensor.dotless.`, because TensorFlow asks for two words.
@@ -55,7 +55,7 @@ def register_type_spec(cls: Any = None, name: str | None = None) -> Any:
     Raises:
         RegistrationError: If another TypeSpec has the name, or the class has another name (also
             a ValueError).
-        ProtocolError: If `cls` is not a TypeSpec class (also a TypeError).
+        ProtocolError: If it is not a TypeSpec class, or an abstract one (also a TypeError).
 
     >>> @xt.register_type_spec(name="cookbook.StepSpec")
     ... class StepSpec(xt.TypeSpec):
@@ -73,6 +73,7 @@ def register_type_spec(cls: Any = None, name: str | None = None) -> Any:
     >>> xt.register_type_spec(StepSpec, "cookbook.StepSpec") is StepSpec
     True
     """
+    cls = type_spec_subclass
     if cls is None:
         return lambda decorated: register_type_spec(decorated, name)
     if not (isinstance(cls, type) and issubclass(cls, tf.TypeSpec)):
@@ -82,9 +83,20 @@ def register_type_spec(cls: Any = None, name: str | None = None) -> Any:
             received=repr(cls),
             mend="Register the spec of an extension type, not the type itself.",
         )
+    _expect_concrete(cls)
     default = f"{cls.__module__}.{cls.__name__}"
     _register(cls, default if name is None else name)
     return cls
+
+
+def _expect_concrete(cls: Any) -> None:
+    if inspect.isabstract(cls):
+        raise ProtocolError(
+            path=_named(cls),
+            expected="a concrete TypeSpec, of which there are specs to save",
+            received=f"one without {', '.join(sorted(cls.__abstractmethods__))}",
+            mend="Define them, or register the classes that are derived from it.",
+        )
 
 
 def registered_types() -> dict[str, type]:
@@ -242,6 +254,7 @@ def _expect_spec_class(cls: Any, spec_class: Any) -> None:
             received=f"{cls!r} and {spec_class!r}",
             mend="Write a TypeSpec for the class: see xt.ExtensionType.",
         )
+    _expect_concrete(spec_class)
     if not callable(getattr(spec_class, "from_value", None)):
         raise ProtocolError(
             path=f"{_named(spec_class)}.from_value",
