@@ -548,10 +548,9 @@ def test_branches_that_meet_nowhere_are_tensorflows_error():
         with pytest.raises((TypeError, ValueError)):
             data[0].concatenate(data[1])
         loop = tf.function(lambda o=other: tf.while_loop(lambda x: True, lambda x: [o], [LISTS]))
-        with pytest.raises((TypeError, ValueError, AttributeError)) as caught:
+        # TensorFlow fails to compare a dict with a type.
+        with pytest.raises(AttributeError if isinstance(other, dict) else ValueError):
             loop()
-        if not isinstance(other, dict):
-            assert "tf.while_loop, variable 0: expected a body that" in str(caught.value)
 
 
 def test_nothing_is_cast_where_tensorflow_joins_values_itself(monkeypatch):

@@ -465,6 +465,16 @@ def loops():
     )
 
 
+def variables_in_loops():
+    variable, operator = tf.Variable([1.0]), tf.linalg.LinearOperatorDiag
+    read = _tf_casting.convert_variables_to_tensors([variable, operator(variable), 1, [TABLE]])
+    assert isinstance(read[0], tf.Tensor), "convert_variables_to_tensors: a variable is not read"
+    assert isinstance(read[1].diag, tf.Tensor), (
+        "convert_variables_to_tensors: a variable within a composite is not read"
+    )
+    assert read[2:] == [1, [TABLE]]
+
+
 def concatenation():
     data = tf.data.Dataset.from_tensors(TABLE).concatenate(tf.data.Dataset.from_tensors(ROWS))
     told = [element.to_list() for element in data]
@@ -619,6 +629,7 @@ PROBES = {
     "from_generator_op": generated_elements,
     "directed_interleave_op": chosen_datasets,
     "ops.gradient_registry": gradients_of_ops,
+    "convert_variables_to_tensors": variables_in_loops,
     "concatenate_op": concatenation,
     "function_deserialization": restored_functions,
     "func_graph": scratch_graphs,

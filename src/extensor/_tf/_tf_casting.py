@@ -5,6 +5,7 @@
 | `trace_type.InternalCastContext` | What TensorFlow hands to `TypeSpec.cast`, which its own specs ask for. |
 | `cond_v2` | `tf.cond`, `tf.case` and `tf.switch_case` refuse branches that return values of different types. `_make_indexed_slices_indices_types_match` is the step in which they make the branches agree, before they are compared. `tf.switch_case` (`_CASE`) then packs the result of all branches as what the first returned. |
 | `while_v2` | `tf.while_loop` refuses a body that returns a value of another type than it got. |
+| `convert_variables_to_tensors` | `tf.while_loop` reads the variables in its values before it compares them. Types can be compared only after the same step. |
 | `concatenate_op` | `Dataset.concatenate` refuses elements of different types. |
 | `function_deserialization` | A function from a SavedModel takes values whose specs are those it was traced for. `_concrete_function_callable_with` says whether it takes some, `_call_concrete_function` hands them over. |
 | `func_graph` | To try a cast without leaving ops behind, and to flatten what a branch returns, as TensorFlow does in these places. |
@@ -23,6 +24,7 @@ from tensorflow.python.data.ops import concatenate_op
 from tensorflow.python.framework import func_graph
 from tensorflow.python.ops import cond_v2, while_v2
 from tensorflow.python.saved_model import function_deserialization
+from tensorflow.python.util.variable_utils import convert_variables_to_tensors
 
 from extensor._tf._tf_protocol import CompositeTensor, Extension
 from extensor.errors import DTypeError
@@ -52,6 +54,8 @@ def _meeting(specs: Any) -> Any:
 
     It is None where they are of one type as TensorFlow has it, and where no cast helps.
     """
+    if not _may_meet(specs):
+        return None
     met, needs_cast = specs[0], False
     for spec in specs[1:]:
         merged = met.most_specific_common_supertype([spec])
@@ -66,6 +70,16 @@ def _meeting(specs: Any) -> Any:
 
 def _is_value(value: Any) -> bool:
     return isinstance(value, (tf.Tensor, CompositeTensor))
+
+
+def _is_ours(spec: Any) -> bool:
+    """Whether a type says itself what it is cast from. TensorFlow's own types do not."""
+    return hasattr(spec, "castable_type")
+
+
+def _may_meet(specs: Any) -> bool:
+    """Whether one of some types may be cast. Of TensorFlow's own, RaggedTensor alone is."""
+    return any(_is_ours(spec) or isinstance(spec, tf.RaggedTensorSpec) for spec in specs)
 
 
 def _are_alike(structures: list[Any]) -> bool:
@@ -147,27 +161,28 @@ _plain_while_loop = while_v2.while_loop
 
 
 def _while_loop(
-    cond: Any, body: Any, loop_vars: Any, shape_invariants: Any = None, **kwargs: Any
+    cond: Any, body: Any, loop_vars: Any, shape_invariants: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
     """As TensorFlow's own; what the body returns is cast to the type where it meets its variable.
 
     Where that is another type than the variable's, the loop is built again with the variable
     cast to it, unless the caller gave `shape_invariants`.
     """
+    loop_vars = convert_variables_to_tensors(loop_vars)
     flat = tf.nest.flatten(loop_vars)
     may_widen = shape_invariants is None
     invariants: list[Any] = [None] * len(flat)
     if shape_invariants is not None:
         if not _are_alike([loop_vars, shape_invariants]):
-            return _plain_while_loop(cond, body, loop_vars, shape_invariants, **kwargs)
+            return _plain_while_loop(cond, body, loop_vars, shape_invariants, *args, **kwargs)
         invariants = tf.nest.flatten(shape_invariants)
         for i, (spec, value) in enumerate(zip(invariants, flat, strict=True)):
             if isinstance(spec, tf.TypeSpec) and _meets(spec, value):
-                flat[i] = _cast(spec, value)
+                flat[i] = _cast_or_leave(spec, value)
                 loop_vars = tf.nest.pack_sequence_as(loop_vars, flat)
 
-    def cast_body(*args: Any) -> Any:
-        outputs = body(*args)
+    def cast_body(*variables: Any) -> Any:
+        outputs = body(*variables)
         outputs = outputs if tf.nest.is_nested(outputs) else [outputs]
         values = tf.nest.flatten(outputs)
         if _are_tensors((*values, *flat)) or not _are_alike([loop_vars, outputs]):
@@ -181,11 +196,16 @@ def _while_loop(
                 shape, spec = spec, tf.type_spec_from_value(variable)
                 if shape is not None and isinstance(spec, tf.TensorSpec):
                     spec = tf.TensorSpec(shape, spec.dtype)
+            if not _may_meet([spec, tf.type_spec_from_value(value)]):
+                continue
+            value = convert_variables_to_tensors(value)
             returned = tf.type_spec_from_value(value)
             if spec.most_specific_common_supertype([returned]) is not None:
                 continue
             met = _castable_type(spec, returned)
             if met is None:
+                if not (_is_ours(spec) or _is_ours(returned)):
+                    continue  # TensorFlow has an error of its own
                 raise DTypeError(
                     path=f"tf.while_loop, variable {i}",
                     expected=f"a body that returns what can be cast to {spec}",
@@ -194,13 +214,13 @@ def _while_loop(
                 )
             if may_widen and not met.is_subtype_of(spec):
                 raise _WiderError(i, met)
-            values[i] = _cast(spec, value)
+            values[i] = _cast_or_leave(spec, value)
             changed = True
         return tf.nest.pack_sequence_as(outputs, values) if changed else outputs
 
     while True:
         try:
-            return _plain_while_loop(cond, cast_body, loop_vars, shape_invariants, **kwargs)
+            return _plain_while_loop(cond, cast_body, loop_vars, shape_invariants, *args, **kwargs)
         except _WiderError as wider:
             flat[wider.place] = _cast(wider.spec, flat[wider.place])
             invariants[wider.place] = wider.spec
@@ -211,6 +231,20 @@ def _while_loop(
 def _meets(spec: Any, value: Any) -> bool:
     """Whether a value is of another type than a spec, but can be cast to one that both meet."""
     return _is_value(value) and _meeting([spec, tf.type_spec_from_value(value)]) is not None
+
+
+def _cast_or_leave(spec: Any, value: Any) -> Any:
+    """Returns a value cast to a type.
+
+    A value of TensorFlow's own that does not fit comes back as it is: TensorFlow raises an error
+    of its own.
+    """
+    try:
+        return _cast(spec, value)
+    except (TypeError, ValueError):
+        if _is_ours(spec) or _is_ours(tf.type_spec_from_value(value)):
+            raise
+        return value
 
 
 while_v2.while_loop = _while_loop
@@ -263,38 +297,49 @@ def _callable_with(function: Any, inputs: Any, allow_conversion: bool) -> bool:
     """As TensorFlow's own; where it may convert numbers to tensors, values are cast too."""
     if _plain_callable_with(function, inputs, allow_conversion):
         return True
-    if not allow_conversion or not any(map(_is_extension, tf.nest.flatten(inputs))):
+    if not allow_conversion or not _has_castable(function, inputs):
         return False
     try:
         with func_graph.FuncGraph("try_cast").as_default():
             cast = _cast_inputs(function, inputs)
     except (TypeError, ValueError):
         return False
-    return cast is not inputs and _plain_callable_with(function, cast, allow_conversion)
+    return _plain_callable_with(function, cast, allow_conversion)
 
 
 def _call(function: Any, inputs: Any) -> Any:
     """As TensorFlow's own, of values cast to the types that the function was traced for."""
-    return _plain_call(function, _cast_inputs(function, inputs))
+    if _has_castable(function, inputs):
+        inputs = _cast_inputs(function, inputs)
+    return _plain_call(function, inputs)
+
+
+def _has_castable(function: Any, inputs: Any) -> bool:
+    expected = function.graph.structured_input_signature
+    specs, values = tf.nest.flatten(expected), tf.nest.flatten(inputs)
+    return _are_alike([expected, inputs]) and any(map(_is_castable, specs, values))
 
 
 def _cast_inputs(function: Any, inputs: Any) -> Any:
     expected = function.graph.structured_input_signature
-    specs, values = tf.nest.flatten(expected), tf.nest.flatten(inputs)
-    if not _are_alike([expected, inputs]):
-        return inputs
-    changed = False
-    for i, (spec, value) in enumerate(zip(specs, values, strict=True)):
-        if not (_is_extension(value) and isinstance(spec, tf.TypeSpec)):
-            continue
-        if isinstance(spec, tf.TensorSpec) or not spec.is_compatible_with(value):
-            values[i] = _cast(spec, value)
-            changed = True
-    return tf.nest.pack_sequence_as(inputs, values) if changed else inputs
+    pairs = zip(tf.nest.flatten(expected), tf.nest.flatten(inputs), strict=True)
+    cast = [_cast(spec, value) if _is_castable(spec, value) else value for spec, value in pairs]
+    return tf.nest.pack_sequence_as(inputs, cast)
 
 
-def _is_extension(value: Any) -> bool:
-    return isinstance(value, CompositeTensor) and not isinstance(value, tf.Variable)
+def _is_castable(spec: Any, value: Any) -> bool:
+    """Whether a restored function may cast an argument to a spec."""
+    if not isinstance(spec, tf.TypeSpec):
+        return False
+    if isinstance(value, Extension) or _is_ours(spec):
+        return isinstance(spec, tf.TensorSpec) or not spec.is_compatible_with(value)
+    # Of TensorFlow's own types those alone whose cast cannot fail when the function runs.
+    if not isinstance(value, tf.RaggedTensor) or not isinstance(spec, tf.RaggedTensorSpec):
+        return False
+    met = (
+        None if spec.is_compatible_with(value) else _meeting([spec, tf.type_spec_from_value(value)])
+    )
+    return met is not None and met.is_subtype_of(spec)
 
 
 function_deserialization._concrete_function_callable_with = _callable_with

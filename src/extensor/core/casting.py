@@ -200,10 +200,13 @@ def _of_tensors(a: Any, b: Any) -> tf.RaggedTensorSpec | None:
     ragged = [spec for spec in (a, b) if isinstance(spec, tf.RaggedTensorSpec)]
     if any(spec.flat_values_spec is not None for spec in ragged):
         return None
+    ragged_rank = max(spec.ragged_rank for spec in ragged)
+    if isinstance(b, tf.TensorSpec) and 0 < ragged_rank >= (b.shape.rank or 0):
+        return None  # too few dimensions for ragged rows, or not known how many
     return tf.RaggedTensorSpec(
         a.shape.most_specific_compatible_shape(b.shape),
         a.dtype,
-        max(spec.ragged_rank for spec in ragged),
+        ragged_rank,
         tf.int64 if any(spec.row_splits_dtype == tf.int64 for spec in ragged) else tf.int32,
     )
 
