@@ -47,7 +47,7 @@ from extensor._tf import (  # noqa: F401 - what they wrap is wrapped by importin
 )
 from extensor._tf._tf_casting import CAST_CONTEXT, install_casting
 from extensor._tf._tf_gradient import GRADIENT, differentiable, with_differentiable
-from extensor._tf._tf_protocol import CompositeTensor, admit, admit_late
+from extensor._tf._tf_protocol import CompositeTensor, admit, admit_late, describes
 from extensor._tf._tf_registry import (
     name_for_saving,
     registered_name,
@@ -82,6 +82,7 @@ __all__ = [
     "admit",
     "admit_late",
     "component_specs",
+    "describes",
     "deserialize",
     "differentiable",
     "from_components",

@@ -75,11 +75,11 @@ def admit(cls: type) -> bool:
     Returns:
         Whether the class follows the protocol.
     """
+    if not any(_PROTOCOL in vars(base) for base in cls.__mro__):
+        return False
     # A protocol has no values of its own, and on Python 3.10 and 3.11 it would ask of every class
     # what is added to it.
     if getattr(cls, "_is_protocol", False):
-        return False
-    if not any(_PROTOCOL in vars(base) for base in cls.__mro__):
         return False
     for name, member in MEMBERS.items():
         # What CompositeTensor has to say is abstract, or as good as that.
@@ -130,6 +130,21 @@ def hook(abstract: type) -> None:
 
 hook(CompositeTensor)
 hook(tf.types.experimental.SupportsTracingProtocol)
+
+
+def describes(spec: Any, kind: type) -> bool:
+    """Returns whether a spec is of values of a class.
+
+    Args:
+        spec: Any TypeSpec. TensorFlow does not look at its `value_type` where we do, so that it may
+            be no class, or not be there.
+        kind: The class.
+    """
+    try:
+        value_type = spec.value_type
+        return isinstance(value_type, type) and issubclass(value_type, kind)
+    except Exception:  # of a property or a metaclass that is not ours
+        return False
 
 
 class Extension(abc.ABC):  # noqa: B024 - a class to ask isinstance of

@@ -26,7 +26,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import numpy as np
 import tensorflow as tf
 
-from extensor._tf import CompositeTensor, VariableSpec
+from extensor._tf import CompositeTensor, VariableSpec, describes
 from extensor.core.derive import is_spec, part_of
 from extensor.core.lossless import lossless
 from extensor.core.static import FrozenDict, Static, freeze, is_tensor_like
@@ -217,7 +217,7 @@ class _OfParts(Reading):
         expected = f"a TypeSpec of {kind.__qualname__}"
 
         def convert(value: Any, path: str) -> Any:
-            if not isinstance(value, tf.TypeSpec) or not issubclass(value.value_type, kind):
+            if not isinstance(value, tf.TypeSpec) or not describes(value, kind):
                 raise _wrong(path, expected, value, "Give what tf.type_spec_from_value returns.")
             return value
 
@@ -230,7 +230,7 @@ class _OfParts(Reading):
             if isinstance(value, tf.TypeSpec):
                 if isinstance(value, kind):
                     return Static(value)
-                if issubclass(value.value_type, kind):
+                if describes(value, kind):
                     return value
             return of_value(value, path)
 

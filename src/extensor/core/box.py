@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._tf import BatchableTypeSpec
+from extensor._tf import BatchableTypeSpec, describes
 from extensor.core.component import does_not_stack, mismatch
 from extensor.core.ragged_box import box_ragged, box_sparse, unbox_rows
 from extensor.core.spec import TypeSpec
@@ -288,7 +288,7 @@ def box(spec: tf.TypeSpec, value: Any, minimum_rank: int = 0) -> list[Any]:
     if not isinstance(spec, BatchableTypeSpec):
         raise does_not_stack(spec)
     # A stack of datasets is no Dataset, so not of every spec.
-    if isinstance(spec, _TYPED) or issubclass(spec.value_type, tf.experimental.ExtensionType):
+    if isinstance(spec, _TYPED) or describes(spec, tf.experimental.ExtensionType):
         expect_type(spec, value)
     if minimum_rank == 0:
         return spec._to_tensor_list(value)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from extensor._tf import VariableSpec, component_specs
+from extensor._tf import VariableSpec, component_specs, describes
 from extensor.core.casting import cast_value, not_castable
 from extensor.core.derive import DerivedSpec, parts_of
 from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
@@ -319,7 +319,7 @@ def components(spec: Any) -> list[tuple[Names, Any]]:
         parts = parts_of(spec).items()
         names = {k: n for f, part in parts for k, n in _keys(part, f, (f,)) if k in specs}
         return [leaf for k in sorted(specs) for leaf in _below(specs[k], names.get(k, (k,)))]
-    if issubclass(spec.value_type, tf.experimental.ExtensionType):
+    if describes(spec, tf.experimental.ExtensionType):
         found = [leaf for name, part in vars(spec).items() for leaf in _below(part, (name,))]
         return [(names, leaf) for names, leaf in found if isinstance(leaf, tf.TypeSpec)]
     return list(_below(specs, ()))

@@ -81,13 +81,18 @@ def _type(field: Any, outer: int) -> str:
     dtype: Any = getattr(field, "dtype", None)
     shape = getattr(field, "shape", None)
     if not isinstance(dtype, tf.DType):
-        return field.value_type.__name__
+        return _named(field)
     text = dtype.name if isinstance(field, (tf.TensorSpec, tf.RaggedTensorSpec)) else (
-        f"{field.value_type.__name__} of {dtype.name}"
+        f"{_named(field)} of {dtype.name}"
     )  # fmt: skip
     if shape is None or shape.rank is None:
         return text
     return text + "".join(f"[{'*' if size is None else size}]" for size in shape[outer:])
+
+
+def _named(field: Any) -> str:
+    # The `value_type` of a spec that is not ours may be no class.
+    return getattr(field.value_type, "__name__", type(field).__name__)
 
 
 def _shape(shape: tf.TensorShape) -> str:
