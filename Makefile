@@ -4,6 +4,8 @@
 PYTHON ?= python3
 PYTHON_OLDEST ?= python3.10
 PYTEST_ARGS ?=
+SUITE ?=
+PAIRS_ARGS ?=
 
 # A process for each core, up to four: a process takes about 1 GB. A file stays in one of them.
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile
@@ -21,7 +23,7 @@ TAG := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])'
 STAMP := $(VENV)/.ready-$(TAG)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-oldest lint format bench pin clean
+.PHONY: help setup demo test test-all test-oldest lint format bench pairs pin clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -66,6 +68,10 @@ format: $(STAMP)  ## Format the code and mend what ruff can mend
 bench: $(STAMP)  ## Measure
 	@echo "[bench] starting"
 	@$(RUN) bench
+
+pairs: $(STAMP)  ## Name the tests of SUITE=folder that pass only without extensor imported
+	@test -n "$(SUITE)" || { echo "[pairs] of which folder? make pairs SUITE=folder"; exit 2; }
+	@$(RUN) pairs "$(SUITE)" $(PAIRS_ARGS)
 
 pin:  ## Pin the newest releases for this Python in constraints/
 	@echo "[pin] resolving for $(TAG)"
