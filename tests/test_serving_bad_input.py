@@ -105,6 +105,116 @@ def test_indices_of_a_sparse_tensor_lie_within_its_shape(change):
         signature.function(**tensors(signature.inputs, words | change))
 
 
+def on_a_server(path, spec):
+    """A checked function of one argument as a server runs it, which compares no shapes itself."""
+    signature = flat_signature(lambda r: tf.nest.flatten(r, True)[0], spec, validate=True)
+    xt.serving.save(None, path, signature)
+    return tf.saved_model.load(path).signatures["serving_default"]
+
+
+def dense(shape, **fields):
+    return xt.DenseStructuredTensorSpec(shape, fields)
+
+
+VECTOR = tf.TensorSpec([None], tf.int32)
+LISTS = tf.RaggedTensorSpec(None, tf.int32, 1)
+PAIRS = tf.RaggedTensorSpec([None, 2, None], tf.int32, 2)
+SPARSE = tf.SparseTensorSpec(None, tf.int32)
+OTHER_SHAPES = {
+    "a scalar for a vector of rows": (
+        dense([None], v=VECTOR, w=VECTOR), {"r__v": [1, 2, 3], "r__w": 10}, "r__w",
+    ),
+    "a scalar for the only field": (dense([None], w=VECTOR), {"r__w": 10}, "r__w"),
+    "a scalar for a field of a record": (
+        dense([None], a=dense([None], x=VECTOR), w=VECTOR), {"r__w": [1], "r__a__x": 1}, "r__a__x",
+    ),
+    "a vector for a matrix of records": (
+        dense([None, None], x=tf.TensorSpec([None, None], tf.int32)), {"r__x": [1]}, "r__x",
+    ),
+    "rows of another size": (
+        dense([None], w=tf.TensorSpec([None, 2], tf.int32)), {"r__w": [[1, 2, 3]]}, "r__w",
+    ),
+    "a row for each of many": (
+        dense([None], w=tf.TensorSpec([None, 2], tf.int32)), {"r__w": [[1]]}, "r__w",
+    ),
+    "a scalar for a field of any rank": (
+        dense([None], v=VECTOR, w=tf.TensorSpec(None, tf.int32)), {"r__v": [1], "r__w": 1}, "r.w",
+    ),
+    "a field of any rank with other rows": (
+        dense([None], v=VECTOR, w=tf.TensorSpec(None, tf.int32)), {"r__v": [1], "r__w": [1, 2]},
+        "r.",
+    ),
+    "a scalar for a plain tensor": (VECTOR, {"r": 1}, "r "),
+    "a matrix of row splits": (
+        tf.RaggedTensorSpec([None, None], tf.int32), {"r": [1, 2], "r___row_splits": [[0], [2]]},
+        "r___row_splits",
+    ),
+    "a scalar for the values of lists": (LISTS, {"r": 1, "r___row_splits": [0, 1]}, "r: "),
+    "values of any rank that the splits leave over": (
+        LISTS, {"r": [1, 2], "r___row_splits": [0, 1]}, "r: ",
+    ),
+    "lists of another number": (
+        PAIRS, {"r": [1, 2], "r___row_splits": [0, 1], "r___row_splits_1": [0, 2]}, "r: ",
+    ),
+    "indices with a column that the shape lacks": (
+        SPARSE, {"r__indices": [[0, 1]], "r__values": [1], "r__dense_shape": [2]}, "r: ",
+    ),
+    "indices that lack a column": (
+        SPARSE, {"r__indices": [[0]], "r__values": [1], "r__dense_shape": [2, 2]}, "r: ",
+    ),
+    "a shape below zero": (
+        SPARSE, {"r__indices": np.zeros([0, 1]), "r__values": [], "r__dense_shape": [-2]}, "r: ",
+    ),
+    "a scalar for the values of a sparse tensor": (
+        SPARSE, {"r__indices": [[0]], "r__values": 1, "r__dense_shape": [2]}, "r__values",
+    ),
+    "a sparse tensor of another shape": (
+        tf.SparseTensorSpec([None, 2], tf.int32),
+        {"r__indices": [[0, 5]], "r__values": [1], "r__dense_shape": [1, 7]}, "r: ",
+    ),
+    "a scalar for the count of records": (dense([None], a=dense([None])), {"r__a___rows": 1}, "r_"),
+}  # fmt: skip
+ANY_SHAPE = {
+    "a field": (
+        dense([None], v=VECTOR, w=tf.TensorSpec(None, tf.int32)), {"r__v": [1], "r__w": [[1, 2]]},
+    ),
+    "lists": (LISTS, {"r": [[1, 2], [3, 4]], "r___row_splits": [0, 2]}),
+    "pairs": (PAIRS, {"r": [7], "r___row_splits": [0, 2, 4], "r___row_splits_1": [0, 1, 1, 1, 1]}),
+    "no pair": (PAIRS, {"r": [], "r___row_splits": [0], "r___row_splits_1": [0]}),
+    "a sparse tensor": (
+        SPARSE, {"r__indices": [[0, 1]], "r__values": [1], "r__dense_shape": [2, 2]},
+    ),
+    "a sparse scalar": (
+        SPARSE, {"r__indices": np.zeros([1, 0]), "r__values": [1], "r__dense_shape": []},
+    ),
+    "a sparse field": (
+        dense([None], v=VECTOR, w=SPARSE),
+        {"r__v": [5], "r__w__indices": [[0, 1]], "r__w__values": [1], "r__w__dense_shape": [1, 2]},
+    ),
+}  # fmt: skip
+
+
+def sent(function, request):
+    specs = function.structured_input_signature[1]
+    return function(**{name: tf.cast(value, specs[name].dtype) for name, value in request.items()})
+
+
+@pytest.mark.parametrize("case", OTHER_SHAPES)
+def test_tensors_of_other_shapes_are_refused_on_a_server(tmp_path, case):
+    spec, request, named = OTHER_SHAPES[case]
+    function = on_a_server(tmp_path, spec)
+    assert set(request) == set(function.structured_input_signature[1])
+    with pytest.raises(tf.errors.InvalidArgumentError) as raised:
+        sent(function, request)
+    assert named in raised.value.message
+
+
+@pytest.mark.parametrize("case", ANY_SHAPE)
+def test_tensors_whose_specs_leave_the_shape_open_are_taken_if_they_fit(tmp_path, case):
+    spec, request = ANY_SHAPE[case]
+    sent(on_a_server(tmp_path, spec), request)
+
+
 def test_nothing_is_checked_where_nobody_asked():
     def operations(validate):
         signature = flat_signature(lambda recipe: recipe, RECIPE_SPEC, validate=validate)

@@ -60,37 +60,44 @@ class _Found:
         self.assertions: list[Any] = []
         self._is_eager = tf.executing_eagerly()
 
-    def sizes(self, spec: Any, value: Any, path: Path) -> Any:
+    def sizes(self, spec: Any, value: Any, path: Path, least: int = 0) -> Any:
         """Checks a value, and returns its leading sizes, as far as they have to be the same.
+
+        Args:
+            spec: The spec of the value.
+            value: The value.
+            path: Where it is.
+            least: How many dimensions it must have, where its spec does not say how many it has.
 
         Returns:
             A vector of static length, or None.
         """
         if isinstance(value, tf.Tensor):
-            return self._shape(value) if value.shape.rank else None
+            return self._leading(self._shape(value), least, path)
         if isinstance(spec, tf.RaggedTensorSpec):
             flat_spec, *_ = component_specs(spec)
-            rows = self.sizes(flat_spec, value.flat_values, path)
-            for splits in reversed(value.nested_row_splits):
-                rows = self._cut(splits, rows, path)
+            rows = self.sizes(flat_spec, value.flat_values, path, 1)
+            row_sizes = [None] * spec.ragged_rank if spec.shape.rank is None else spec.shape[1:]
+            cuts = zip(value.nested_row_splits, row_sizes, strict=False)
+            for splits, row_size in reversed(list(cuts)):
+                rows = self._cut(splits, rows, path, row_size)
             return rows
         if isinstance(spec, tf.SparseTensorSpec):
-            return self._sparse(value, path)
+            return self._leading(self._sparse(spec, value, path), least, path)
         if isinstance(spec, RaggedStructuredTensorSpec):
             if not spec.is_row:
-                rows = self.sizes(spec.values_spec, value.values, path)
+                rows = self.sizes(spec.values_spec, value.values, path, 1)
                 return self._cut(value.row_splits, rows, path)
             spec = spec.values_spec
+        records = spec.rank if isinstance(spec, DenseStructuredTensorSpec) else 0
         known: list[tuple[Path, Any]] = []
         parts = tf.nest.flatten(to_components(spec, value))
         for (names, part_spec), part in zip(components(spec), parts, strict=True):
             inner = Path(*path, *names)
-            size = self.sizes(part_spec, part, inner)
+            size = self.sizes(part_spec, part, inner, records)
             if size is not None:
                 known.append((inner, size))
-        if isinstance(spec, DenseStructuredTensorSpec) and spec.rank and known:
-            return self._common(known, spec.rank)
-        return None
+        return self._common(known, records) if records and known else None
 
     def _common(self, known: list[tuple[Path, Any]], rank: int) -> Any:
         """Returns the sizes that all fields of records share."""
@@ -101,24 +108,41 @@ class _Found:
                 self._require(size[:both] == most[:both], path, "as many rows as the other fields")
         return most[:rank]
 
-    def _cut(self, splits: Any, rows: Any, path: Path) -> Any:
+    def _leading(self, sizes: Any, least: int, path: Path) -> Any:
+        """Returns sizes as a vector of static length, or None if that is 0 or not known."""
+        if sizes.shape[0] is not None:
+            return sizes if sizes.shape[0] else None
+        if not least:
+            return None
+        self._require(tf.size(sizes) >= least, path, f"at least {least} dimensions")
+        return tf.slice(sizes, [0], [least])
+
+    def _cut(self, splits: Any, rows: Any, path: Path, row_size: int | None = None) -> Any:
         splits = self._numbers(splits)
         self._require(self._shape(splits) > 0, path, "row splits that begin with 0")
         self._require(splits[0] == 0, path, "row splits that begin with 0")
         lengths = splits[1:] - splits[:-1]
         self._require(lengths >= 0, path, self._rows)
+        if row_size is not None:
+            self._require(lengths == row_size, path, f"rows of {row_size} values")
         if rows is not None:
             last = splits[-1] if self._is_eager else tf.cast(splits[-1], tf.int64)
             self._require(last == rows[0], path, self._end)
         return self._shape(lengths)
 
-    def _sparse(self, value: Any, path: Path) -> Any:
+    def _sparse(self, spec: Any, value: Any, path: Path) -> Any:
         indices, shape = self._numbers(value.indices), self._numbers(value.dense_shape)
         count = self._shape(value.values)
         self._require(self._shape(indices)[:1] == count, path, "one index a value")
+        rank = self._shape(indices)[1:] == self._shape(shape)
+        self._require(rank, path, "indices with as many columns as the shape has dimensions")
+        self._require(shape >= 0, path, "a shape of which no size is negative")
+        if spec.shape.rank:
+            sizes = np.array([-1 if size is None else size for size in spec.shape], np.int64)
+            self._require((shape == sizes) | (sizes < 0), path, f"the shape {spec.shape}")
         inside = (indices >= 0) & (indices < shape)
         self._require(inside, path, "indices that lie within the shape")
-        return shape if value.dense_shape.shape[0] else None
+        return shape
 
     def _shape(self, tensor: Any) -> Any:
         if self._is_eager:

@@ -68,10 +68,11 @@ def flat_signature(
             defaults. May be left out altogether if `fn` is a tf.function with an `input_signature`,
             or a concrete function.
         ragged: Whether ragged rows go as `row_splits` or as `row_lengths`.
-        validate: Whether the function checks that the tensors of a request fit each other before
-            it uses them: row splits that cut the values, fields with as many rows as there are
-            records. It costs a few comparisons a call; without it, tensors that do not fit give an
-            error of whichever operation trips over them, or wrong numbers.
+        validate: Whether the function checks that the tensors of a request have the shapes of
+            their specs and fit each other before it uses them: row splits that cut the values,
+            fields with as many rows as there are records. It costs a few comparisons a call;
+            without it, tensors that do not fit give an error of whichever operation trips over
+            them, or wrong numbers.
         **kwargs: More specs, by the names of arguments.
 
     Raises:
@@ -113,10 +114,14 @@ def flat_signature(
 
     def served(*tensors: Any) -> dict[str, Any]:
         named = dict(zip(specs, tensors, strict=True))
-        values = inputs.decode(named)
         if validate:
-            with tf.control_dependencies(check(sent, values, inputs.ragged)):
-                values = inputs.decode({n: tf.identity(tensor) for n, tensor in named.items()})
+            # A server compares the shapes of a request with no spec, and operations trust that it
+            # did: `==` of a scalar and a vector of sizes compares nothing.
+            named = {n: tf.ensure_shape(tensor, specs[n].shape) for n, tensor in named.items()}
+            ready = [*named.values(), *check(sent, inputs.decode(named), inputs.ragged)]
+            with tf.control_dependencies(ready):
+                named = {n: tf.identity(tensor) for n, tensor in named.items()}
+        values = inputs.decode(named)
         return outputs.encode(whole(concrete, {**fixed, **values}))
 
     optional = _defaults(call.signature, inputs)
