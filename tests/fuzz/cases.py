@@ -1,0 +1,159 @@
+"""Runs hostile cases, each in a process that it may abort or hang, and names the seed of each fault.
+
+A subject is a module with a function `case(seed)`, which returns in a word or two how the case ended
+well, and raises where something does not hold. One case again, with its whole traceback:
+
+    python -m tests.fuzz.cases tests.fuzz.test_parquet_files 12345
+"""
+
+import collections
+import contextlib
+import faulthandler
+import importlib
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+import extensor as xt
+
+# The only place that says how many cases there are: the same few in each `make test`, and in
+# `make test-all` as many as were asked for, of seeds that nobody has tried before.
+ALL = os.environ.get("EXTENSOR_HYPOTHESIS_PROFILE") == "all"
+FEW = 50
+SOURCE = str(Path(xt.__file__).parent)
+
+_GIVEN_UP = 5  # faults after which a subject is not tried further
+_results = None  # where this process reports to, if another one waits for it
+
+
+def seeds(many, few=FEW):
+    """Returns the seeds of `few` cases, or of `many` new ones under the exhaustive profile."""
+    first = random.SystemRandom().randrange(1 << 31) if ALL else 0
+    return range(first, first + (many if ALL else few))
+
+
+@contextlib.contextmanager
+def theirs(name):
+    """Holds calls of another library, which may abort the process by itself: that is no fault."""
+    _report("theirs", name)
+    yield
+    _report("theirs", None)
+
+
+def run(subject, seeds, timeout=120):
+    """Runs cases one after another in one process, and in a new one after each that ends it.
+
+    Args:
+        subject: The name of the module that has the function `case`.
+        seeds: The seeds of the cases.
+        timeout: Seconds after which a case hangs.
+
+    Returns:
+        A Counter of how the cases ended.
+
+    Raises:
+        AssertionError: That tells the seed and the traceback of each case that failed.
+    """
+    waiting, ends, faults = list(seeds), collections.Counter(), []
+    while waiting and len(faults) < _GIVEN_UP:
+        with tempfile.TemporaryDirectory() as folder, _worker(subject, waiting, folder) as worker:
+            while waiting:
+                end, fault = worker.next_end(timeout)
+                seed = waiting.pop(0)
+                if fault is None:
+                    ends[end] += 1
+                else:
+                    faults.append(f"{sys.executable} -m tests.fuzz.cases {subject} {seed}\n{fault}")
+                if worker.ended or len(faults) == _GIVEN_UP:
+                    break
+    print(f"{subject}: {dict(ends.most_common())}")
+    if faults:
+        raise AssertionError("\n\n".join([f"{len(faults)} of the cases failed.", *faults]))
+    return ends
+
+
+class _Worker:
+    def __init__(self, process, results, log):
+        self.process, self._results, self._log, self.ended = process, results, log, False
+
+    def next_end(self, timeout):
+        """Waits until a case ends, and returns how it did and what was wrong."""
+        inside = None
+        while self._results.poll(timeout):
+            try:
+                kind, *rest = self._results.recv()
+            except (EOFError, ConnectionResetError):
+                self.ended = True
+                self.process.join()
+                if inside:
+                    return f"{inside} aborted", None
+                return None, f"exit status {self.process.exitcode}\n{self._log_tail()}"
+            if kind == "end":
+                return rest
+            inside = rest[0]
+        self.ended = True
+        os.kill(self.process.pid, signal.SIGABRT)  # prints where each thread is
+        self.process.join(10)
+        if inside:
+            return f"{inside} hung", None
+        return None, f"nothing came for {timeout} s\n{self._log_tail()}"
+
+    def _log_tail(self):
+        return self._log.read_text(errors="replace")[-6000:]
+
+
+@contextlib.contextmanager
+def _worker(subject, seeds, folder):
+    # The server has imported all and run nothing, so that a process costs milliseconds.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["extensor.keras", "pyarrow.parquet", "pytest"])
+    theirs, mine = context.Pipe()
+    log = Path(folder) / "log"
+    process = context.Process(target=_work, args=(subject, list(seeds), mine, log))
+    process.start()
+    mine.close()
+    try:
+        yield _Worker(process, theirs, log)
+    finally:
+        process.kill()
+        process.join()
+
+
+def _work(subject, seeds, results, log):
+    global _results
+    _results = results
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    faulthandler.enable(2)
+    case = importlib.import_module(subject).case
+    for seed in seeds:
+        end = fault = None
+        try:
+            end = case(seed)
+        except BaseException:
+            fault = traceback.format_exc()
+        _report("end", end, fault)
+    os._exit(0)  # what takes long to end is a subject of its own
+
+
+def _report(*message):
+    if _results is not None:
+        _results.send(message)
+
+
+def frames_of_ours(error):
+    """Returns the places in extensor's own source that an error passed through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return [f"{f.filename}:{f.lineno}" for f in frames if f.filename.startswith(SOURCE)]
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    for seed in sys.argv[2:]:
+        print(seed, importlib.import_module(sys.argv[1]).case(int(seed)))
