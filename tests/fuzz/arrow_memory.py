@@ -21,11 +21,11 @@ FOREIGN = [
 ]  # fmt: skip
 
 
-class Damaged(Exception):
+class DamagedError(Exception):
     """What an array says of itself does not fit its memory."""
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """An array has nulls, or a type without counterpart."""
 
 
@@ -119,19 +119,21 @@ def read(array):
     """Returns the values of an array as `to_py` does: numbers, bytes, lists and dicts.
 
     Raises:
-        Damaged: If a value that is looked at is outside of the array's memory.
-        Unreadable: If there is a null, or a type that extensor has no counterpart for.
+        DamagedError: If a value that is looked at is outside of the array's memory.
+        UnreadableError: If there is a null, or a type that extensor has no counterpart for.
     """
     if isinstance(array, pa.ChunkedArray):
         if not array.num_chunks:
             return read(pa.array([], array.type))
         return [value for chunk in array.chunks for value in read(chunk)]
     arrow, count, first, t = array.type, len(array), array.offset, pa.types
+    if count == 0:
+        return _nothing(arrow)
     if t.is_null(arrow) or t.is_union(arrow):
-        raise Unreadable(arrow)
+        raise UnreadableError(arrow)
     buffers = array.buffers()
     if buffers[0] is not None and not all(_bits(buffers[0], first, count)):
-        raise Unreadable("null")
+        raise UnreadableError("null")
     if arrow in NUMBERS:
         return _numbers(buffers[1], NUMBERS[arrow], first, count).tolist()
     if t.is_boolean(arrow):
@@ -145,27 +147,45 @@ def read(array):
         data = b"" if buffers[2] is None else buffers[2].to_pybytes()
         return [data[a:b] for a, b in itertools.pairwise(offsets)]
     if t.is_dictionary(arrow):
-        places, words = read(array.indices), read(array.dictionary)
+        places, words = read(array.indices), array.dictionary
         if any(not 0 <= place < len(words) for place in places):
-            raise Damaged("a place outside of the dictionary")
-        return [words[place] for place in places]
+            raise DamagedError("a place outside of the dictionary")
+        return [read(words.slice(place, 1))[0] for place in places]
     if t.is_struct(arrow):
         columns = [read(array.field(i)) for i in range(arrow.num_fields)]
         if any(len(column) < count for column in columns):
-            raise Damaged("a short column")
+            raise DamagedError("a short column")
         names = [field.name for field in arrow.fields]
         return [{n: c[i] for n, c in zip(names, columns, strict=True)} for i in range(count)]
     if t.is_fixed_size_list(arrow):
         size = arrow.list_size
         if len(array.values) < (first + count) * size:
-            raise Damaged("too few values")
+            raise DamagedError("too few values")
         inner = read(array.values.slice(first * size, count * size))
         return [inner[i * size : (i + 1) * size] for i in range(count)]
     if t.is_list(arrow) or t.is_large_list(arrow):
         offsets = _offsets(buffers[1], t.is_large_list(arrow), first, count, len(array.values))
         inner = read(array.values.slice(offsets[0], offsets[-1] - offsets[0]))
         return [inner[a - offsets[0] : b - offsets[0]] for a, b in itertools.pairwise(offsets)]
-    raise Unreadable(arrow)
+    raise UnreadableError(arrow)
+
+
+def _nothing(arrow):
+    """Returns no values of a type, if it is one that extensor has a counterpart for."""
+    t = pa.types
+    if t.is_struct(arrow):
+        for field in arrow.fields:
+            _nothing(field.type)
+    elif (
+        t.is_fixed_size_list(arrow)
+        or t.is_list(arrow)
+        or t.is_large_list(arrow)
+        or t.is_dictionary(arrow)
+    ):
+        _nothing(arrow.value_type)
+    elif not (arrow in NUMBERS or arrow in TEXTS or arrow in BYTES or t.is_boolean(arrow)):
+        raise UnreadableError(arrow)
+    return []
 
 
 def check(data):
@@ -178,10 +198,8 @@ def check(data):
 
 
 def _bytes(buffer, first, count):
-    if count == 0:
-        return b""
     if buffer is None or first < 0 or count < 0 or buffer.size < first + count:
-        raise Damaged("a short buffer")
+        raise DamagedError("a short buffer")
     return buffer.slice(first, count).to_pybytes()
 
 
@@ -197,11 +215,9 @@ def _numbers(buffer, code, first, count):
 
 
 def _offsets(buffer, wide, first, count, limit):
-    if count == 0 and (buffer is None or not buffer.size):
-        return [0]
     offsets = _numbers(buffer, "i8" if wide else "i4", first, count + 1).tolist()
     if offsets[0] < 0 or offsets[-1] > limit or sorted(offsets) != offsets:
-        raise Damaged("offsets")
+        raise DamagedError("offsets")
     return offsets
 
 
@@ -215,5 +231,5 @@ def _viewed(view, data):
     if 0 <= size <= 12:
         return view[4 : 4 + size]
     if size < 0 or not 0 <= place < len(data) or offset < 0:
-        raise Damaged("a view")
+        raise DamagedError("a view")
     return _bytes(data[place], offset, size)

@@ -1,7 +1,7 @@
-"""Runs hostile cases, each in a process that it may abort or hang, and names the seed of each fault.
+"""Runs hostile cases in processes that they may abort or hang, and names the seed of each fault.
 
-A subject is a module with a function `case(seed)`, which returns in a word or two how the case ended
-well, and raises where something does not hold. One case again, with its whole traceback:
+A subject is a module with a function `case(seed)`, which returns in a word or two how the case
+ended well, and raises where something does not hold. One case again, with its whole traceback:
 
     python -m tests.fuzz.cases tests.fuzz.test_parquet_files 12345
 """

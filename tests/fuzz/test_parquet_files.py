@@ -13,8 +13,8 @@ import extensor as xt
 from tests.fuzz import cases
 from tests.fuzz.arrow_memory import (
     FOREIGN,
-    Damaged,
-    Unreadable,
+    DamagedError,
+    UnreadableError,
     check,
     random_array,
     random_type,
@@ -55,7 +55,7 @@ def case(seed):
 
 
 def _written(dice, path):
-    """Writes a table under some options; returns its columns, or none if Parquet has no such type."""
+    """Writes a table under some options; returns its columns, or none if it cannot be written."""
     version = dice.choice(["1.0", "2.0"])
     count = dice.choice([0, 1, 5, 50, 300])
     nulls = dice.choice([0.0, 0.0, 0.0, 0.1])
@@ -106,9 +106,9 @@ def _theirs(path, columns, read_with):
         table = read_with(path, columns=columns)
         names = table.column_names
         if names != (columns or names) or len(set(names)) < len(names):
-            raise Unreadable("other names")
+            raise UnreadableError("other names")
         if table.num_rows != pq.read_metadata(path).num_rows:
-            raise Damaged("other records than the footer counts")
+            raise DamagedError("other records than the footer counts")
         values = [read(column) for column in table.columns]
         check(table)
     except Exception as error:

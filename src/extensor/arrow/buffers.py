@@ -65,7 +65,7 @@ def offsets_of(array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
     large = pa.types.is_large_list(array.type) or _is_large_string(array.type)
     dtype = np.dtype(np.int64 if large else np.int32)
     buffer = array.buffers()[1]
-    if buffer is None or buffer.size == 0:
+    if len(array) == 0 or buffer is None or buffer.size == 0:  # Arrow writes anything into these
         return np.zeros(len(array) + 1, dtype)
     first = array.offset
     if buffer.size < (first + len(array) + 1) * dtype.itemsize:
@@ -103,7 +103,8 @@ def row_splits_in(array: pa.Array, offsets: Any, dtype: tf.DType, path: Path) ->
     """
     np_dtype = np.dtype(dtype.as_numpy_dtype)
     buffer = array.buffers()[1]
-    if offsets[0] == 0 and offsets.dtype == np_dtype and buffer is not None and buffer.size:
+    is_there = len(array) > 0 and buffer is not None and buffer.size > 0
+    if is_there and offsets[0] == 0 and offsets.dtype == np_dtype:
         return _shared(buffer, array.offset, len(array) + 1, np_dtype)
     if np_dtype.itemsize < 8 and int(offsets[-1]) - int(offsets[0]) > np.iinfo(np.int32).max:
         raise StructureError(
@@ -113,6 +114,36 @@ def row_splits_in(array: pa.Array, offsets: Any, dtype: tf.DType, path: Path) ->
             mend="Leave row_splits_dtype out for int64.",
         )
     return tf.convert_to_tensor((offsets - offsets[0]).astype(np_dtype, copy=False))
+
+
+def check_start(array: pa.Array, path: Path) -> None:
+    """Raises if an array begins before its memory, which Arrow's own validation does not look at.
+
+    Raises:
+        StructureError: If so (also a ValueError). Arrow itself would end the process.
+    """
+    if array.offset < 0:
+        raise _unheeded(path, "an offset of 0 or more", f"{array.offset}")
+
+
+def check_fixed_size(array: pa.Array, path: Path) -> None:
+    """Raises unless an array of lists of one size has all values that its slice asks for.
+
+    Raises:
+        StructureError: If it does not (also a ValueError). Arrow leaves the offset out of account.
+    """
+    needed = (array.offset + len(array)) * array.type.list_size
+    if len(array.values) < needed:
+        raise _unheeded(path, f"{needed} values", f"{len(array.values)}")
+
+
+def _unheeded(path: Path, expected: str, received: str) -> StructureError:
+    return StructureError(
+        path=path,
+        expected=expected,
+        received=received,
+        mend="Find out who wrote these buffers; nothing was read from them.",
+    )
 
 
 def strings_in(array: pa.Array, path: Path) -> tf.Tensor:

@@ -135,6 +135,7 @@ def _one_chunk(array: Any, path: Path) -> pa.Array:
     """
     if not isinstance(array, pa.ChunkedArray):
         return _validated(array, path)
+    schema.expect_counterpart(array.type, path)  # what is not validated is not joined
     chunks = [_validated(chunk, path) for chunk in array.chunks]
     if len(chunks) == 1:
         return chunks[0]
@@ -152,9 +153,16 @@ def _one_chunk(array: Any, path: Path) -> pa.Array:
 
 
 def _validated(array: pa.Array, path: Path) -> pa.Array:
+    """Returns an array, of which every value that will be looked at is in its memory.
+
+    Offsets of lists and strings are checked where they are read.
+    """
+    buffers.check_start(array, path)
     try:
-        # Offsets are checked where they are read, but the views of strings nowhere else.
-        array.validate(full=schema.holds(array.type, schema.is_string_view))
+        array.validate()
+        _check_inside(array, path)
+        if schema.holds(array.type, schema.is_string_view):  # nobody else checks where views point
+            array.validate(full=True)
     except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
         raise StructureError(
             path=path,
@@ -162,26 +170,30 @@ def _validated(array: pa.Array, path: Path) -> pa.Array:
             received=f"one that Arrow rejects: {error}",
             mend="Find out who wrote these buffers; nothing was read from them.",
         ) from error
-    if schema.holds(array.type, schema.is_category):
-        _check_categories(array, path)
     return array
 
 
-def _check_categories(array: pa.Array, path: Path) -> None:
-    """Raises unless the dictionaries in an array can be read, and every index points into one.
+def _check_inside(array: pa.Array, path: Path) -> None:
+    """Raises for what Arrow's validation passes over, in an array and those inside of it.
 
-    Arrow reads them where it joins chunks or decodes, and trusts both.
+    These are arrays that begin before their memory, lists of a fixed size with too few values, and
+    dictionaries, which Arrow reads where it joins chunks or decodes, and trusts.
     """
+    buffers.check_start(array, path)
     if schema.is_category(array.type):
         words = _validated(array.dictionary, path)
         if not schema.is_string_view(words.type):
             buffers.offsets_of(words, path)
+        buffers.check_start(array.indices, path)
         buffers.check_places(array, path)
     elif pa.types.is_struct(array.type):
-        for i, field in enumerate(array.type.fields):
-            _check_categories(array.field(i), path / field.name)
-    elif schema.is_list(array.type) or pa.types.is_fixed_size_list(array.type):
-        _check_categories(array.values, path)
+        for i, name in enumerate(schema.names_of(array.type.fields, path)):
+            _check_inside(array.field(i), path / name)
+    elif pa.types.is_fixed_size_list(array.type):
+        buffers.check_fixed_size(array, path)
+        _check_inside(array.values, path)
+    elif schema.is_list(array.type):
+        _check_inside(array.values, path)
 
 
 def _check_nulls(array: pa.Array, place: _Place) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
+from extensor.errors import DTypeError, FormatError, StructureError, UnsupportedTypeError
 from extensor.path import Path
 from extensor.struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor.struct.spec import DenseStructuredTensorSpec, StructuredTensorSpec
@@ -96,6 +96,27 @@ def holds(arrow_type: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> bo
     return is_kind(arrow_type)
 
 
+def expect_counterpart(arrow_type: pa.DataType, path: Path) -> None:
+    """Raises unless a type has a counterpart.
+
+    Raises:
+        UnsupportedTypeError: If a type in it has none (also a TypeError).
+    """
+    if pa.types.is_struct(arrow_type):
+        fields = arrow_type.fields
+        for name, field in zip(names_of(fields, path), fields, strict=True):
+            expect_counterpart(field.type, path / name)
+    elif is_list(arrow_type) or pa.types.is_fixed_size_list(arrow_type):
+        expect_counterpart(arrow_type.value_type, path)
+    elif not (
+        number_dtype(arrow_type) is not None
+        or pa.types.is_boolean(arrow_type)
+        or is_string(arrow_type)
+        or is_category(arrow_type)
+    ):
+        raise unsupported(arrow_type, path)
+
+
 def unsupported(arrow_type: pa.DataType, path: Path) -> UnsupportedTypeError:
     """Returns the error for an Arrow type without a counterpart."""
     return UnsupportedTypeError(
@@ -111,8 +132,17 @@ def names_of(fields: Any, path: Path) -> list[str]:
 
     Raises:
         StructureError: If two fields have one name (also a ValueError).
+        FormatError: If a name is not UTF-8 (also a ValueError).
     """
-    names = [field.name for field in fields]
+    try:
+        names = [field.name for field in fields]
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            path=path if path else "names of columns",
+            expected="names in UTF-8, as Arrow has them",
+            received="bytes that are not UTF-8",
+            mend="The data is corrupt, or was written by a program that has to be mended.",
+        ) from error
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise StructureError(
