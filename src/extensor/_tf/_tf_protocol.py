@@ -152,14 +152,3 @@ class Extension(abc.ABC):  # noqa: B024 - a class to ask isinstance of
 
 
 hook(Extension)
-
-
-def describes_extension(spec: Any) -> bool:
-    """Returns whether what may be a TypeSpec describes values of a class that follows the protocol.
-
-    >>> from extensor._tf._tf_protocol import describes_extension
-    >>> describes_extension(xt.DenseStructuredTensorSpec([], {})), describes_extension(tf.int32)
-    (True, False)
-    """
-    cls = spec.value_type if isinstance(spec, tf.TypeSpec) else None
-    return isinstance(cls, type) and issubclass(cls, Extension)

@@ -2,7 +2,7 @@
 
 | name | why |
 | --- | --- |
-| `map_fn` | `tf.map_fn` refuses a result that is not what `fn_output_signature` says. `_result_value_flat_to_batchable` compares them. |
+| `map_fn._result_value_flat_to_batchable` | `tf.map_fn` refuses a result that is not what `fn_output_signature` says. This function compares them. |
 | `from_generator_op` | `Dataset.from_generator` (`_from_generator`) refuses an element that is not what `output_signature` says. |
 | `directed_interleave_op` | `Dataset.choose_from_datasets` and `sample_from_datasets` (`_directed_interleave`) refuse datasets whose elements are of different types. |
 """  # noqa: E501 - a table row is one line
@@ -19,7 +19,7 @@ from tensorflow.python.ops import map_fn
 
 from extensor._tf import _tf_casting
 from extensor._tf._tf_data import data_nest
-from extensor._tf._tf_protocol import CompositeTensor, describes_extension
+from extensor._tf._tf_protocol import CompositeTensor, Extension, describes
 
 
 def as_declared(spec: Any, value: Any) -> Any:
@@ -41,17 +41,17 @@ def as_declared(spec: Any, value: Any) -> Any:
     is_value = isinstance(value, (tf.Tensor, CompositeTensor))
     if is_value and spec.is_compatible_with(value):
         return value
-    if describes_extension(spec):
-        return _tf_casting._cast(spec, value)
     try:
         return _tf_casting._cast(spec, value)
     except (TypeError, ValueError):
+        if describes(spec, Extension):
+            raise
         return value
 
 
 def casts(spec: Any) -> bool:
     """Whether values are cast to a spec where they are declared by it."""
-    return isinstance(spec, tf.RaggedTensorSpec) or describes_extension(spec)
+    return isinstance(spec, tf.RaggedTensorSpec) or describes(spec, Extension)
 
 
 _plain_to_batchable = map_fn._result_value_flat_to_batchable

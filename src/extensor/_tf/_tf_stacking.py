@@ -2,7 +2,7 @@
 
 | name | why |
 | --- | --- |
-| `map_fn` | `tf.map_fn` refuses elements and results of a type that does not stack in words of TensorFlow's private classes. The two functions that do so let the spec of an extension type refuse first, by its own error. |
+| `map_fn._result_flat_signature_to_batchable_tensor_spec` | `tf.map_fn` refuses elements and results of a type that does not stack in words of TensorFlow's private classes. This function and the one for elements let the spec of an extension type refuse first, by its own error. |
 | `parallel_for.control_flow_ops` | The same of `tf.vectorized_map`. |
 """  # noqa: E501 - a table row is one line
 
@@ -15,10 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.ops import map_fn
 from tensorflow.python.ops.parallel_for import control_flow_ops
 
 from extensor._tf._tf_protocol import Extension
+from extensor._tf._tf_returned import map_fn
 from extensor._tf._tf_spec import BatchableTypeSpec
 
 
