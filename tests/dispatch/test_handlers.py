@@ -68,9 +68,37 @@ def test_a_plain_function_in_a_class_will_do():
 
 
 def test_what_has_no_handler_is_declined():
-    with pytest.raises(ValueError, match=r"tf\.reverse was not overridden\. Box declined"):
+    with pytest.raises(ValueError, match=r"Box has no handler for tf\.reverse\.$"):
         tf.reverse(BOX, [0])
     assert handle(Box, tf.reverse, (BOX, [0]), {}) is NotImplemented
+
+
+def test_a_handler_that_declines_is_named_as_one():
+    class Bag:
+        @implements(tf.sort)
+        @staticmethod
+        def sort(values, axis=-1):
+            return NotImplemented
+
+        @implements(is_shape_only_op)
+        @staticmethod
+        def of_shape(op, *args):
+            return NotImplemented
+
+    with pytest.raises(ValueError, match=r"Bag declined: its handler for tf\.sort returned NotImpl"):
+        tf.sort(Bag())
+    with pytest.raises(ValueError, match=r"Bag declined: its handler for tf\.size returned NotImpl"):
+        tf.size(Bag())
+
+
+def test_a_dispatch_of_ones_own_that_looks_in_the_table_is_named_as_one():
+    class Bag:
+        @classmethod
+        def __tf_dispatch__(cls, op, args, kwargs):
+            return handle(cls, op, args, kwargs)
+
+    with pytest.raises(ValueError, match=r"Bag declined: its __tf_dispatch__ returned NotImpl"):
+        tf.sort(Bag())
 
 
 def test_a_handler_elsewhere_names_the_class():

@@ -1,17 +1,21 @@
-"""The functions that let a type say what they do with its values.
+"""The functions that let a type override what they do with its values.
 
-TensorFlow's own dispatcher, in C++, is not asked: it stands behind so many wrappers that reaching
-it costs more than all that extensor does, most of TensorFlow's generated functions raise and catch
-an error before they reach it, it cannot take varargs, and two of its targets that match one call
-are an error. So a call is looked at where it comes in. A function keeps its identity, whoever has
-imported it: only its code is replaced, by code that looks at the types of the arguments and then
-calls what was there before.
+TensorFlow's own dispatcher, in C++, is not used: it comes after so many wrappers that a call takes
+longer to reach it than extensor takes in all, most of TensorFlow's generated functions raise and
+catch an error before they reach it, it cannot take varargs, and two of its targets that match one
+call are an error. So the arguments of a call are looked at where the call comes in. A function
+keeps its identity, whoever has imported it: only its code is replaced, by code that looks at the
+types of the arguments and then calls what was there before, with the arguments as they came.
+
+The new code has the file, the line, the name and the parameters of the code that it replaces. So
+whoever reads the function (`inspect`, AutoGraph, TensorFlow's debugger) finds TensorFlow's source,
+and a traceback holds as many frames as before, all of them TensorFlow's.
 
 | name | why |
 | --- | --- |
 | `dispatch` | Its table `_TYPE_BASED_DISPATCH_SIGNATURES` is the one list of all functions that carry a dispatcher. |
 | `tf_decorator` | What a function's parameters are called, and its public names (`_tf_api_names`), its innermost function says, beneath all decorators. |
-| `tensor_conversion_registry` | Which types TensorFlow makes tensors of. |
+| `tensor_conversion_registry` | Which types TensorFlow makes tensors of, and the one function that refuses those whose items never end. |
 | `tf.Tensor.__add__` and its kin, of `tf.Variable`, `tf.RaggedTensor` and `tf.SparseTensor` too (public; wrapped) | An operator makes a tensor of the other operand before it calls a function that carries a dispatcher, or calls another function than users do. |
 """  # noqa: E501 - a table row is one line
 
@@ -19,11 +23,13 @@ calls what was there before.
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
+import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -31,13 +37,28 @@ from tensorflow.python.framework import tensor_conversion_registry
 from tensorflow.python.util import dispatch, tf_decorator
 
 from extensor._tf._tf_protocol import CompositeTensor
+from extensor.lookup import defines
 
 # They take any number of arguments, so TensorFlow gives them no entry in its table.
 _VARIADIC = ("einsum", "meshgrid", "print", "ragged.map_flat_values", "sparse.map_values")
 
+# TensorFlow gives them no dispatcher.
+_WITHOUT_DISPATCHER = """
+    io.decode_json_example io.is_jpeg io.read_file io.serialize_tensor
+    linalg.banded_triangular_solve linalg.logm linalg.slogdet nn.all_candidate_sampler
+    required_space_to_batch_paddings signal.fftnd signal.ifftnd signal.irfft signal.irfft2d
+    signal.irfft3d signal.irfftnd signal.rfft signal.rfft2d signal.rfft3d signal.rfftnd sparse.add
+    sparse.concat sparse.cross sparse.cross_hashed sparse.expand_dims sparse.eye
+    sparse.fill_empty_rows sparse.from_dense sparse.mask sparse.maximum sparse.minimum
+    sparse.reduce_max sparse.reduce_sum sparse.reorder sparse.reset_shape sparse.retain
+    sparse.sampled_addmm sparse.segment_mean sparse.segment_sqrt_n sparse.segment_sum sparse.slice
+    sparse.softmax sparse.sparse_dense_matmul sparse.split sparse.to_dense sparse.to_indicator
+    sparse.transpose
+"""
+
 
 class PublicFunction(NamedTuple):
-    """A function of TensorFlow that carries a dispatcher.
+    """A function of TensorFlow that takes tensors.
 
     Attributes:
         name: The shortest of its public names under `tf`.
@@ -48,6 +69,8 @@ class PublicFunction(NamedTuple):
             functions take keywords as well, none of which are for tensors.
         generated: Which parameters take a tensor (False) or a sequence of tensors (True), if the
             function was generated from an op's definition; None if it was written by hand.
+        fills_in: Whether the function is called with all its parameters, defaults filled in, before
+            anything can look at the call. Others take `*args, **kwargs` and pass them on.
     """
 
     name: str
@@ -56,10 +79,11 @@ class PublicFunction(NamedTuple):
     defaults: tuple[Any, ...]
     variadic: bool
     generated: dict[str, bool] | None
+    fills_in: bool
 
 
 def public_functions() -> Iterator[PublicFunction]:
-    """Yields every function under `tf` that carries a dispatcher, each once."""
+    """Yields every function under `tf` that types can override, each once."""
     seen: set[int] = set()
     for function in list(dispatch._TYPE_BASED_DISPATCH_SIGNATURES):
         _, innermost = tf_decorator.unwrap(function)
@@ -69,9 +93,11 @@ def public_functions() -> Iterator[PublicFunction]:
         if hasattr(public, dispatch.TYPE_BASED_DISPATCH_ATTR) and id(public) not in seen:
             seen.add(id(public))
             yield _described(min(names, key=_length), public, innermost)
-    for name in _VARIADIC:
+    for name in (*_VARIADIC, *_WITHOUT_DISPATCHER.split()):
         public = _under_tf(name)
-        yield _described(name, public, tf_decorator.unwrap(public)[1])
+        if public is not None and id(public) not in seen:
+            seen.add(id(public))
+            yield _described(name, public, tf_decorator.unwrap(public)[1])
 
 
 def _under_tf(name: str) -> Any:
@@ -86,8 +112,7 @@ def _length(name: str) -> tuple[int, int, str]:
 
 
 def _described(name: str, public: Any, innermost: Any) -> PublicFunction:
-    innermost = vars(innermost).get(_PLAIN, innermost)
-    code = innermost.__code__
+    code = _plain(innermost).__code__
     variadic = bool(code.co_flags & inspect.CO_VARARGS)
     parameters = code.co_varnames[: code.co_argcount + variadic]
     generated = None
@@ -100,7 +125,12 @@ def _described(name: str, public: Any, innermost: Any) -> PublicFunction:
             if hasattr(annotations.get(parameter), "__metadata__")
         }
     defaults = innermost.__defaults__ or ()
-    return PublicFunction(name, public, parameters, defaults, variadic, generated)
+    fills_in = not _takes_anything(_plain(public))
+    return PublicFunction(name, public, parameters, defaults, variadic, generated, fills_in)
+
+
+def _takes_anything(function: Any) -> bool:
+    return bool(function.__code__.co_flags & inspect.CO_VARARGS)
 
 
 def elementwise(arity: int) -> list[Callable[..., Any]]:
@@ -121,237 +151,7 @@ def dispatcher_of(function: Callable[..., Any]) -> Any:
     return getattr(function, dispatch.TYPE_BASED_DISPATCH_ATTR, None)
 
 
-class Missing:
-    """Stands for an argument that was not given."""
-
-    def __repr__(self) -> str:
-        return "<not given>"
-
-
-MISSING = Missing()
-
-
-_PLAIN = "_extensor_plain"
-"""The attribute in which a function keeps what it did before."""
-
-Ask = Callable[..., Any]
-
-
-class Places(NamedTuple):
-    """Where a function is looked at, and what answers.
-
-    Attributes:
-        tensors: Which of its parameters take a tensor.
-        sequences: Which of its parameters take a sequence of tensors.
-        ask: Answers a call in place of the function, where one of these arguments, or an item of a
-            sequence, is of a type not in `PLAIN`. It gets the positional arguments, the shortest
-            tuple that holds all that was given, and those among them that are named here. For a
-            variadic function it gets the positional arguments and the keywords.
-    """
-
-    tensors: list[int]
-    sequences: list[int]
-    ask: Ask
-
-
-def intercept(public: PublicFunction, prepare: Callable[[Callable[..., Any]], Places]) -> None:
-    """Lets something else answer the calls of a function that hold values of unknown types.
-
-    Args:
-        public: The function.
-        prepare: Gets the function as it was before, when it is first called.
-    """
-    function = typing.cast("types.FunctionType", public.function)
-    plain = _copied(function)
-
-    def first(*args: Any, **kwargs: Any) -> Any:
-        _look_at(public, plain, prepare(plain))
-        return function(*args, **kwargs)
-
-    # To compile the code for all functions would take longer than importing extensor may take.
-    _replace_code(function, _first_template(_closure(function)), {"_first": first})
-
-
-def _look_at(public: PublicFunction, plain: types.FunctionType, places: Places) -> None:
-    function = typing.cast("types.FunctionType", public.function)
-    if not places.tensors and not places.sequences:
-        function.__code__ = plain.__code__
-        return
-    consts: dict[str, Any] = {"_plain": plain, "_ask": places.ask}
-    if public.variadic:
-        _replace_code(function, _variadic_template(_closure(function)), consts)
-        return
-    required = len(public.parameters) - len(public.defaults)
-    unhashable = [i for i, v in enumerate(public.defaults, required) if not _hashable(v)]
-    for i, value in enumerate(public.defaults, required):
-        consts[f"_d{i}"] = _Holder(value) if i in unhashable else value
-    consts["_given"] = functools.partial(_given, required, public.defaults)
-    # A function that warns of parameters which should not be given must not be given them.
-    template = _template(public, places, unhashable, always_ask=_warns(function))
-    _replace_code(function, template, consts)
-    function.__defaults__ = (MISSING,) * len(public.defaults)
-
-
-def _given(required: int, defaults: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Returns the values of parameters without those at the end that are `MISSING`.
-
-    Args:
-        required: How many parameters have no default.
-        defaults: Those of the others. They stand in for what is missing before the end.
-        values: One for each parameter.
-    """
-    count = len(values)
-    while values[count - 1] is MISSING:
-        count -= 1
-    optional = zip(values[required:count], defaults, strict=False)
-    filled = [default if value is MISSING else value for value, default in optional]
-    return (*values[:required], *filled)
-
-
-def _closure(function: types.FunctionType) -> tuple[str, ...]:
-    return function.__code__.co_freevars
-
-
-def _copied(function: types.FunctionType) -> types.FunctionType:
-    """Returns what a function was before it was intercepted, as a function of its own."""
-    plain = vars(function).get(_PLAIN)
-    if plain is None:
-        plain = types.FunctionType(
-            function.__code__,
-            function.__globals__,
-            function.__name__,
-            function.__defaults__,
-            function.__closure__,
-        )
-        plain.__kwdefaults__ = function.__kwdefaults__
-        plain.__annotations__ = function.__annotations__
-        plain.__module__ = function.__module__
-        function.__dict__[_PLAIN] = plain
-        # For whoever asks for the signature or the source.
-        if "__signature__" not in vars(function):
-            function.__dict__["__signature__"] = inspect.signature(plain)
-        function.__dict__.setdefault("__wrapped__", plain)
-    return plain
-
-
-def _replace_code(
-    function: types.FunctionType, template: types.CodeType, consts: dict[str, Any]
-) -> None:
-    """Gives a function the code of a template.
-
-    Args:
-        function: The function, whose closure stays.
-        template: Code in which strings stand for other constants, with names for the function's
-            closure.
-        consts: These constants.
-    """
-    consts = {**_CONSTS, **consts}
-    function.__code__ = template.replace(
-        co_consts=tuple(consts.get(c, c) if isinstance(c, str) else c for c in template.co_consts),
-        co_name=function.__name__,
-    )
-
-
-class _Holder:
-    """Holds a default that may not be a constant of code, because it is not hashable."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-def _hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _warns(function: Any) -> bool:
-    """Returns whether one of a function's decorators looks for deprecated arguments."""
-    decorators, _ = tf_decorator.unwrap(function)
-    return any("deprecat" in (decorator.decorator_name or "") for decorator in decorators)
-
-
-def _template(
-    public: PublicFunction, places: Places, unhashable: list[int], always_ask: bool
-) -> types.CodeType:
-    """Returns the code that looks at the arguments of a function.
-
-    Of `tf.add` it is, with the constants that strings stand for:
-
-        def template(x, y, name=MISSING):
-            if type(x) in PLAIN and type(y) in PLAIN:
-                return plain(x, y, None if name is MISSING else name)
-            return ask((x, y) if name is MISSING else given((x, y, name)), (x, y))
-    """
-    names = public.parameters
-    required = len(names) - len(public.defaults)
-    checks = [f"_type({names[i]}) in _types" for i in places.tensors]
-    checks += [f"_plain_sequence({names[i]})" for i in places.sequences]
-    filled = [
-        f"'_d{i}'{'.value' * (i in unhashable)} if {name} is _missing else {name}"
-        if i >= required
-        else name
-        for i, name in enumerate(names)
-    ]
-    lines = [f"def template({', '.join(names)}):"]
-    if public.defaults:
-        lines += _named("_missing")
-    if not always_ask:
-        lines += _named("_plain", *(("_type", "_types") if places.tensors else ()))
-        lines += _named(*(("_plain_sequence",) if places.sequences else ()))
-        lines.append(f" if {' and '.join(checks)}: return _plain({', '.join(filled)})")
-    lines += _named("_ask", "_given")
-    args = _tuple(names)
-    if public.defaults:
-        nothing_more = " and ".join(f"{name} is _missing" for name in names[required:])
-        args = f"{_tuple(names[:required])} if {nothing_more} else _given({args})"
-    looked_at = _tuple([names[i] for i in sorted([*places.tensors, *places.sequences])])
-    lines.append(f" return _ask({args}, {looked_at})")
-    return _compiled(lines, _closure(typing.cast("types.FunctionType", public.function)))
-
-
-@functools.cache
-def _first_template(closure: tuple[str, ...]) -> types.CodeType:
-    lines = ["def template(*args, **kwargs):", *_named("_first"), " return _first(*args, **kwargs)"]
-    return _compiled(lines, closure)
-
-
-@functools.cache
-def _variadic_template(closure: tuple[str, ...]) -> types.CodeType:
-    lines = [
-        "def template(*args, **kwargs):",
-        *_named("_plain_sequence", "_plain", "_ask"),
-        " return _plain(*args, **kwargs) if _plain_sequence(args) else _ask(args, kwargs)",
-    ]
-    return _compiled(lines, closure)
-
-
-def _tuple(names: Sequence[str]) -> str:
-    return f"({''.join(f'{name}, ' for name in names)})"
-
-
-def _named(*names: str) -> list[str]:
-    """Returns lines that name constants: Python warns of a string that is called itself."""
-    return [f" {name} = '{name}'" for name in names]
-
-
-def _compiled(lines: list[str], closure: tuple[str, ...]) -> types.CodeType:
-    """Returns the code of the function `template`, with names for a closure that it does not use.
-
-    A function keeps its closure when it gets other code, and Python counts that it fits.
-    """
-    source = [f"def outer({', '.join(closure)}):"]
-    source += [f" {line}" for line in lines]
-    if closure:
-        source.append(f"  {', '.join(closure)}")  # behind what returns
-    source.append(" return template")
-    namespace: dict[str, Any] = {}
-    exec(compile("\n".join(source), "<extensor: dispatch>", "exec"), namespace)
-    return namespace["outer"](*closure).__code__
+# Which types are known to override nothing.
 
 
 class _Types(set[type]):
@@ -360,47 +160,334 @@ class _Types(set[type]):
     __hash__ = object.__hash__  # type: ignore[assignment]
 
 
-PLAIN = _Types({Missing, bool, bytes, float, int, list, str, tuple, types.FunctionType})
-"""Types whose values have nothing to say; each joins when a function first meets it."""
+_FLAT = _Types({bool, bytes, float, int, str, type(None), types.FunctionType})
+PLAIN = _Types({*_FLAT, list, tuple})
+"""Types that override nothing; each joins when a function first meets it. `_FLAT` are those of them
+whose values hold no others."""
+
+
+def is_plain(kind: type) -> bool:
+    """Returns whether a type is known to override nothing."""
+    try:
+        return kind in PLAIN
+    except Exception:  # a class of somebody else's that has no hash
+        return False
 
 
 def plain_sequence(value: Any) -> bool:
-    """Returns whether no type in a nested list or tuple has anything to say."""
+    """Returns whether a value, and every item of it if it is a nested list or tuple, is plain."""
     kind = type(value)
     if kind is not list and kind is not tuple:
-        return kind in PLAIN
-    for item in value:
-        kind = type(item)
-        if kind not in PLAIN or ((kind is list or kind is tuple) and not plain_sequence(item)):
-            return False
+        return is_plain(kind)
+    try:
+        if len(value) > 32:  # in C, a million numbers take a hundredth of a second
+            kinds = list(map(type, value))
+            if kinds[0] in _FLAT and kinds.count(kinds[0]) == len(kinds):
+                return True
+            return PLAIN.issuperset(kinds) and all(map(plain_sequence, value))
+        for item in value:
+            kind = type(item)
+            if kind not in _FLAT and not ((kind is list or kind is tuple) and plain_sequence(item)):
+                return False
+    except Exception:  # as above
+        return False
     return True
 
 
-_CONSTS: dict[str, Any] = {
-    "_missing": MISSING,
-    "_plain_sequence": plain_sequence,
-    "_type": type,
-    "_types": PLAIN,
-}
+def plain_iterable(value: Any) -> bool:
+    """Returns the same for a parameter that takes any iterable, such as a generator."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return plain_sequence(value)
+    return kind is str or (is_plain(kind) and not defines(kind, "__iter__"))
 
 
-def has_nothing_to_say(kind: type) -> None:
+def overrides_nothing(kind: type) -> None:
     """Remembers a type that does not follow the protocol.
 
     A set that has grown to this size grows no more: types that are made anew all the time must be
     able to go. What holds items of other types is looked into each time.
     """
     if len(PLAIN) < 4096 and not issubclass(kind, (list, tuple)):
-        PLAIN.add(kind)
+        try:
+            PLAIN.add(kind)
+            _FLAT.add(kind)
+        except Exception:  # as above
+            pass
 
 
-def has_something_to_say(kind: type) -> None:
+def overrides_now(kind: type) -> None:
     """Forgets a type that has come to follow the protocol."""
-    PLAIN.discard(kind)
+    if is_plain(kind):
+        PLAIN.discard(kind)
+        _FLAT.discard(kind)
+
+
+# The code that looks at the arguments of a call.
+
+_ATTRIBUTE = "_extensor_plain"
+"""The attribute in which a function keeps what it was before."""
+
+THEIRS = object()
+"""The answer to a call that is TensorFlow's own."""
+
+Ask = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+
+def _plain(function: Any) -> Any:
+    """Returns what a function was before it was intercepted."""
+    return vars(function).get(_ATTRIBUTE, function)
+
+
+def intercept(
+    public: PublicFunction,
+    make: Callable[[Callable[..., Any]], Ask],
+    sequences: Iterable[int],
+    any_iterable: bool = False,
+) -> None:
+    """Lets something else answer the calls of a function that hold values of unknown types.
+
+    Args:
+        public: The function.
+        make: Gets the function as it was before, and returns what answers such a call: it gets the
+            positional and the keyword arguments as they came, and returns the result, or `THEIRS`
+            if the function itself is to be called. A function that fills in its defaults passes all
+            arguments by position.
+        sequences: The places of the parameters that take a sequence of tensors.
+        any_iterable: Whether they take other iterables than lists and tuples too.
+    """
+    function = typing.cast("types.FunctionType", public.function)
+    plain = vars(function).setdefault(_ATTRIBUTE, _copied(function))
+    sequences = tuple(sequences)
+    if public.fills_in:
+        count = plain.__code__.co_argcount
+        template = _named_template(count, sequences, plain.__code__.co_freevars)
+    else:
+        template = _template(bool(sequences), plain.__code__.co_freevars)
+    looks = plain_iterable if any_iterable else plain_sequence
+    function.__code__ = _disguised(template, plain, make(plain), looks if sequences else None)
+
+
+def intercept_operator(cls: Any, name: str, answer: Callable[[Any, Any], Any]) -> None:
+    """Lets something else answer an operator where the other operand is of an unknown type.
+
+    Args:
+        cls: A class of TensorFlow.
+        name: Its method, such as `__add__`. Nothing happens if the class does not define it.
+        answer: Gets both operands of such a call, and returns the result, or `THEIRS` if the method
+            itself is to be called.
+    """
+    found = vars(cls).get(name)
+    if found is None:
+        return
+    plain = _plain(found)
+    code = plain.__code__
+    second = "" if _takes_anything(plain) else code.co_varnames[1]
+
+    def ask(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # Whoever calls the method itself may name the operands, or give a name for the op.
+        if not second and kwargs:
+            try:
+                bound = inspect.signature(plain).bind(*args, **kwargs).arguments
+            except TypeError:
+                return THEIRS
+            args = tuple(bound.values())
+        return answer(*args[:2]) if len(args) > 1 else THEIRS
+
+    # The method may be a function that users call by another name, so this is a new one.
+    if second:
+        template = _named_template(code.co_argcount, (), code.co_freevars)
+    else:
+        template = _template(False, code.co_freevars)
+    operator = _copied(plain, _disguised(template, plain, ask))
+    vars(operator).update(vars(plain))
+    vars(operator)[_ATTRIBUTE] = plain
+    setattr(cls, name, operator)
+
+
+def _copied(function: types.FunctionType, code: types.CodeType | None = None) -> types.FunctionType:
+    """Returns a function that does the same, or what other code does, under the same name."""
+    copied = types.FunctionType(
+        code or function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copied.__kwdefaults__ = function.__kwdefaults__
+    copied.__annotations__ = function.__annotations__
+    copied.__doc__ = function.__doc__
+    copied.__module__ = function.__module__
+    copied.__qualname__ = function.__qualname__
+    return copied
+
+
+def _disguised(
+    template: types.CodeType,
+    plain: types.FunctionType,
+    ask: Ask,
+    looks: Callable[[Any], bool] | None = None,
+) -> types.CodeType:
+    """Returns a template's code with the constants that it needs, and in place of a function's.
+
+    Args:
+        template: Code in which strings stand for other constants.
+        plain: The function, of which the code gets the file, the line, the names and the
+            parameters.
+        ask: Answers a call that holds a value of an unknown type.
+        looks: Looks into a value whose type is not known to hold no others; None if no parameter
+            takes a sequence.
+    """
+    # What takes any iterable looks into every argument.
+    known = {None: PLAIN, plain_sequence: _FLAT}.get(looks, _Types())
+    consts = {**_CONSTS, "_plain": plain, "_ask": ask, "_types": known, "_looks": looks}
+    code = plain.__code__
+    named = code.co_varnames[: template.co_argcount]
+    changes: dict[str, Any] = {
+        "co_consts": tuple(
+            consts.get(c, c) if isinstance(c, str) else c for c in template.co_consts
+        ),
+        "co_varnames": (*named, *template.co_varnames[template.co_argcount :]),
+        "co_filename": code.co_filename,
+        "co_firstlineno": code.co_firstlineno,
+        "co_name": code.co_name,
+    }
+    if sys.version_info >= (3, 11):
+        changes["co_qualname"] = code.co_qualname
+    return template.replace(**changes)
+
+
+@functools.cache
+def _template(sequences: bool, closure: tuple[str, ...]) -> types.CodeType:
+    """Returns the code that looks at the arguments of a function of `*args, **kwargs`.
+
+    Strings stand for constants. Calls with one or two arguments, which most are, have branches of
+    their own, because a call with a star takes longer than looking does.
+    """
+    body = [
+        *_named("_types", "_type", "_plain", *(("_looks",) if sequences else ())),
+        "looking = True",
+        "try:",
+        "  if not kwargs and _len(args) == 1:",
+        "    [a] = args",
+        f"    if {_known('a', sequences)}:",
+        "      looking = False",
+        "      return _plain(a)",
+        "  elif not kwargs and _len(args) == 2:",
+        "    a, b = args",
+        f"    if {_known('a', sequences)} and {_known('b', sequences)}:",
+        "      looking = False",
+        "      return _plain(a, b)",
+        "  else:",
+        "    for a in args:",
+        f"      if not ({_known('a', sequences)}): break",
+        "    else:",
+        "      for a in kwargs.values():",
+        f"        if not ({_known('a', sequences)}): break",
+        "      else:",
+        "        looking = False",
+        "        return _plain(*args, **kwargs)",
+        *_otherwise("args, kwargs", "*args, **kwargs"),
+    ]
+    return _compiled("*args, **kwargs", [*_named("_len"), *body], closure)
+
+
+@functools.cache
+def _named_template(
+    count: int, sequences: tuple[int, ...], closure: tuple[str, ...]
+) -> types.CodeType:
+    """Returns the same for a function with a number of parameters, whatever they are called."""
+    names = [f"_{i}" for i in range(count)]
+    parameters = ", ".join(names)
+    body = [
+        *_named("_types", "_type", "_plain", *(("_looks",) if sequences else ())),
+        "looking = True",
+        "try:",
+        f"  if {' and '.join(_known(name, i in sequences) for i, name in enumerate(names))}:",
+        "    looking = False",
+        f"    return _plain({parameters})",
+        *_otherwise(f"({parameters},), {{}}", parameters),
+    ]
+    return _compiled(parameters, body, closure)
+
+
+def _known(name: str, sequence: bool) -> str:
+    """Returns the expression that says whether the type of an argument is known."""
+    return f"(_type({name}) in _types{f' or _looks({name})' * sequence})"
+
+
+def _otherwise(given: str, args: str) -> list[str]:
+    """Returns the end of a template: what follows if a type is not known, or has no hash."""
+    return [
+        "except '_Exception' as error:",
+        "  if not looking:",
+        "    _beneath = '_beneath'",
+        "    raise error.with_traceback(_beneath(error))",
+        *_named("_ask", "_theirs"),
+        f"answer = _ask({given})",
+        "if answer is not _theirs:",
+        "  return answer",
+        "try:",
+        f"  return _plain({args})",
+        "except '_Exception' as error:",
+        "  _beneath = '_beneath'",
+        "  raise error.with_traceback(_beneath(error))",
+    ]
+
+
+def _named(*names: str) -> list[str]:
+    """Returns lines that name constants: Python warns of a string that is called itself."""
+    return [f"{name} = '{name}'" for name in names]
+
+
+def _compiled(parameters: str, body: list[str], closure: tuple[str, ...]) -> types.CodeType:
+    """Returns the code of a function, with names for a closure that it does not use.
+
+    A function keeps its closure when it gets other code, and Python counts that it fits. All of it
+    is on one line, without columns: which of TensorFlow's lines it is, `_disguised` decides.
+    """
+    lines = [f"def outer({', '.join(closure)}):", f"  def template({parameters}):"]
+    lines += [f"    {line}" for line in body]
+    if closure:
+        lines.append(f"    {', '.join(closure)}")  # behind what returns
+    lines.append("  return template")
+    tree = ast.parse("\n".join(lines))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt | ast.expr | ast.arg | ast.excepthandler):
+            node.lineno = node.end_lineno = 1
+            node.col_offset = node.end_col_offset = -1
+    names: dict[str, Any] = {}
+    exec(compile(tree, __file__, "exec"), names)
+    return names["outer"](*closure).__code__
+
+
+def _beneath(error: BaseException) -> types.TracebackType | None:
+    """Returns an error's traceback without the frame of the function that was intercepted.
+
+    The frame of the code that calls it stays, and a traceback is as long as it was before.
+    """
+    of_code = error.__traceback__
+    of_function = of_code and of_code.tb_next
+    return of_function and of_function.tb_next
+
+
+_CONSTS: dict[str, Any] = {
+    "_beneath": _beneath,
+    "_Exception": Exception,
+    "_len": len,
+    "_theirs": THEIRS,
+    "_type": type,
+}
+
+
+# What TensorFlow makes tensors of.
 
 
 def converts_to_tensor(kind: type) -> bool:
     """Returns whether TensorFlow makes a tensor of a value of a type, where it wants one.
+
+    A composite is none, even if it is registered to be made one: `tf.convert_to_tensor` reads it,
+    but it is not a tensor to what takes values apart.
 
     >>> from extensor._tf._tf_dispatch import converts_to_tensor
     >>> [converts_to_tensor(kind) for kind in (tf.Variable, float, np.ndarray, tf.TensorShape)]
@@ -408,33 +495,17 @@ def converts_to_tensor(kind: type) -> bool:
     >>> [converts_to_tensor(kind) for kind in (tf.RaggedTensor, tf.data.Dataset, object)]
     [False, False, False]
     """
-    if issubclass(kind, (tf.Tensor, tf.Variable, bool, int, float, complex, str, bytes)):
-        return True
-    if issubclass(kind, CompositeTensor):
+    try:
+        if issubclass(kind, (tf.Tensor, tf.Variable, bool, int, float, complex, str, bytes)):
+            return True
+        if issubclass(kind, CompositeTensor):
+            return False
+        if any(defines(kind, name) for name in ("__array__", "__array_interface__", _TF_TENSOR)):
+            return True
+        # The function for `object` takes all there is, and then fails.
+        return any(base is not object for base, _ in tensor_conversion_registry.get(kind))
+    except Exception:  # a class without a hash, which TensorFlow cannot look up either
         return False
-    if any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__tf_tensor__")):
-        return True
-    # The function for `object` takes all there is, and then fails.
-    return any(base is not object for base, _ in tensor_conversion_registry.get(kind))
 
 
-def intercept_operator(cls: Any, name: str, make: Callable[[Callable[..., Any]], Ask]) -> None:
-    """Lets something else answer an operator where the other operand is of an unknown type.
-
-    Args:
-        cls: A class of TensorFlow.
-        name: Its method, such as `__add__`. Nothing happens if the class does not define it.
-        make: Gets the method as it was before, and returns what answers instead of it.
-    """
-    found = vars(cls).get(name)
-    if found is None:
-        return
-    plain = vars(found).get(_PLAIN, found)
-    ask = make(plain)
-
-    @functools.wraps(plain)
-    def operator(self: Any, other: Any) -> Any:
-        return plain(self, other) if type(other) in PLAIN else ask(self, other)
-
-    vars(operator)[_PLAIN] = plain
-    setattr(cls, name, operator)
+_TF_TENSOR = "__tf_tensor__"

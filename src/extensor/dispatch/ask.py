@@ -1,7 +1,7 @@
 """Asks the types of the arguments of a call what the operation does with them.
 
-The whole road of a call that holds a value which may have something to say: which types follow the
-protocol, in which order they are asked, and what becomes of their answers.
+The whole road of a call that holds a value of an unknown type: which types follow the protocol, in
+which order they are asked, and what becomes of their answers.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ from functools import partial
 from types import MethodType
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from extensor._tf._tf_dispatch import (
-    PLAIN,
-    Places,
-    PublicFunction,
+    THEIRS,
     converts_to_tensor,
-    has_nothing_to_say,
     intercept,
+    is_plain,
+    overrides_nothing,
 )
-from extensor.dispatch.operation import FUNCTIONS, Operation, operation_of
+from extensor.dispatch.handlers import FROM_TABLE, handler_of
+from extensor.dispatch.operation import FUNCTIONS, Operation, items, operation_of
 from extensor.errors import ExtensorError, ProtocolError
+from extensor.lookup import class_attribute, lineage, namespace
 
 _PROTOCOL = "__tf_dispatch__"
 _TYPES = "__tf_dispatch_types__"
@@ -31,13 +33,14 @@ _UNSET = object()
 _NO_TENSORS = (type(None), slice, type(Ellipsis))  # of what stands in x[...], these are none
 
 Function = Callable[..., Any]
+Keywords = dict[str, Any]
 
 
 def follows_protocol(kind: type) -> bool:
     """Returns whether a class says what TensorFlow's operations do with its values."""
-    if getattr(kind, _PROTOCOL, None) is not None:
+    if class_attribute(kind, _PROTOCOL) is not None:
         return True
-    has_nothing_to_say(kind)
+    overrides_nothing(kind)
     return False
 
 
@@ -49,78 +52,122 @@ def _asking(operation: Operation, plain: Function) -> Function:
         plain: Calls its own code.
     """
     function = operation.function
+    places = [place for place, _ in operation.places]
 
-    def answer(args: tuple[Any, ...], tensors: tuple[Any, ...]) -> Any:
+    def answer(args: tuple[Any, ...], kwargs: Keywords) -> Any:
         # Most operations take single tensors only, and most calls hold values of one type. What
         # such a call costs counts, so it is answered here, and all others below.
+        given = operation.given(args, kwargs)
+        if given is None:
+            return THEIRS
+        count = len(given)
         only: Any = None
         alone = True
-        for tensor in tensors:
-            kind = type(tensor)
-            if kind in PLAIN:
-                alone = False
-            elif kind is not only:
-                if only is not None:
-                    return _answer(operation, plain, _kinds(tensors), args, {})
-                only = kind
-        handler = getattr(only, _PROTOCOL, None)
-        allowed = getattr(only, _TYPES, _UNSET)
+        for place in places:
+            if place < count:
+                kind = type(given[place])
+                if is_plain(kind):
+                    alone = False
+                elif kind is not only:
+                    if only is not None:
+                        return _answer(operation, plain, given, args, kwargs)
+                    only = kind
+        if only is None:
+            return _theirs(args, kwargs)
+        handler = class_attribute(only, _PROTOCOL)
+        allowed = class_attribute(only, _TYPES, _UNSET)
         if type(handler) is not MethodType or (
             allowed is not None and not (alone and type(allowed) is tuple)
         ):
-            return _answer(operation, plain, _kinds(tensors), args, {})
+            return _answer(operation, plain, given, args, kwargs)
         try:
-            result = handler(function, args, {})
+            result = handler(function, given, {})
         except Exception as error:
             raise _told(error, operation, only)  # noqa: B904 - the same error, with more to say
         if result is NotImplemented:
-            return _declined(operation, plain, [_how_declined(only)], args, {})
+            declined = [_how_declined(operation, only)]
+            return _declined(operation, plain, declined, args, kwargs)
         return _nothing(operation, only) if result is None else result
 
-    def answer_nested(args: tuple[Any, ...], _: tuple[Any, ...]) -> Any:
-        return _answer(operation, plain, _kinds(operation.tensor_arguments(args)), args, {})
+    def answer_nested(args: tuple[Any, ...], kwargs: Keywords) -> Any:
+        given = operation.given(args, kwargs)
+        return THEIRS if given is None else _answer(operation, plain, given, args, kwargs)
 
-    def answer_variadic(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return _answer(operation, plain, _kinds(operation.tensor_arguments(args)), args, kwargs)
+    def answer_iterables(args: tuple[Any, ...], kwargs: Keywords) -> Any:
+        # A generator can be read once, so from here on the call holds lists.
+        args = tuple(map(_listed, args))
+        kwargs = {name: _listed(value) for name, value in kwargs.items()}
+        result = answer_nested(args, kwargs)
+        return plain(*args, **kwargs) if result is THEIRS else result
 
-    if operation.public.variadic:
-        return answer_variadic
+    if operation.any_iterable:
+        return answer_iterables
     return answer_nested if any(nested for _, nested in operation.places) else answer
 
 
-def _kinds(tensors: Iterable[Any]) -> list[type]:
-    """Returns the types that may have something to say, in the order in which they are asked."""
-    return by_precedence([k for k in dict.fromkeys(map(type, tensors)) if k not in PLAIN])
+def _listed(value: Any) -> Any:
+    """Returns the items of an iterable that is neither a sequence nor a tensor, in a list."""
+    kind = type(value)
+    if isinstance(value, (str, list, tuple, tf.Tensor, np.ndarray)) or follows_protocol(kind):
+        return value
+    try:
+        return list(value)
+    except TypeError:
+        return value
+
+
+def _theirs(args: tuple[Any, ...], kwargs: Keywords) -> Any:
+    """Remembers the types in a call that none of them overrides."""
+    for value in items([*args, *kwargs.values()]):
+        follows_protocol(type(value))
+    return THEIRS
 
 
 def _answer(
     operation: Operation,
     plain: Function,
-    kinds: list[type],
+    given: tuple[Any, ...],
     args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    kwargs: Keywords,
 ) -> Any:
+    """Returns the answer of the first type that has one.
+
+    Args:
+        operation: The operation.
+        plain: Calls its own code.
+        given: The arguments in their places.
+        args: The positional arguments as they came.
+        kwargs: The keyword arguments as they came.
+    """
+    kinds = _kinds(operation.tensor_arguments(given))
+    if not kinds:
+        return _theirs(args, kwargs)
+    keywords = kwargs if operation.public.variadic else {}
     declined: list[str] = []
     for kind in kinds:
-        handler: Any = getattr(kind, _PROTOCOL, None)
-        if handler is None:
-            has_nothing_to_say(kind)
-            continue
-        allowed: Any = getattr(kind, _TYPES, _UNSET)
+        handler: Any = class_attribute(kind, _PROTOCOL)
+        allowed: Any = class_attribute(kind, _TYPES, _UNSET)
         if type(handler) is not MethodType or allowed is _UNSET:
             allowed = _check(kind)
-        refused = None if allowed is None else _how_refused(operation, args, kind, allowed)
+        refused = None if allowed is None else _how_refused(operation, given, kind, allowed)
         if refused:
             declined.append(refused)
             continue
         try:
-            result = handler(operation.function, args, dict(kwargs))
+            result = handler(operation.function, given, dict(keywords))
         except Exception as error:
             raise _told(error, operation, kind)  # noqa: B904 - as above
         if result is not NotImplemented:
             return _nothing(operation, kind) if result is None else result
-        declined.append(_how_declined(kind))
+        declined.append(_how_declined(operation, kind))
     return _declined(operation, plain, declined, args, kwargs)
+
+
+def _kinds(tensors: Iterable[Any]) -> list[type]:
+    """Returns the types that follow the protocol, in the order in which they are asked."""
+    # By their ids, because a class of somebody else's may have no hash.
+    found = {id(kind): kind for kind in map(type, tensors) if not is_plain(kind)}
+    return by_precedence([kind for kind in found.values() if follows_protocol(kind)])
 
 
 def _declined(
@@ -128,14 +175,13 @@ def _declined(
     plain: Function,
     declined: list[str],
     args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    kwargs: Keywords,
 ) -> Any:
     """Returns what the operation itself makes of its arguments."""
     try:
         return plain(*args, **kwargs)
     except Exception as error:
-        if declined:
-            _add(error, " ".join([f"{operation} was not overridden.", *declined]))
+        _add(error, " ".join([f"{operation} was not overridden.", *declined]))
         raise
 
 
@@ -150,8 +196,12 @@ def _nothing(operation: Operation, kind: type) -> None:
         )
 
 
-def _how_declined(kind: type) -> str:
-    return f"{kind.__qualname__} declined: its {_PROTOCOL} returned NotImplemented."
+def _how_declined(operation: Operation, kind: type) -> str:
+    if inspect.getattr_static(kind, _PROTOCOL) is not FROM_TABLE:
+        return f"{kind.__qualname__} declined: its {_PROTOCOL} returned NotImplemented."
+    if handler_of(kind, operation.function) is None:
+        return f"{kind.__qualname__} has no handler for {operation}."
+    return f"{kind.__qualname__} declined: its handler for {operation} returned NotImplemented."
 
 
 def _told(error: Exception, operation: Operation, kind: type) -> Exception:
@@ -171,7 +221,8 @@ def by_precedence(kinds: Sequence[type]) -> list[type]:
     """
     ordered: list[type] = []
     for kind in kinds:
-        before = (i for i, other in enumerate(ordered) if issubclass(kind, other))
+        bases = lineage(kind)
+        before = (i for i, other in enumerate(ordered) if any(other is base for base in bases))
         ordered.insert(next(before, len(ordered)), kind)
     return ordered
 
@@ -220,7 +271,7 @@ def _check(kind: type) -> Any:
         )
     if not hasattr(kind, _TYPES):
         # To find anew that it is missing would take longer than all the rest.
-        owner = next((base for base in kind.__mro__ if _PROTOCOL in vars(base)), kind)
+        owner = next((base for base in lineage(kind) if _PROTOCOL in namespace(base)), kind)
         setattr(owner, _TYPES, None)
     return getattr(kind, _TYPES)
 
@@ -240,12 +291,12 @@ def _add(error: Exception, sentence: str) -> None:
         error.__dict__.setdefault("__notes__", []).append(sentence)
 
 
-def _prepare(public: PublicFunction, plain: Function) -> Places:
-    operation = operation_of(public.function)
-    tensors = [place for place, nested in operation.places if not nested]
-    sequences = [place for place, nested in operation.places if nested]
-    return Places(tensors, sequences, _asking(operation, plain))
-
-
 for _public in FUNCTIONS.values():
-    intercept(_public, partial(_prepare, _public))
+    _operation = operation_of(_public.function)
+    if _operation.places:
+        intercept(
+            _public,
+            partial(_asking, _operation),
+            [place for place, nested in _operation.places if nested],
+            _operation.any_iterable,
+        )

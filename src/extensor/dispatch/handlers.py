@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from extensor._tf._tf_dispatch import has_something_to_say
+from extensor._tf._tf_dispatch import overrides_now
 from extensor.dispatch import kind
 from extensor.dispatch.operation import operation_of
 from extensor.dispatch.protocol import DispatchableType
@@ -72,8 +72,8 @@ def _enter(cls: Any, function: Any, ops: tuple[Function, ...]) -> None:
         (table.kinds if op in _KINDS else table.ops)[op] = handler
     own = inspect.getattr_static(cls, _PROTOCOL, None)
     if own is None or own is inspect.getattr_static(DispatchableType, _PROTOCOL):
-        setattr(cls, _PROTOCOL, classmethod(handle))
-        has_something_to_say(cls)
+        setattr(cls, _PROTOCOL, FROM_TABLE)
+        overrides_now(cls)
 
 
 def implements(*ops: Function, on: type | None = None) -> Callable[[_F], _F]:
@@ -173,12 +173,22 @@ def handle(cls: type, op: Function, args: tuple[Any, ...], kwargs: dict[str, Any
         args: Its positional arguments.
         kwargs: Its keyword arguments.
     """
+    handler = handler_of(cls, op)
+    return NotImplemented if handler is None else handler(cls, op, args, kwargs)
+
+
+def handler_of(cls: type, op: Function) -> Callable[..., Any] | None:
+    """Returns what handles an operation for a class, with the class and the operation first."""
     tables = [vars(base)[_TABLE] for base in cls.__mro__ if _TABLE in vars(base)]
     for table in tables:
         if op in table.ops:
-            return table.ops[op](cls, op, args, kwargs)
+            return table.ops[op]
     for table in tables:
         for is_kind, handler in table.kinds.items():
             if is_kind(op):
-                return handler(cls, op, args, kwargs)
-    return NotImplemented
+                return handler
+    return None
+
+
+FROM_TABLE: Any = classmethod(handle)
+"""The `__tf_dispatch__` that a class gets with its first handler."""

@@ -27,8 +27,14 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 }
 
 
+# Their sequence may be any iterable, which TensorFlow makes a list of.
+_ANY_ITERABLE = ("add_n",)
+
+_NOT_GIVEN = object()
+
+
 class Operation:
-    """One of TensorFlow's functions that carry a dispatcher.
+    """One of TensorFlow's functions that types can override.
 
     Attributes:
         public: What TensorFlow says of the function.
@@ -37,11 +43,14 @@ class Operation:
             for the operator `+`.
         tensors: Which of its parameters take a tensor (False) or a sequence of tensors (True).
         places: The same, as the parameters' positions.
+        required: How many of its parameters have no default.
         may_return_none: Whether None is a result of it.
+        any_iterable: Whether its sequences may be other iterables than lists and tuples.
     """
 
     __slots__ = (
-        *("function", "may_return_none", "name", "places", "public", "required", "tensors"),
+        *("_index", "any_iterable", "function", "may_return_none", "name", "places", "public"),
+        *("required", "tensors"),
     )
 
     def __init__(self, public: PublicFunction) -> None:
@@ -54,9 +63,51 @@ class Operation:
         self.may_return_none = self.name in _MAY_RETURN_NONE or (
             "assert_" in self.name and self.name not in _RETURN_THEIR_ARGUMENT
         )
+        self.any_iterable = self.name in _ANY_ITERABLE
+        self._index = {name: place for place, name in enumerate(public.parameters)}
 
     def __repr__(self) -> str:
         return f"tf.{self.name}"
+
+    def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+        """Returns the arguments of a call in their places, without those that were not given.
+
+        Defaults fill the gaps between them.
+
+        Args:
+            args: The positional arguments.
+            kwargs: The keyword arguments.
+
+        Returns:
+            The shortest tuple that holds all that was given; None if the call is wrong.
+        """
+        if self.public.variadic:
+            return args
+        count, required = len(self.public.parameters), self.required
+        if len(args) > count:
+            return None
+        if kwargs:
+            values = [*args, *[_NOT_GIVEN] * (count - len(args))]
+            for name, value in kwargs.items():
+                place = self._index.get(name, -1)
+                if place < len(args):
+                    return None
+                values[place] = value
+        elif self.public.fills_in:
+            values = [*args]
+            for place in range(required, count):
+                if values[place] is self.public.defaults[place - required]:
+                    values[place] = _NOT_GIVEN
+        else:
+            return args if len(args) >= required else None
+        while values and values[-1] is _NOT_GIVEN:
+            values.pop()
+        if len(values) < required or any(value is _NOT_GIVEN for value in values[:required]):
+            return None
+        for place in range(required, len(values)):
+            if values[place] is _NOT_GIVEN:
+                values[place] = self.public.defaults[place - required]
+        return tuple(values)
 
     def tensor_arguments(self, args: tuple[Any, ...]) -> Iterator[Any]:
         """Yields the arguments of a call that stand where tensors are expected, left to right.
@@ -83,7 +134,7 @@ def items(value: Any) -> Iterator[Any]:
 FUNCTIONS: dict[Callable[..., Any], PublicFunction] = {
     public.function: public for public in public_functions()
 }
-"""Every function of TensorFlow that carries a dispatcher."""
+"""Every function of TensorFlow that types can override."""
 
 
 @functools.cache
@@ -114,13 +165,13 @@ def tensor_parameters(op: Callable[..., Any]) -> tuple[str, ...]:
     A value of a dispatchable type is looked for in these, and in no other.
 
     Args:
-        op: A function of TensorFlow that carries a dispatcher, under any of its names.
+        op: A function of TensorFlow that types can override, under any of its names.
 
     Returns:
         The names of the parameters, in their order.
 
     Raises:
-        ProtocolError: if the function carries no dispatcher.
+        ProtocolError: if it is none that types can override.
 
     >>> xt.dispatch.tensor_parameters(tf.add)
     ('x', 'y')

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from extensor._tf._tf_dispatch import intercept_operator
+from extensor._tf._tf_dispatch import THEIRS, intercept_operator
 from extensor.core.lossless import lossless
 from extensor.dispatch.ask import follows_protocol
 from extensor.errors import DTypeError, StructureError
+from extensor.lookup import lineage, namespace
 
 Function = Callable[..., Any]
 
@@ -170,35 +170,38 @@ class OperatorsMixin:
 # The operators of TensorFlow's own classes.
 
 
-def _leaving_to(reflected: str, function: Function | None, plain: Function) -> Function:
+def _leaving_to(reflected: str, function: Function | None) -> Function:
     """Returns an operator that leaves values of dispatchable types to themselves.
 
     Args:
         reflected: The method of the other operand that Python calls if this one declines.
         function: What to call if it has none; None if Python shall do what it does then.
-        plain: The operator as it was.
     """
 
     def operator(one: Any, other: Any) -> Any:
-        kind = type(other)
-        if not follows_protocol(kind):
-            return plain(one, other)
+        if _is_theirs(one, other):
+            return THEIRS
         # Not of the metaclass, nor what every object has.
-        its_own = any(reflected in vars(base) for base in kind.__mro__ if base is not object)
-        if function is None or its_own:
+        bases = [base for base in lineage(type(other)) if base is not object]
+        if function is None or any(reflected in namespace(base) for base in bases):
             return NotImplemented
         return function(one, other)
 
     return operator
 
 
-def _swapped(function: Function, plain: Function) -> Function:
+def _swapped(function: Function) -> Function:
     """Returns a reflected operator, which Python calls if the first operand has none."""
 
     def operator(one: Any, other: Any) -> Any:
-        return function(other, one) if follows_protocol(type(other)) else plain(one, other)
+        return THEIRS if _is_theirs(one, other) else function(other, one)
 
     return operator
+
+
+def _is_theirs(one: Any, other: Any) -> bool:
+    follows_protocol(type(one))  # if not, it is remembered
+    return not follows_protocol(type(other))
 
 
 _BINARY = {
@@ -225,8 +228,7 @@ _COMPARISONS: list[tuple[str, str, Function | None]] = [
 ]
 for _class in (tf.Tensor, tf.Variable, tf.RaggedTensor, tf.SparseTensor):
     for _name, _function in _BINARY.items():
-        _make = partial(_leaving_to, f"__r{_name}__", _function)
-        intercept_operator(_class, f"__{_name}__", _make)
-        intercept_operator(_class, f"__r{_name}__", partial(_swapped, _function))
+        intercept_operator(_class, f"__{_name}__", _leaving_to(f"__r{_name}__", _function))
+        intercept_operator(_class, f"__r{_name}__", _swapped(_function))
     for _name, _reflected, _function in _COMPARISONS:
-        intercept_operator(_class, _name, partial(_leaving_to, _reflected, _function))
+        intercept_operator(_class, _name, _leaving_to(_reflected, _function))

@@ -1,0 +1,352 @@
+"""Who has no type of extensor's sees no difference: the same script, with the import and without.
+
+Each test runs a script in two fresh processes. What the script prints must be alike.
+"""
+
+import textwrap
+
+import pytest
+
+HEAD = """
+import inspect, re, sys, traceback, warnings
+import numpy as np
+import tensorflow as tf
+
+def show(*parts):
+    print(*(re.sub(r"0x[0-9a-f]+", "0x", str(part)) for part in parts))
+
+def failure(call):
+    try:
+        call()
+    except Exception as error:
+        return error
+    raise AssertionError("it did not fail")
+
+one = tf.constant([[1.0, 2.0, 3.0]])
+"""
+
+
+@pytest.fixture(scope="module")
+def alike(run_python):
+    """`alike(code)`: the lines that the code prints, with `import extensor` before it as without.
+
+    With it, it runs twice in one process: from the second call on, types are known.
+    """
+
+    def lines(code):
+        code = HEAD + textwrap.dedent(code)
+        without = run_python(code).stdout
+        twice = f"import extensor\nfor _ in range(2):\n    print('-' * 9)\n    exec({code!r})"
+        _, first, second = run_python(twice).stdout.split("-" * 9 + "\n")
+        assert without.splitlines() == first.splitlines()
+        assert without.splitlines() == second.splitlines()
+        return without.splitlines()
+
+    return lines
+
+
+# The arguments that TensorFlow's own dispatch sees.
+
+
+def test_global_dispatchers_see_the_arguments_as_they_came(alike):
+    printed = alike("""
+    from tensorflow.python.util import dispatch
+
+    class Tracer:
+        shape, dtype = tf.TensorShape([2]), tf.float32
+        __add__ = tf.Tensor.__add__
+        __radd__ = tf.Tensor.__radd__
+        __getitem__ = tf.Tensor.__getitem__
+
+        def __repr__(self):
+            return "tracer"
+
+    class Dispatcher(dispatch.GlobalOpDispatcher):
+        def handle(self, op, args, kwargs):
+            show(op.__name__, args, sorted(kwargs.items()))
+            return Tracer()
+
+    dispatch._GLOBAL_DISPATCHERS = [Dispatcher()]
+    x = Tracer()
+    for _ in range(3):
+        tf.add(x, 1)
+        tf.add(x, y=1)
+        tf.add(y=1, x=x, name="mine")
+        tf.add(x, 1, None)
+        tf.reduce_sum(x, axis=3)
+        tf.reduce_sum(x, 3, True)
+        tf.concat([x, x], axis=0)
+        tf.concat(axis=0, values=[x, x])
+        tf.convert_to_tensor(x)
+        tf.nn.softmax(logits=x)
+        tf.einsum("i", x)
+        tf.add_n([x, x])
+        tf.bitwise.invert(x)
+        tf.bitwise.invert(x, name="mine")
+        tf.linalg.trace(x)
+        x + 1, 1 + x, x[0], x[:1], one + x
+    dispatch._GLOBAL_DISPATCHERS = []
+    """)
+    assert "reduce_sum (tracer,) [('axis', 3)]" in printed
+    assert "add () [('name', 'mine'), ('x', tracer), ('y', 1)]" in printed
+
+
+def test_targets_of_dispatch_for_api_see_the_arguments_as_they_came(alike):
+    printed = alike("""
+    class Theirs(tf.experimental.ExtensionType):
+        values: tf.Tensor
+
+    for api in (tf.add, tf.concat, tf.bitwise.invert, tf.reduce_sum, tf.nn.conv2d):
+        first = next(iter(inspect.signature(api).parameters))
+
+        @tf.experimental.dispatch_for_api(api, {first: Theirs})
+        def target(*args, **kwargs):
+            show(len(args), sorted(kwargs))
+
+    x = Theirs(one)
+    for _ in range(3):
+        tf.add(x, 1), tf.add(x, y=1), tf.add(x=x, y=1), tf.add(x, 1, name="mine")
+        tf.concat(x, 0), tf.concat(values=x, axis=0), tf.bitwise.invert(x=x)
+        tf.reduce_sum(x), tf.reduce_sum(x, keepdims=True), tf.nn.conv2d(x, one, 1, padding="SAME")
+    """)
+    assert "0 ['x', 'y']" in printed
+    assert "1 ['keepdims']" in printed
+
+
+# What a reader of a traceback sees.
+
+TRACEBACKS = """
+invert = tf.bitwise.invert
+other = tf.ones([2, 4])
+variable = tf.Variable(one)
+ragged = tf.ragged.constant([[1.0], []])
+calls = {
+    "add": lambda: tf.add(one, other),
+    "add, named": lambda: tf.add(x=one, y=other),
+    "+": lambda: one + other,
+    "right +": lambda: [1.0, 2.0] + one,
+    "+ of a variable": lambda: variable + other,
+    "<": lambda: one < other,
+    "== of a variable": lambda: variable == other,
+    "@ of numbers": lambda: one @ 3,
+    "argmax": lambda: tf.argmax([0, 1], axis=2),
+    "concat": lambda: tf.concat([one, other], axis=0),
+    "generated": lambda: invert(1.5),
+    "ragged": lambda: ragged + tf.ragged.constant([[1.0, 2.0], []]),
+    "sparse": lambda: tf.sparse.to_dense(3),
+    "spectrum": lambda: tf.signal.rfft("a"),
+    "einsum": lambda: tf.einsum("ij,jk->ik", one, other),
+    "a function": tf.function(lambda: one + other),
+    "a function of argmax": tf.function(lambda: tf.argmax([0, 1], axis=2)),
+}
+for filtered in (True, False):
+    change = "enable" if filtered else "disable"
+    getattr(tf.debugging, f"{change}_traceback_filtering")()
+    for name, call in calls.items():
+        for _ in range(2):
+            error = failure(call)
+            frames = traceback.extract_tb(error.__traceback__)
+            names = [frame.name for frame in frames]
+            show(filtered, name, type(error).__name__, len(frames), names)
+            show(*[frame.filename.rpartition("site-packages")[2] for frame in frames])
+            show("suppressed", error.__suppress_context__, error.__cause__)
+            lines = "".join(traceback.format_exception(error)).count(chr(10))
+            if "extensor" in "".join(frame.filename for frame in frames):
+                show("a frame of extensor's")
+tf.debugging.enable_traceback_filtering()
+"""
+
+
+def test_tracebacks_are_as_long_and_of_the_same_functions(alike):
+    printed = alike(TRACEBACKS)
+    assert len(printed) > 100
+    assert not any("extensor" in line for line in printed)
+
+
+def test_a_traceback_does_not_point_into_extensor_when_a_type_is_first_met(alike):
+    alike("""
+    class Stranger:
+        pass
+
+    for call in (lambda: tf.add(Stranger(), 1), lambda: one + Stranger(), lambda: tf.stack([Stranger()])):
+        show([frame.name for frame in traceback.extract_tb(failure(call).__traceback__)])
+    """)
+
+
+# What a reader of the function sees.
+
+
+def test_functions_look_as_they_did(alike):
+    alike("""
+    functions = [
+        tf.add, tf.cos, tf.reduce_sum, tf.concat, tf.einsum, tf.bitwise.invert, tf.add_n, tf.print,
+        tf.signal.rfft, tf.sparse.to_dense, tf.linalg.logm, tf.io.serialize_tensor, tf.meshgrid,
+        *(getattr(cls, f"__{name}__")
+          for cls in (tf.Tensor, tf.Variable, tf.RaggedTensor)
+          for name in ("add", "radd", "mod", "lt", "ge", "eq", "ne", "and")),
+        tf.SparseTensor.__mul__,
+    ]
+    for function in functions:
+        show(function, function.__module__, function.__name__, function.__qualname__)
+        show(inspect.getsourcefile(function), inspect.getsourcelines(function)[1])
+        show(hash(inspect.getsource(function)) if 0 else len(inspect.getsource(function)))
+        show(inspect.signature(function), inspect.getfullargspec(function))
+        show(function.__defaults__, function.__kwdefaults__, function.__annotations__)
+        show(sorted(set(vars(function)) - {"_extensor_plain"}), len(function.__doc__ or ""))
+        code = function.__code__
+        show(code.co_name, code.co_filename, code.co_firstlineno, code.co_freevars)
+        show(code.co_varnames[:code.co_argcount], code.co_argcount, code.co_flags & 12)
+        show(inspect.unwrap(function).__name__, type(function.__closure__))
+    """)
+
+
+def test_autograph_shows_the_code_of_functions(alike):
+    printed = alike("""
+    for function in (tf.reduce_sum, tf.add, tf.concat, tf.bitwise.invert, tf.Tensor.__add__):
+        show(tf.autograph.to_code(function))
+    """)
+    assert "def tf__wrapper(*args, **kwargs):" in printed
+
+
+def test_wrong_calls_fail_with_the_same_words(alike):
+    alike("""
+    wrong = [((), {}), ((one,), {"nam": 1}), ((one, one), {"x": one}), ((one,) * 9, {}),
+             ((), {"name": "mine"}), ((object(),), {}), ((one, object()), {})]
+    functions = [tf.add, tf.reduce_sum, tf.concat, tf.bitwise.bitwise_and, tf.nn.conv2d, tf.where,
+                 tf.signal.rfft, tf.sparse.reorder, tf.convert_to_tensor, tf.add_n, tf.stack,
+                 tf.Tensor.__add__, tf.Tensor.__eq__, tf.Variable.__sub__, tf.RaggedTensor.__mod__]
+    for function in functions:
+        for args, kwargs in wrong:
+            try:
+                result = function(*args, **kwargs)
+            except Exception as error:
+                show(function.__name__, type(error).__name__, error)
+            else:
+                show(function.__name__, type(result).__name__)
+    """)
+
+
+def test_operators_take_their_operands_by_name(alike):
+    printed = alike("""
+    two = tf.constant(2)
+    show(tf.Tensor.__add__(x=two, y=2), tf.Tensor.__radd__(y=two, x=3), tf.Tensor.__lt__(x=two, y=5))
+    show(tf.Tensor.__lt__(two, 5, name="mine"), tf.Tensor.__eq__(self=two, other=2))
+    show(tf.Variable(2).__mul__(y=3), tf.ragged.constant([[1]]).__and__.__name__)
+    """)
+    assert printed[0].startswith("tf.Tensor(4,")
+
+
+def test_tensorflows_debugger_finds_all_source_files(alike):
+    alike("""
+    import logging, tempfile
+
+    class Shown(logging.Handler):
+        def emit(self, record):
+            show(record.levelname, record.getMessage())
+
+    tf.get_logger().addHandler(Shown(level=logging.WARNING))
+    folder = tempfile.mkdtemp()
+    tf.debugging.experimental.enable_dump_debug_info(folder, tensor_debug_mode="CONCISE_HEALTH")
+    tf.add(one, one), one + one, tf.bitwise.invert(3), tf.concat([one, one], 0)
+    tf.function(lambda x: tf.reduce_sum(x) + 1)(one)
+    tf.debugging.experimental.disable_dump_debug_info()
+    """)
+
+
+# Classes of others.
+
+STRANGERS = """
+class Unhashable(type):
+    __hash__ = None
+
+class FailsToHash(type):
+    def __hash__(cls):
+        raise RuntimeError("no hash")
+
+class EqualToAll(type):
+    def __eq__(cls, other):
+        return True
+    def __hash__(cls):
+        return 1
+
+class AnswersAll(type):
+    def __getattr__(cls, name):
+        return lambda *args, **kwargs: "answer"
+
+class Raises(type):
+    def __getattr__(cls, name):
+        raise RuntimeError("no attribute")
+
+class RaisesAll(type):
+    def __getattribute__(cls, name):
+        if name in ("__class__", "__name__", "__qualname__", "__module__"):
+            return type.__getattribute__(cls, name)
+        raise RuntimeError("nothing")
+
+class NoSubclass(type):
+    def __subclasscheck__(cls, other):
+        raise RuntimeError("no subclass")
+    def __instancecheck__(cls, other):
+        raise RuntimeError("no instance")
+
+def plain(meta):
+    return meta("Plain", (), {})()
+
+def answering(meta):
+    return meta("Answering", (), {
+        "__getattr__": lambda self, name: None if name.startswith("__") else 1,
+        **{f"__{name}__": lambda self, other: "by itself"
+           for name in ("radd", "add", "gt", "eq", "rmatmul")},
+        "__hash__": lambda self: 1,
+    })()
+
+def raising(meta):
+    def fails(self, name):
+        raise RuntimeError("no attribute of a value")
+    return meta("Raising", (), {"__getattr__": fails})()
+
+def listing(meta):
+    return meta("Listing", (list,), {})([1.0, 2.0, 3.0])
+"""
+METACLASSES = "type Unhashable FailsToHash EqualToAll AnswersAll Raises RaisesAll NoSubclass".split()
+
+
+@pytest.mark.parametrize("meta", METACLASSES)
+def test_functions_and_operators_take_any_class_as_before(alike, meta):
+    printed = alike(f"""
+    {textwrap.indent(STRANGERS, "    ").strip()}
+
+    ragged = tf.ragged.constant([[1.0, 2.0, 3.0]])
+    calls = [
+        lambda x: tf.add(one, x), lambda x: tf.add(x, one), lambda x: tf.add(x=one, y=x),
+        lambda x: tf.cos(x), lambda x: tf.bitwise.invert(x), lambda x: tf.concat([one, x], 0),
+        lambda x: tf.stack([x, one]), lambda x: tf.add_n([x, x]), lambda x: tf.einsum("i->", x),
+        lambda x: tf.reshape(one, [3, 1], name=x), lambda x: tf.where(True, x, one),
+        lambda x: tf.stack([1.0] * 40 + [x]), lambda x: tf.sparse.to_dense(x),
+        lambda x: tf.add_n(y for y in [x, x]), lambda x: tf.io.serialize_tensor(x),
+        lambda x: one + x, lambda x: x + one, lambda x: one < x, lambda x: one == x,
+        lambda x: one @ x, lambda x: tf.Variable(one) + x, lambda x: ragged + x, lambda x: one[x],
+        lambda x: tf.convert_to_tensor(x), lambda x: tf.constant(x), lambda x: tf.is_tensor(x),
+        lambda x: tf.nest.flatten(x), lambda x: tf.nest.flatten([x], expand_composites=True),
+        lambda x: tf.function(lambda y: 1)(x), lambda x: tf.identity(x), lambda x: tf.shape(x),
+        lambda x: tf.cond(True, lambda: one, lambda: x), lambda x: tf.print(x) or "printed",
+        lambda x: tf.data.Dataset.from_tensors(x), lambda x: tf.type_spec_from_value(x),
+        lambda x: isinstance(x, tf.types.experimental.SupportsTracingProtocol),
+        lambda x: isinstance(x, tf.__internal__.CompositeTensor),
+        lambda x: tf.nest.map_structure(lambda y: 1, x, expand_composites=True),
+        lambda x: tf.while_loop(lambda i: i < 1, lambda i: i + 1, [x]),
+        lambda x: tf.saved_model.save(type("M", (tf.Module,), {{"x": x}})(), "/nowhere/at/all"),
+        lambda x: tf.GradientTape().gradient(x, x),
+        lambda x: setattr(tf.Module(), "x", x),
+    ]
+    for make in (plain, answering, raising, listing):
+        for number, call in enumerate(calls):
+            try:
+                x = make({meta})
+                result = call(x)
+            except Exception as error:
+                show(make.__name__, number, type(error).__name__, str(error)[:200])
+            else:
+                show(make.__name__, number, type(result).__name__)
+    """)
+    assert len(printed) >= 100
