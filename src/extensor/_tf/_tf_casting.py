@@ -334,7 +334,7 @@ def _is_castable(spec: Any, value: Any) -> bool:
     if isinstance(value, Extension) or _is_ours(spec):
         return isinstance(spec, tf.TensorSpec) or not spec.is_compatible_with(value)
     # Of TensorFlow's own types those alone whose cast cannot fail when the function runs.
-    if not isinstance(value, tf.RaggedTensor) or not isinstance(spec, tf.RaggedTensorSpec):
+    if not isinstance(spec, tf.RaggedTensorSpec) or type(value) is not tf.RaggedTensor:
         return False
     met = (
         None if spec.is_compatible_with(value) else _meeting([spec, tf.type_spec_from_value(value)])

@@ -261,7 +261,7 @@ def intercept(
     sequences = tuple(sequences)
     if public.fills_in:
         count = plain.__code__.co_argcount
-        template = _named_template(count, sequences, plain.__code__.co_freevars)
+        template = _named_template(count, sequences, False, plain.__code__.co_freevars)
     else:
         template = _template(bool(sequences), plain.__code__.co_freevars)
     looks = plain_iterable if any_iterable else plain_sequence
@@ -282,25 +282,23 @@ def intercept_operator(cls: Any, name: str, answer: Callable[[Any, Any], Any]) -
         return
     plain = _plain(found)
     code = plain.__code__
-    second = "" if _takes_anything(plain) else code.co_varnames[1]
+    stars = _takes_anything(plain)
 
     def ask(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        # Whoever calls the method itself may name the operands, or give a name for the op.
-        if not second and kwargs:
+        if kwargs:  # whoever calls the method itself may name the operands
             try:
-                bound = inspect.signature(plain).bind(*args, **kwargs).arguments
+                args = inspect.signature(plain).bind(*args, **kwargs).args
             except TypeError:
                 return THEIRS
-            args = tuple(bound.values())
         return answer(*args[:2]) if len(args) > 1 else THEIRS
 
     # The method may be a function that users call by another name, so this is a new one.
-    if second:
-        template = _named_template(code.co_argcount, (), code.co_freevars)
+    if code.co_argcount:
+        template = _named_template(code.co_argcount, (), stars, code.co_freevars)
     else:
         template = _template(False, code.co_freevars)
     operator = _copied(plain, _disguised(template, plain, ask))
-    vars(operator).update(vars(plain))
+    vars(operator).update(vars(found))
     vars(operator)[_ATTRIBUTE] = plain
     setattr(cls, name, operator)
 
@@ -394,19 +392,31 @@ def _template(sequences: bool, closure: tuple[str, ...]) -> types.CodeType:
 
 @functools.cache
 def _named_template(
-    count: int, sequences: tuple[int, ...], closure: tuple[str, ...]
+    count: int, sequences: tuple[int, ...], stars: bool, closure: tuple[str, ...]
 ) -> types.CodeType:
-    """Returns the same for a function with a number of parameters, whatever they are called."""
+    """Returns the same for a function with a number of parameters, whatever they are called.
+
+    Args:
+        count: The number.
+        sequences: Which of them take a sequence.
+        stars: Whether `*args, **kwargs` follow. One argument that they take may be an operand.
+        closure: The names of the function's closure.
+    """
     names = [f"_{i}" for i in range(count)]
-    parameters = ", ".join(names)
+    checks = [_known(name, i in sequences) for i, name in enumerate(names)]
+    given, args, parameters = f"({', '.join(names)},)", "{}", ", ".join(names)
+    if stars:
+        given, args = f"({', '.join(names)}, *args)", "kwargs"
+        parameters = f"{parameters}, *args, **kwargs"
+        checks.append("not kwargs and (not args or (_len(args) == 1 and _type(args[0]) in _types))")
     body = [
-        *_named("_types", "_type", "_plain", *(("_looks",) if sequences else ())),
+        *_named("_types", "_type", "_len", "_plain", *(("_looks",) if sequences else ())),
         "looking = True",
         "try:",
-        f"  if {' and '.join(_known(name, i in sequences) for i, name in enumerate(names))}:",
+        f"  if {' and '.join(checks)}:",
         "    looking = False",
         f"    return _plain({parameters})",
-        *_otherwise(f"({parameters},), {{}}", parameters),
+        *_otherwise(f"{given}, {args}", parameters),
     ]
     return _compiled(parameters, body, closure)
 

@@ -19,6 +19,8 @@ import tensorflow as tf
 from tensorflow.python.framework.composite_tensor import CompositeTensor
 from tensorflow.python.util import _pywrap_utils  # pyright: ignore[reportAttributeAccessIssue]
 
+from extensor.lookup import class_attribute, defines, lineage, namespace
+
 _PROTOCOL = "__tf_type_spec__"
 
 
@@ -75,15 +77,16 @@ def admit(cls: type) -> bool:
     Returns:
         Whether the class follows the protocol.
     """
-    if not any(_PROTOCOL in vars(base) for base in cls.__mro__):
+    if not defines(cls, _PROTOCOL):
         return False
     # A protocol has no values of its own, and on Python 3.10 and 3.11 it would ask of every class
     # what is added to it.
-    if getattr(cls, "_is_protocol", False):
+    if class_attribute(cls, "_is_protocol", False):
         return False
+    bases = [base for base in lineage(cls) if base is not CompositeTensor]
     for name, member in MEMBERS.items():
-        # What CompositeTensor has to say is abstract, or as good as that.
-        if not any(name in vars(base) for base in cls.__mro__ if base is not CompositeTensor):
+        # What CompositeTensor itself defines is abstract, or as good as that.
+        if not any(name in namespace(base) for base in bases):
             setattr(cls, name, member)
     return True
 
@@ -147,7 +150,23 @@ def describes(spec: Any, kind: type) -> bool:
         return False
 
 
-class Extension(abc.ABC):  # noqa: B024 - a class to ask isinstance of
+class _Guarded(abc.ABCMeta):
+    """Says no of what Python cannot ask: a class without a hash, or what is no class at all."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        try:
+            return super().__instancecheck__(instance)
+        except Exception:  # of a class of somebody else's
+            return False
+
+    def __subclasscheck__(cls, subclass: Any) -> bool:
+        try:
+            return super().__subclasscheck__(subclass)
+        except Exception:  # as above
+            return False
+
+
+class Extension(metaclass=_Guarded):
     """Has the values whose classes follow the protocol as its instances."""
 
 

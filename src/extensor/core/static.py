@@ -116,7 +116,10 @@ class Static:
 
 def is_tensor_like(value: Any) -> bool:
     """Returns whether a value is a tensor or decomposes into tensors."""
-    return isinstance(value, (tf.Tensor, CompositeTensor))
+    try:
+        return isinstance(value, (tf.Tensor, CompositeTensor))
+    except Exception:  # of a class of somebody else's, which has no hash
+        return False
 
 
 def freeze(

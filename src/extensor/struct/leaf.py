@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from extensor._tf import BaseResourceVariable, CompositeTensor, VariableSpec
 from extensor.core.lossless import lossless
+from extensor.core.static import is_tensor_like
 from extensor.errors import DTypeError, StructureError
 from extensor.path import Path
 
@@ -37,7 +38,7 @@ def as_field(value: Any, path: Path) -> Any:
         StructureError: If it cannot be converted because it is ragged (also a ValueError).
         DTypeError: If it cannot be converted at all, or would lose a mask (also a TypeError).
     """
-    if isinstance(value, (tf.Tensor, CompositeTensor)) or type(value) in _symbolic_specs:
+    if is_tensor_like(value) or any(type(value) is cls for cls in _symbolic_specs):
         return value
     value = lossless(value, None, str(path))
     try:
