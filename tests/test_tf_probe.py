@@ -22,6 +22,7 @@ from extensor._tf import (
     _tf_casting,
     _tf_data,
     _tf_distribute,
+    _tf_elements,
     _tf_gradient,
     _tf_nest,
     _tf_probability,
@@ -432,6 +433,30 @@ def chosen_datasets():
     )
 
 
+def restructured_datasets():
+    dataset = _tf_elements.restructured(tf.data.Dataset.range(2), (tf.TensorSpec([], tf.int64),))
+    assert [number.numpy() for (number,) in dataset] == [0, 1], (
+        "dataset_ops: _RestructuredDataset does not show the same tensors"
+    )
+
+
+def devices():
+    copied = tf.data.Dataset.from_tensors(fresh_masked()).apply(
+        tf.data.experimental.copy_to_device("/cpu:0")
+    )
+    [masked] = copied
+    np.testing.assert_array_equal(
+        masked.values, [1.0, 2.0], "prefetching_ops: copy_to_device makes another dataset"
+    )
+
+
+def lists_of_values():
+    [masked] = tf.data.experimental.from_list([fresh_masked()])
+    np.testing.assert_array_equal(
+        masked.values, [1.0, 2.0], "from_list: it makes another dataset than _ListDataset"
+    )
+
+
 def python_functions():
     masked = fresh_masked()
     spec = masked.__tf_type_spec__()
@@ -624,6 +649,9 @@ PROBES = {
     "trace_type.InternalCastContext": cast_context,
     "cond_v2": branches,
     "while_v2": loops,
+    "dataset_ops": restructured_datasets,
+    "prefetching_ops": devices,
+    "from_list": lists_of_values,
     "script_ops": python_functions,
     "map_fn._result_value_flat_to_batchable": mapped_results,
     "from_generator_op": generated_elements,

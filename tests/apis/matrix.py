@@ -54,6 +54,10 @@ HUB = (
     "tensorflow_hub 0.16 takes one function from `pkg_resources`, which setuptools has had no "
     "more of since 82, and needs `tf_keras`."
 )
+ON_DEVICE = (
+    "Ragged and sparse parts are put together on the host when they are taken out, as those of a "
+    "tf.RaggedTensor are."
+)
 HAS_NO_GRAPH = (EAGER,)
 ONLY_GRAPH = (GRAPH,)
 
@@ -156,7 +160,9 @@ ROWS = [
     ),
     *_rows(
         "tf.data",
-        "Dataset.from_tensors", "Dataset.from_tensor_slices", "Dataset.map", "Dataset.batch",
+        "Dataset.from_tensors", "Dataset.from_tensor_slices",
+        ("tf.data.experimental.from_list", AS_IS, "Elements are cast to the type where all meet."),
+        "Dataset.map", "Dataset.batch",
         ("Dataset.from_generator", AS_IS, "`output_signature` is a spec, to which elements are "
          "cast."),
         "Dataset.unbatch", "Dataset.ragged_batch", "Dataset.rebatch",
@@ -166,6 +172,8 @@ ROWS = [
         "Dataset.shuffle", "Dataset.repeat", "Dataset.take", "Dataset.skip", "Dataset.shard",
         "Dataset.filter", "Dataset.zip", "Dataset.enumerate", "Dataset.interleave",
         "Dataset.flat_map", "Dataset.concatenate", "Dataset.prefetch",
+        ("tf.data.experimental.copy_to_device", AS_IS, ON_DEVICE, HAS_NO_GRAPH),
+        ("tf.data.experimental.prefetch_to_device", AS_IS, ON_DEVICE, HAS_NO_GRAPH),
         "Dataset.cache: in memory", "Dataset.cache: in a file", "Dataset.snapshot",
         ("Dataset.save, Dataset.load", HAS_NO_GRAPH),
         "Dataset.scan", "Dataset.reduce", "Dataset.group_by_window",

@@ -39,6 +39,7 @@ from extensor._tf import (  # noqa: F401 - what they wrap is wrapped by importin
     _tf_autograph,
     _tf_data,
     _tf_distribute,
+    _tf_elements,
     _tf_py_function,
     _tf_returned,
     _tf_saving,
