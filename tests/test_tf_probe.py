@@ -117,6 +117,15 @@ def vectorized_map_of_what_does_not_stack():
         tf.vectorized_map(lambda x: value, tf.range(2))
 
 
+def packed_containers():
+    class Both(list):
+        def __tf_type_spec__(self):
+            return StaticSpec()
+
+    with pytest.raises(ProtocolError, match="expected a class whose values are leaves"):
+        tf.nest.pack_sequence_as(Both([1, 2]), [3, 4])
+
+
 def key_of_a_spec():
     assert StaticSpec(float("nan")) == StaticSpec(float("nan")), (
         "TypeSpec.__make_cmp_key: TensorFlow does not compare specs by what it returns, or not "
@@ -664,6 +673,7 @@ PROBES = {
     "tf_export": names_of_functions,
     "type_spec._TYPE_CONVERSION_FUNCTION_REGISTRY": conversion_functions,
     "tf.nest.is_nested": attrs_classes,
+    "nest_util": packed_containers,
     "_DEFERRED_ASSERTION_CONTEXT": deferred_assertions,
     **dispatch_probes.PROBES,
 }

@@ -40,6 +40,7 @@ from extensor._tf import (  # noqa: F401 - what they wrap is wrapped by importin
     _tf_data,
     _tf_distribute,
     _tf_elements,
+    _tf_nest,
     _tf_py_function,
     _tf_returned,
     _tf_saving,
@@ -48,7 +49,14 @@ from extensor._tf import (  # noqa: F401 - what they wrap is wrapped by importin
 )
 from extensor._tf._tf_casting import CAST_CONTEXT, install_casting
 from extensor._tf._tf_gradient import GRADIENT, differentiable, with_differentiable
-from extensor._tf._tf_protocol import CompositeTensor, admit, admit_late, describes
+from extensor._tf._tf_protocol import (
+    CompositeTensor,
+    admit,
+    admit_late,
+    describes,
+    is_refused,
+    refuse,
+)
 from extensor._tf._tf_registry import (
     name_for_saving,
     registered_name,
@@ -88,10 +96,12 @@ __all__ = [
     "differentiable",
     "from_components",
     "install_casting",
+    "is_refused",
     "name_for_saving",
     "nan_equal_to_itself",
     "number_key",
     "plain_spec",
+    "refuse",
     "registered_name",
     "registered_spec",
     "registered_specs",

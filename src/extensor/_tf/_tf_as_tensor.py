@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._tf._tf_protocol import Extension
+from extensor._tf._tf_protocol import Container, Extension, refused
 from extensor.errors import DTypeError
 
 
@@ -28,5 +28,11 @@ def _refuse_as_tensor(value: Any, dtype: Any = None, name: Any = None, as_ref: b
         ) from error
 
 
+def _refuse_container(value: Any, *args: Any, **kwargs: Any) -> Any:
+    raise refused(type(value))
+
+
+# Before the one for lists and tuples, which packs them.
+tf.register_tensor_conversion_function(Container, _refuse_container, 0)
 # After all that users register for their own classes (100), before the one for any object (200).
 tf.register_tensor_conversion_function(Extension, _refuse_as_tensor, 199)

@@ -12,13 +12,14 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, MappingView, Sequence
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.framework.composite_tensor import CompositeTensor
 from tensorflow.python.util import _pywrap_utils  # pyright: ignore[reportAttributeAccessIssue]
 
+from extensor.errors import ProtocolError
 from extensor.lookup import class_attribute, defines, lineage, namespace
 
 _PROTOCOL = "__tf_type_spec__"
@@ -68,6 +69,63 @@ MEMBERS: dict[str, Any] = {
 }
 
 
+ATTRS = "__attrs_attrs__"
+
+
+def is_container(cls: type, attrs: bool = True) -> bool:
+    """Returns whether TensorFlow's nest takes values of a class apart by itself.
+
+    What it takes apart it does not ask for a spec, save where composite tensors are to be taken
+    apart too. A class that is both is half the one and half the other.
+
+    Args:
+        cls: Any class.
+        attrs: Whether an attrs class counts, which TensorFlow can be kept from taking apart.
+    """
+    if issubclass(cls, (str, bytes)):
+        return False
+    return (
+        issubclass(cls, (Sequence, Mapping, MappingView))
+        or all(hasattr(cls, name) for name in ("__tf_flatten__", "__tf_unflatten__"))
+        # What `_tf_nest.composite_first` lets TensorFlow take for composite tensors has this base.
+        or (attrs and hasattr(cls, ATTRS) and CompositeTensor not in cls.__mro__)
+    )
+
+
+def refused(cls: type) -> ProtocolError:
+    """Returns the error for a class that would be an extension type and is a container."""
+    return ProtocolError(
+        path=f"{cls.__module__}.{cls.__qualname__}",
+        expected="a class whose values are leaves to TensorFlow",
+        received="a container, which tf.nest takes apart by itself",
+        mend="Make a class of your own that holds the value.",
+    )
+
+
+def refuse(cls: Any, attrs: bool = True) -> None:
+    """Raises unless a class may be an extension type: TensorFlow's nest takes no value apart."""
+    if isinstance(cls, type) and is_container(cls, attrs):
+        raise refused(cls)
+
+
+def is_refused(cls: type) -> bool:
+    """Returns whether a class follows the protocol and is a container."""
+    return (
+        defines(cls, _PROTOCOL)
+        and not class_attribute(cls, "_is_protocol", False)
+        and is_container(cls)
+    )
+
+
+class _Refused:
+    """An attribute of a container that TensorFlow asks of composite tensors."""
+
+    def __get__(self, value: Any, owner: type | None = None) -> Any:
+        if value is None:
+            return self
+        raise refused(type(value))
+
+
 def admit(cls: type) -> bool:
     """Makes a class that defines `__tf_type_spec__` what TensorFlow means by a composite tensor.
 
@@ -83,6 +141,11 @@ def admit(cls: type) -> bool:
     # what is added to it.
     if class_attribute(cls, "_is_protocol", False):
         return False
+    if is_container(cls):
+        # Not here: TensorFlow's C++ prints what isinstance raises, and goes on.
+        for name in MEMBERS:
+            setattr(cls, name, _Refused())
+        return True
     bases = [base for base in lineage(cls) if base is not CompositeTensor]
     for name, member in MEMBERS.items():
         # What CompositeTensor itself defines is abstract, or as good as that.
@@ -164,6 +227,14 @@ class _Guarded(abc.ABCMeta):
             return super().__subclasscheck__(subclass)
         except Exception:  # as above
             return False
+
+
+class Container(metaclass=_Guarded):
+    """Has the values whose classes are refused as its instances."""
+
+    @classmethod
+    def __subclasshook__(cls, subclass: type) -> Any:
+        return cls is Container and is_refused(subclass)
 
 
 class Extension(metaclass=_Guarded):

@@ -16,7 +16,13 @@ from typing import Any, TypeVar, overload
 
 import tensorflow as tf
 
-from extensor._tf import CompositeTensor, admit, registered_spec, replace_registration
+from extensor._tf import (
+    CompositeTensor,
+    admit,
+    refuse,
+    registered_spec,
+    replace_registration,
+)
 from extensor._tf._tf_nest import composite_first
 from extensor._tf._tf_probability import is_deferred
 from extensor._tf._tf_protocol import MEMBERS
@@ -170,9 +176,11 @@ def auto_composite_tensor(
     generated = _generated_classes.get(cls, {}).get(options)
     if generated is not None:
         return generated
+    refuse(cls, attrs=False)
     Constructor(cls, omitted)  # raises where there is no telling what the arguments are
     _check_name(cls, name)
     made: Any = cls if issubclass(cls, CompositeTensor) else _generated(cls)
+    refuse(made)
     spec_class = _spec_class(made, cls, omitted, ignored)
     _equip(made, spec_class)
     replace_registration(spec_class, name)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import tensorflow as tf
 
+from extensor._tf import refuse
 from extensor.core.derive import DerivedSpec
 from extensor.core.reading import read_annotations, readings
 from extensor.core.registry import register_type_spec
@@ -161,6 +162,7 @@ def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any
             else f"a {type(cls).__name__}",
             mend="Write @xt.extension_type above a class without __slots__.",
         )
+    refuse(cls)
     made: Any = cls
     inherited = _prepare_fields(made)
     if "__init__" in vars(made):

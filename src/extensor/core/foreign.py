@@ -12,7 +12,7 @@ from extensor.core.box import box, boxed_specs, unbox
 from extensor.core.casting import cast_value, castable_type
 from extensor.core.lossless import lossless
 from extensor.core.spec import TypeSpec
-from extensor.errors import DTypeError, ProtocolError
+from extensor.errors import DTypeError, ExtensorError, ProtocolError
 
 
 def spec_of(value: Any) -> Any:
@@ -49,6 +49,8 @@ def spec_of(value: Any) -> Any:
     if not isinstance(value, tf.TypeSpec):
         try:
             spec = tf.type_spec_from_value(value)
+        except ExtensorError:
+            raise
         except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
             raise DTypeError(
                 path="spec_of",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 import tensorflow as tf
@@ -13,6 +13,7 @@ import tensorflow as tf
 from extensor._tf import (
     CompositeTensor,
     admit_late,
+    refuse,
     registered_name,
     registered_spec,
     registered_specs,
@@ -272,11 +273,8 @@ def _expect_whole(cls: Any) -> None:
         issubclass(cls, CompositeTensor) and not hasattr(cls, _PROTOCOL)
     ):
         received = "one that TensorFlow knows already"
-    elif issubclass(cls, (list, tuple, Mapping)) or any(
-        hasattr(cls, name) for name in ("__attrs_attrs__", "__tf_flatten__")
-    ):
-        received = "a container, which tf.nest takes apart by itself"
     else:
+        refuse(cls)
         return
     raise ProtocolError(
         path=_named(cls) if isinstance(cls, type) else "register_extension_type",

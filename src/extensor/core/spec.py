@@ -13,8 +13,10 @@ import tensorflow as tf
 from extensor._tf import (
     BatchableTypeSpec,
     CompositeTensor,
+    is_refused,
     nan_equal_to_itself,
     number_key,
+    refuse,
 )
 from extensor.core.casting import (
     cast_components,
@@ -61,6 +63,9 @@ class TypeSpec(tf.TypeSpec):
                     received="a method",
                     mend=f"Put @property above `def {name}(self)`.",
                 )
+        value_type = vars(cls).get("value_type")
+        if isinstance(value_type, type) and is_refused(value_type):
+            refuse(value_type)
         # The `class Spec` in a declared class is a base, and no TypeSpec itself.
         author = next(base for base in cls.__mro__ if "cast" in vars(base))
         own = vars(author)["cast"]
