@@ -92,6 +92,20 @@ def test_no_lists_have_any_offset(kind, splits):
     assert records["x"].values.row_splits.numpy().tolist() == [0]
 
 
+def test_an_empty_chunk_begins_anywhere():
+    empty = pa.Array.from_buffers(pa.int64(), 0, [None, pa.py_buffer(b"")], 0, 3)
+    for kind in (pa.int64(), pa.dictionary(pa.int8(), pa.string())):
+        whole = pa.array([1, 2]) if kind == pa.int64() else pa.array(["a", "b"]).dictionary_encode()
+        if kind != pa.int64():
+            empty = pa.DictionaryArray.from_buffers(
+                whole.type, 0, [None, pa.py_buffer(b"1234")], whole.dictionary, 0, 3
+            )
+        chunks = pa.chunked_array([empty, whole, whole])
+        chunks.validate(full=True)
+        assert xt.from_arrow(pa.table({"x": chunks}))["x"].shape == [4]
+        assert xt.from_arrow(pa.table({"x": pa.chunked_array([empty])}))["x"].shape == [0]
+
+
 def test_chunks_of_a_type_without_counterpart_are_not_joined():
     views = pa.array([[1, 2]] * 2, pa.list_view(pa.int8()))
     sizes = pa.py_buffer(np.full(2, 1 << 30, np.int32))

@@ -156,6 +156,8 @@ def read(array):
         if any(len(column) < count for column in columns):
             raise DamagedError("a short column")
         names = [field.name for field in arrow.fields]
+        if len(set(names)) < len(names):
+            raise UnreadableError("two fields of one name")
         return [{n: c[i] for n, c in zip(names, columns, strict=True)} for i in range(count)]
     if t.is_fixed_size_list(arrow):
         size = arrow.list_size
@@ -174,6 +176,8 @@ def _nothing(arrow):
     """Returns no values of a type, if it is one that extensor has a counterpart for."""
     t = pa.types
     if t.is_struct(arrow):
+        if len({field.name for field in arrow.fields}) < arrow.num_fields:
+            raise UnreadableError("two fields of one name")
         for field in arrow.fields:
             _nothing(field.type)
     elif (

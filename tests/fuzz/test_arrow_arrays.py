@@ -34,26 +34,27 @@ def case(seed):
     with cases.theirs("pyarrow"):
         while not (data := _corrupt(dice)):
             pass
-    try:
-        got = xt.from_arrow(_Exported(data) if dice.random() < 0.3 else data).to_py()
-    except xt.errors.ExtensorError as error:
-        got = error
-    with cases.theirs("pyarrow"):
         try:
             expected = _read(data)
         except Exception as error:
             expected = error
         try:
             data.validate(full=True)
-            whole = True
+            whole = isinstance(expected, list)
         except Exception:
             whole = False
+    # Who exports hands over no sizes of buffers, so nobody can tell where corrupt memory ends.
+    is_exported = whole and dice.random() < 0.3
+    try:
+        got = xt.from_arrow(_Exported(data) if is_exported else data).to_py()
+    except xt.errors.ExtensorError as error:
+        got = error
     if isinstance(got, list):
         assert isinstance(expected, list), f"converted, but {expected!r}"
         assert repr(got) == repr(expected)
         return "converted"
     # Arrow's own validation does not see all.
-    is_right = whole and isinstance(expected, list) and "who wrote these" not in str(got)
+    is_right = whole and "who wrote these" not in str(got)
     assert not is_right, f"whole, but {got!r}"
     return "refused"
 
@@ -71,6 +72,8 @@ class _Exported:
 def _read(data):
     if isinstance(data, pa.Array):
         return read(data)
+    if not data.num_columns:
+        return [{}] * data.num_rows
     columns = [read(data.column(i)) for i in range(data.num_columns)]
     if any(len(column) != data.num_rows for column in columns):
         raise DamagedError("columns of different lengths")

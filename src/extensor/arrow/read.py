@@ -137,10 +137,11 @@ def _one_chunk(array: Any, path: Path) -> pa.Array:
         return _validated(array, path)
     schema.expect_counterpart(array.type, path)  # what is not validated is not joined
     chunks = [_validated(chunk, path) for chunk in array.chunks]
-    if len(chunks) == 1:
-        return chunks[0]
+    filled = [chunk for chunk in chunks if len(chunk)] or chunks[:1]  # an empty one begins anywhere
+    if len(filled) == 1:
+        return filled[0]
     try:
-        return array.combine_chunks()
+        return pa.chunked_array(filled, array.type).combine_chunks()
     except pa.ArrowInvalid as error:
         if schema.is_category(array.type):  # more words in all than the places can count
             return _one_chunk(array.cast(array.type.value_type), path)
