@@ -39,7 +39,7 @@ def seeds(many, few=FEW):
 
 @contextlib.contextmanager
 def theirs(name):
-    """Holds calls of another library, which may abort the process by itself: that is no fault."""
+    """Holds calls of another library that may abort the process outside of our code: no fault."""
     _report("theirs", name)
     yield
     _report("theirs", None)
@@ -90,21 +90,21 @@ class _Worker:
             except (EOFError, ConnectionResetError):
                 self.ended = True
                 self.process.join()
-                if inside:
+                if inside and SOURCE not in self._stack():
                     return f"{inside} aborted", None
-                return None, f"exit status {self.process.exitcode}\n{self._log_tail()}"
+                return None, f"exit status {self.process.exitcode}\n{self._stack()}"
             if kind == "end":
                 return rest
             inside = rest[0]
         self.ended = True
         os.kill(self.process.pid, signal.SIGABRT)  # prints where each thread is
         self.process.join(10)
-        if inside:
+        if inside and SOURCE not in self._stack():
             return f"{inside} hung", None
-        return None, f"nothing came for {timeout} s\n{self._log_tail()}"
+        return None, f"nothing came for {timeout} s\n{self._stack()}"
 
-    def _log_tail(self):
-        return self._log.read_text(errors="replace")[-6000:]
+    def _stack(self):
+        return self._log.read_text(errors="replace").rpartition("Fatal Python error")[2][-8000:]
 
 
 @contextlib.contextmanager

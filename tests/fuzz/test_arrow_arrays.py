@@ -54,8 +54,8 @@ def case(seed):
         assert repr(got) == repr(expected)
         return "converted"
     # Arrow's own validation does not see all.
-    is_right = whole and "who wrote these" not in str(got)
-    assert not is_right, f"whole, but {got!r}"
+    is_told = "who wrote these" in str(got) or "chunks that do not" in str(got)
+    assert is_told or not whole, f"whole, but {got!r}"
     return "refused"
 
 

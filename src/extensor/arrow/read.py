@@ -142,7 +142,7 @@ def _one_chunk(array: Any, path: Path) -> pa.Array:
         return filled[0]
     try:
         return pa.chunked_array(filled, array.type).combine_chunks()
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
         if schema.is_category(array.type):  # more words in all than the places can count
             return _one_chunk(array.cast(array.type.value_type), path)
         raise StructureError(
