@@ -18,7 +18,7 @@ from tensorflow.python.data.ops import window_op
 from tensorflow.python.data.util import nest as data_nest
 from tensorflow.python.data.util import structure
 
-from extensor._tf._tf_protocol import Extension, describes
+from extensor._tf._tf_protocol import describes_extension
 from extensor.errors import DTypeError
 
 
@@ -66,7 +66,7 @@ class _Whole:
 
 def _whole(inherited: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def to_legacy(self: Any) -> Any:
-        return _Whole(self) if describes(self, Extension) else inherited(self)
+        return _Whole(self) if describes_extension(self) else inherited(self)
 
     return to_legacy
 
@@ -99,7 +99,7 @@ _plain_window = window_op._window
 def _window(input_dataset: Any, *args: Any, **kwargs: Any) -> Any:
     """As TensorFlow's own, with each extension value in one tensor while windows are made."""
     specs = input_dataset.element_spec
-    ours = tf.nest.map_structure(lambda spec: describes(spec, Extension), specs)
+    ours = tf.nest.map_structure(describes_extension, specs)
     if not any(tf.nest.flatten(ours)):
         return _plain_window(input_dataset, *args, **kwargs)
 

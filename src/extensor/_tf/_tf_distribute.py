@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.distribute import input_lib
 
-from extensor._tf._tf_protocol import Extension, describes
+from extensor._tf._tf_protocol import Extension, describes_extension
 from extensor._tf._tf_spec import BatchableTypeSpec
 from extensor.errors import DTypeError
 
@@ -28,7 +28,7 @@ def _dummy_tensor_fn(value_structure: Any) -> Any:
     """As TensorFlow's own, with extension types: a batch of no values of the type."""
 
     def dummy(spec: Any) -> Any:
-        if not describes(spec, Extension) or hasattr(spec, "_create_empty_value"):
+        if not describes_extension(spec) or hasattr(spec, "_create_empty_value"):
             return _plain_dummy_tensor_fn(spec)
         if not isinstance(spec, BatchableTypeSpec):
             return _dummy_value(spec)
@@ -46,7 +46,7 @@ def _dummy_value(spec: Any) -> Any:
         spec = tf.TensorSpec(spec.shape, spec.dtype)
     if isinstance(spec, tf.TensorSpec):
         return tf.zeros([size or 0 for size in spec.shape], spec.dtype)
-    if describes(spec, Extension):
+    if describes_extension(spec):
         return spec._from_components(tf.nest.map_structure(_dummy_value, spec._component_specs))
     return _plain_dummy_tensor_fn(spec)
 

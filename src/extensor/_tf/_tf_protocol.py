@@ -242,3 +242,13 @@ class Extension(metaclass=_Guarded):
 
 
 hook(Extension)
+
+
+def describes_extension(spec: Any) -> bool:
+    """Returns whether a spec is of values of a class that follows the protocol.
+
+    >>> from extensor._tf._tf_protocol import describes_extension
+    >>> describes_extension(xt.DenseStructuredTensorSpec([], {})), describes_extension(tf.int32)
+    (True, False)
+    """
+    return describes(spec, Extension)

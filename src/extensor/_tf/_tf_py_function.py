@@ -18,7 +18,7 @@ import tensorflow as tf
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import script_ops
 
-from extensor._tf._tf_protocol import Extension, describes
+from extensor._tf._tf_protocol import Extension, describes_extension
 from extensor._tf._tf_returned import as_declared, casts
 
 _plain_wrap: Any = script_ops._wrap_for_composites
@@ -46,7 +46,7 @@ def _wrap(func: Any, inp: Any, Tout: Any) -> Any:  # noqa: N803 - TensorFlow's o
 
     function, *rest = _plain_wrap(cast_func if any(map(casts, Tout)) else func, inp, Tout)
     takes_ours = any(isinstance(x, Extension) for x in inp)
-    if takes_ours or any(describes(spec, Extension) for spec in Tout):
+    if takes_ours or any(map(describes_extension, Tout)):
         function = _OfValues(function)
     return function, *rest
 

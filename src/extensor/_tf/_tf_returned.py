@@ -19,7 +19,7 @@ from tensorflow.python.ops import map_fn
 
 from extensor._tf import _tf_casting
 from extensor._tf._tf_data import data_nest
-from extensor._tf._tf_protocol import CompositeTensor, Extension, describes
+from extensor._tf._tf_protocol import CompositeTensor, describes_extension
 
 
 def as_declared(spec: Any, value: Any) -> Any:
@@ -44,14 +44,14 @@ def as_declared(spec: Any, value: Any) -> Any:
     try:
         return _tf_casting._cast(spec, value)
     except (TypeError, ValueError):
-        if describes(spec, Extension):
+        if describes_extension(spec):
             raise
         return value
 
 
 def casts(spec: Any) -> bool:
     """Whether values are cast to a spec where they are declared by it."""
-    return isinstance(spec, tf.RaggedTensorSpec) or describes(spec, Extension)
+    return isinstance(spec, tf.RaggedTensorSpec) or describes_extension(spec)
 
 
 _plain_to_batchable = map_fn._result_value_flat_to_batchable

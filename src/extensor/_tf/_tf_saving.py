@@ -16,7 +16,7 @@ import tensorflow as tf
 from google.protobuf.unknown_fields import UnknownFieldSet
 from tensorflow.python.saved_model import nested_structure_coder
 
-from extensor._tf._tf_protocol import Extension, describes
+from extensor._tf._tf_protocol import describes_extension
 from extensor._tf._tf_registry import registered_name, registered_spec
 from extensor.errors import DTypeError, RegistrationError
 
@@ -37,7 +37,7 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
     """Writes specs of extension types, and says which module knows one that is not known."""
 
     def can_encode(self, pyobj: Any) -> bool:
-        return isinstance(pyobj, tf.TypeSpec) and describes(pyobj, Extension)
+        return isinstance(pyobj, tf.TypeSpec) and describes_extension(pyobj)
 
     def do_encode(self, type_spec_value: Any, encode_fn: Any) -> Any:
         cls = type(type_spec_value)
