@@ -466,6 +466,43 @@ def lists_of_values():
     )
 
 
+def ragged_batches():
+    records = tf.data.Dataset.from_tensor_slices([1, 2]).map(
+        lambda n: xt.DenseStructuredTensor([], {"n": tf.range(n)})
+    )
+    [batch] = records.ragged_batch(2)
+    assert batch["n"].to_list() == [[0], [0, 1]], (
+        "ragged_batch_op: Dataset.ragged_batch does not go through _ragged_batch"
+    )
+
+
+def padded_batches():
+    masked_type, _ = fresh_masked_type()
+    values = [masked_type(tf.ones([n]), tf.ones([n], tf.bool)) for n in (1, 2)]
+    dataset = tf.data.experimental.from_list(values)
+    [batch] = dataset.padded_batch(2)
+    np.testing.assert_array_equal(
+        batch.values,
+        [[1.0, 0.0], [1.0, 1.0]],
+        "padded_batch_op: Dataset.padded_batch does not go through _padded_batch",
+    )
+
+
+def unique_elements():
+    dataset = tf.data.Dataset.from_tensors(fresh_masked()).repeat(3).unique()
+    assert len(list(dataset)) == 1, "unique_op: Dataset.unique does not go through _unique"
+
+
+def datasets_in_numpy():
+    [(values, mask)] = tf.data.Dataset.from_tensors(fresh_masked()).as_numpy_iterator()
+    assert isinstance(values, np.ndarray)
+    assert mask.tolist() == [True, True]
+    plain = next(tf.data.Dataset.range(1).as_numpy_iterator())
+    assert isinstance(plain, np.integer), (
+        "tf.data.Dataset.as_numpy_iterator: it does something else with tensors"
+    )
+
+
 def python_functions():
     masked = fresh_masked()
     spec = masked.__tf_type_spec__()
@@ -661,6 +698,10 @@ PROBES = {
     "dataset_ops": restructured_datasets,
     "prefetching_ops": devices,
     "from_list": lists_of_values,
+    "ragged_batch_op": ragged_batches,
+    "padded_batch_op": padded_batches,
+    "unique_op": unique_elements,
+    "tf.data.Dataset.as_numpy_iterator": datasets_in_numpy,
     "script_ops": python_functions,
     "map_fn._result_value_flat_to_batchable": mapped_results,
     "from_generator_op": generated_elements,

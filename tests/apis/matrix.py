@@ -165,9 +165,14 @@ ROWS = [
         "Dataset.map", "Dataset.batch",
         ("Dataset.from_generator", AS_IS, "`output_signature` is a spec, to which elements are "
          "cast."),
-        "Dataset.unbatch", "Dataset.ragged_batch", "Dataset.rebatch",
-        ("Dataset.padded_batch", "not possible: a type does not say how it is padded",
-         "Use `batch` or `ragged_batch`, or pad components with `map` before."),
+        "Dataset.unbatch",
+        ("Dataset.ragged_batch", AS_IS, "Dense components of unknown size become ragged, if the "
+         "type can hold that; dense records become ragged ones."),
+        "Dataset.rebatch",
+        ("Dataset.padded_batch", AS_IS, "Dense components are padded to the longest. "
+         "`padded_shapes` and `padding_values` are, for a value, one for all its components, or a "
+         "nest like that of its components, of which any may be left out. What is ragged or sparse "
+         "stays so; a row of a ragged tensor for which a shape is given becomes dense."),
         ("Dataset.window", AS_IS, "A window of values is one dataset of values."),
         "Dataset.shuffle", "Dataset.repeat", "Dataset.take", "Dataset.skip", "Dataset.shard",
         "Dataset.filter", "Dataset.zip", "Dataset.enumerate", "Dataset.interleave",
@@ -177,13 +182,14 @@ ROWS = [
         "Dataset.cache: in memory", "Dataset.cache: in a file", "Dataset.snapshot",
         ("Dataset.save, Dataset.load", HAS_NO_GRAPH),
         "Dataset.scan", "Dataset.reduce", "Dataset.group_by_window",
-        ("Dataset.bucket_by_sequence_length", AS_IS, "With `no_padding=True`; see "
-         "`padded_batch`."),
+        ("Dataset.bucket_by_sequence_length", AS_IS, "Pads as `padded_batch` does."),
         "Dataset.sample_from_datasets", "Dataset.choose_from_datasets",
-        ("Dataset.unique", "not possible: it compares single integers and strings",
-         "Make the values unique before they become values, or by a key in `group_by_window`."),
-        ("Dataset.as_numpy_iterator", "not possible: NumPy has no such values",
-         "Iterate the dataset; the tensors of its values have `.numpy()`.", HAS_NO_GRAPH),
+        ("Dataset.unique", AS_IS, "Elements are the same if all their components are, bit by "
+         "bit."),
+        ("Dataset.as_numpy_iterator", AS_IS, "A value is what its `numpy()` returns, if it has "
+         "one (a StructuredTensor: a dict of its fields), or else the nest of its components, in "
+         "NumPy. Its static data stands in `element_spec`, the same for all elements.",
+         HAS_NO_GRAPH),
         "Dataset.get_single_element",
         "tf.experimental.Optional",
         ("tf.data service", AS_IS, "A row of ragged values needs `compression=None`, as a "

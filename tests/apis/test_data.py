@@ -73,28 +73,10 @@ def test_unbatch(kind, run):
     holds(run, lambda x: Dataset.from_tensors(x).unbatch(), kind.make(3), kind.examples(0, 1, 2))
 
 
-@row("Dataset.ragged_batch")
-def test_ragged_batch(kind, run):
-    batches = [kind.make(2), kind.make(1, 2)]
-    holds(run, lambda x: slices(x).ragged_batch(2), kind.make(3), batches)
-
-
 @row("Dataset.rebatch")
 def test_rebatch(kind, run):
     batches = [kind.make(2), kind.make(1, 2)]
     holds(run, lambda x: Dataset.from_tensors(x).rebatch(2), kind.make(3), batches)
-
-
-PADDED = r"padded_batch: expected elements of tensors.*got {}.*ragged_batch"
-
-
-@row("Dataset.padded_batch")
-def test_padded_batch_says_what_to_do_instead(kind, run):
-    value = kind.make(3)
-    with pytest.raises(TypeError, match=PADDED.format(type(value).__name__)):
-        run(lambda x: slices(x).padded_batch(2) and 0, value)
-    with pytest.raises(TypeError, match=r"padded_batch` is only supported for .* tensor elements"):
-        run(lambda x: slices(x).padded_batch(2, padded_shapes=[None]) and 0, value)
 
 
 @row("Dataset.window")
@@ -298,19 +280,6 @@ def test_group_by_window(kind, run):
     holds(run, grouped, kind.make(4), [kind.make(2), kind.make(2, 2)])
 
 
-@row("Dataset.bucket_by_sequence_length")
-def test_bucket_by_sequence_length(kind, run):
-    value = kind.make(4)
-
-    def bucketed(x, **options):
-        length = lambda e: tf.cast(kind.floats(e), tf.int32)  # noqa: E731
-        return slices(x).bucket_by_sequence_length(length, [2], [2, 2], **options)
-
-    holds(run, lambda x: bucketed(x, no_padding=True), value, [kind.make(2), kind.make(2, 2)])
-    with pytest.raises(TypeError, match=PADDED.format(type(value).__name__)):
-        run(lambda x: bucketed(x) and 0, value)
-
-
 @row("Dataset.sample_from_datasets")
 def test_sample_from_datasets(kind, run):
     # Of the second there is nothing: what is sampled is the first.
@@ -326,20 +295,6 @@ def test_choose_from_datasets(kind, run):
         return Dataset.choose_from_datasets([slices(x), slices(x).skip(2)], Dataset.range(2))
 
     holds(run, chosen, kind.make(3), kind.examples(0, 2))
-
-
-@row("Dataset.unique")
-def test_unique_says_that_it_does_not_compare_values(kind, run):
-    value = kind.make(2)
-    with pytest.raises(TypeError, match=r"unique` does not support type .*Spec"):
-        run(lambda x: slices(x).unique() and 0, value)
-
-
-@row("Dataset.as_numpy_iterator")
-def test_as_numpy_iterator_says_that_it_knows_no_such_values(kind, run):
-    value = kind.make(2)
-    with pytest.raises(TypeError, match=f"not supported for datasets .*{type(value).__name__}"):
-        slices(value).as_numpy_iterator()
 
 
 @row("Dataset.get_single_element")

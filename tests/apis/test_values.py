@@ -85,6 +85,15 @@ def test_print_shows_what_a_value_is_when_the_graph_runs(kind, run, tmp_path):
     assert path.read_text() == f"a|{shown}|{{'b': [{shown}, 1]}}\nplain 1 2\n"
 
 
+def test_the_parts_of_ragged_records_are_not_called_by_the_names_of_fields(tmp_path):
+    path = tmp_path / "printed"
+    records = xt.DenseStructuredTensor([3], {"a": [1, 2, 3], "b": [4, 5, 6]})
+    rows = xt.RaggedStructuredTensor.from_row_splits(records, [0, 1, 3])  # as many parts as fields
+    xt.print(rows, output_stream=f"file://{path}")
+    inner = "DenseStructuredTensor(a=[1 2 3], b=[4 5 6])"
+    assert path.read_text() == f"RaggedStructuredTensor({inner}, [0 1 3])\n"
+
+
 MEND = r"xt\.nest\.flatten\(value, expand_composites=True\).*hold a tf\.Variable in a field"
 
 ASSERTIONS = {

@@ -39,7 +39,6 @@ from extensor._tf import (  # noqa: F401 - what they wrap is wrapped by importin
     _tf_autograph,
     _tf_data,
     _tf_distribute,
-    _tf_elements,
     _tf_nest,
     _tf_py_function,
     _tf_returned,
@@ -48,6 +47,8 @@ from extensor._tf import (  # noqa: F401 - what they wrap is wrapped by importin
     _tf_tracking,
 )
 from extensor._tf._tf_casting import CAST_CONTEXT, install_casting
+from extensor._tf._tf_data import data_nest
+from extensor._tf._tf_elements import as_numpy, install_batching, mapped, restructured
 from extensor._tf._tf_gradient import GRADIENT, differentiable, with_differentiable
 from extensor._tf._tf_protocol import (
     CompositeTensor,
@@ -90,13 +91,17 @@ __all__ = [
     "VariableSpec",
     "admit",
     "admit_late",
+    "as_numpy",
     "component_specs",
+    "data_nest",
     "describes",
     "deserialize",
     "differentiable",
     "from_components",
+    "install_batching",
     "install_casting",
     "is_refused",
+    "mapped",
     "name_for_saving",
     "nan_equal_to_itself",
     "number_key",
@@ -106,6 +111,7 @@ __all__ = [
     "registered_spec",
     "registered_specs",
     "replace_registration",
+    "restructured",
     "serialize",
     "stacked",
     "to_components",

@@ -19,7 +19,6 @@ from tensorflow.python.data.util import nest as data_nest
 from tensorflow.python.data.util import structure
 
 from extensor._tf._tf_protocol import describes_extension
-from extensor.errors import DTypeError
 
 
 class _Whole:
@@ -50,18 +49,6 @@ class _Whole:
 
     def most_specific_compatible_shape(self, other: _Whole) -> _Whole:
         return _Whole(self._merged(other))
-
-    def _sizes(self) -> Any:
-        # Only what pads asks for them, in one of these two ways.
-        raise DTypeError(
-            path="padded_batch",
-            expected="elements of tensors, which can be padded to one shape",
-            received=self.spec.value_type.__name__,
-            mend="Stack the values with batch or ragged_batch (of bucket_by_sequence_length: "
-            "no_padding=True), or pad their components with map before.",
-        )
-
-    __bool__ = __index__ = _sizes
 
 
 def _whole(inherited: Callable[[Any], Any]) -> Callable[[Any], Any]:

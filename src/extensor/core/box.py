@@ -200,6 +200,34 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
             )
         return result
 
+    # What `Dataset.ragged_batch` and `padded_batch` ask, which take tensors only.
+
+    @property
+    def _stacks_by_components(self) -> bool:
+        """Whether a stack of values is what stacks of their components make."""
+        return type(self).to_boxed_tensor is StackableTypeSpec.to_boxed_tensor
+
+    def _named_components(self) -> Any:
+        """Returns the component specs, as a dict where the components have names."""
+        return self.component_specs
+
+    def _ragged_row(self, row_splits_dtype: tf.DType) -> StackableTypeSpec:
+        """Returns the spec by which values stack whose dense components differ in their sizes."""
+        if not self._stacks_by_components:  # how it stacks is the author's own
+            return self
+        specs = tf.nest.flatten(self.component_specs)
+        expected = [ragged_row(spec, row_splits_dtype) for spec in specs]
+        if expected == specs:
+            return self
+        try:
+            row = self._restacked(lambda shape: shape, lambda s: ragged_row(s, row_splits_dtype))
+            received = tf.nest.flatten(row.component_specs)
+        except ExtensorError as error:
+            raise _not_ragged(self) from error
+        if list(map(type, received)) != list(map(type, expected)):
+            raise _not_ragged(self)
+        return row
+
     # What TensorFlow calls.
 
     def _batch(self, batch_size: int | None) -> StackableTypeSpec:
@@ -260,6 +288,40 @@ def unstacked_spec(spec: tf.TypeSpec, path: str) -> Any:
     if getattr(getattr(spec, "shape", None), "rank", None) == 0:
         raise _too_flat(spec, path, 1)
     return spec._unbatch()
+
+
+def ragged_row(spec: tf.TypeSpec, row_splits_dtype: tf.DType = tf.int64) -> Any:
+    """Returns the spec by which values of any spec stack that differ in their sizes.
+
+    Args:
+        spec: Of one value. Only a tensor, or what has one for a component, can differ; all others
+            are stacked as they are.
+        row_splits_dtype: Of the row splits of the stack.
+
+    Raises:
+        DTypeError: If its type cannot hold ragged components (also a TypeError).
+
+    >>> from extensor.core.box import ragged_row
+    >>> ragged_row(tf.TensorSpec([None, 3]))._batch(2)
+    RaggedTensorSpec(TensorShape([2, None, 3]), tf.float32, 1, tf.int64)
+    """
+    if isinstance(spec, StackableTypeSpec):
+        return spec._ragged_row(row_splits_dtype)
+    if not isinstance(spec, tf.TensorSpec) or spec.shape.rank is None:
+        return spec
+    unknown = [axis for axis, size in enumerate(spec.shape) if size is None]
+    if not unknown:
+        return spec
+    return tf.RaggedTensorSpec(spec.shape, spec.dtype, unknown[-1], row_splits_dtype)
+
+
+def _not_ragged(spec: tf.TypeSpec) -> DTypeError:
+    return DTypeError(
+        path="ragged_batch",
+        expected="a type whose components may be ragged, or are all of known size",
+        received=str(spec),
+        mend="Declare the field as tf.Tensor | tf.RaggedTensor, or use padded_batch.",
+    )
 
 
 def box(spec: tf.TypeSpec, value: Any, minimum_rank: int = 0) -> list[Any]:

@@ -367,6 +367,12 @@ class DerivedSpec(StackableTypeSpec):
 
         return self._mapped(change)
 
+    def _restacked(self, of_shape: Callable[..., Any], of_spec: Callable[..., Any]) -> Any:
+        result = self._changed(of_shape, of_spec)
+        for name, part in result.stacked(None)._parts.items():
+            self.read_part(name, part)  # as the constructor does: it raises if the field is another
+        return result
+
     def _with_tensor_ranks_only(self) -> Any:
         def relax(leaf: Any) -> Any:
             if isinstance(leaf, tf.TypeSpec):

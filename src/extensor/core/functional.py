@@ -523,7 +523,9 @@ def _names(spec: Any, components: Any) -> list[str]:
     """Returns the names of flat components, as far as a spec tells them."""
     if isinstance(components, Mapping):
         return sorted(cast("Mapping[str, Any]", components))
-    names = sorted(spec.field_names()) if hasattr(spec, "field_names") else []
+    # The components of ragged records are no fields: their fields stand in one of them.
+    is_record = hasattr(spec, "field_names") and getattr(spec, "record", spec) is spec
+    names = sorted(spec.field_names()) if is_record else []
     return names if len(names) == len(tf.nest.flatten(components)) else []
 
 

@@ -220,6 +220,27 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
             return values
         return RaggedStructuredTensorSpec(self._shape[1:], values, self._row_splits_dtype)
 
+    @classmethod
+    def of_rows(
+        cls, shape: tf.TensorShape, records: StructuredTensorSpec, row_splits_dtype: tf.DType
+    ) -> Any:
+        """Returns the spec of records of a shape, of which each dimension may be ragged.
+
+        Args:
+            shape: Of any rank but 0. Of rank 1, it is one row.
+            records: The spec of all the records, in one dimension.
+            row_splits_dtype: The dtype of the row splits.
+        """
+        values = _with_row_splits(records, row_splits_dtype)
+        for axis in range(1, shape.rank):
+            values = cls(tf.TensorShape([None] * (axis + 1)), values, row_splits_dtype)
+        return cls(shape, values, row_splits_dtype) if shape.rank == 1 else values
+
+    def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
+        own = self._row_splits_dtype  # which all row splits below have too
+        values = self._values_spec.unstacked()._ragged_row(own).stacked(None)
+        return RaggedStructuredTensorSpec(self._shape, _with_row_splits(values, own), own)
+
     # A row of a ragged collection is boxed leaf by leaf, each leaf as TensorFlow boxes a
     # RaggedTensor of the same partition. That repeats the row splits for every leaf, but it needs
     # no kernel that TensorFlow does not have, and keeps the gradients that it has.
@@ -369,3 +390,6 @@ def from_leaf_values(spec: Any, values: Any) -> Any:
 def _named_components(spec: DenseStructuredTensorSpec) -> list[tuple[Any, Path]]:
     names = sorted(spec.field_names()) or [""]
     return [(c, Path(n)) for c, n in zip(spec.component_specs, names, strict=True)]
+
+
+DenseStructuredTensorSpec.rows_type = RaggedStructuredTensorSpec

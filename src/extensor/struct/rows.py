@@ -20,15 +20,25 @@ def to_py(records: StructuredTensor) -> Any:
     Raises:
         DTypeError: If the tensors are part of a graph and hold no values (also a TypeError).
     """
+    expect_values(records, "to_py")
+    return _plain(records) if records.rank else _record(records)
+
+
+def expect_values(records: StructuredTensor, method: str) -> None:
+    """Raises DTypeError if the tensors of records are part of a graph and hold no values.
+
+    Args:
+        records: Any.
+        method: Who asks.
+    """
     for part in tf.nest.flatten(records, expand_composites=True):
         if not hasattr(part, "numpy"):
             raise DTypeError(
-                path="to_py",
+                path=method,
                 expected="tensors that hold values",
                 received="tensors of a graph",
                 mend="Call it outside of tf.function.",
             )
-    return _plain(records) if records.rank else _record(records)
 
 
 def _record(records: Any) -> dict[str, Any]:

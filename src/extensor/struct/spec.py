@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from extensor._tf import BatchableTypeSpec, VariableSpec, plain_spec
-from extensor.core.box import StackableTypeSpec
+from extensor.core.box import StackableTypeSpec, ragged_row
 from extensor.core.casting import cast_value, castable_type, compatible, not_castable
 from extensor.core.registry import register_type_spec
 from extensor.errors import (
@@ -165,7 +165,9 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     (TensorShape([2, 3]), ('x',))
     """
 
-    dense_type: ClassVar[type] = object  # set by struct/dense.py, which stands above this room
+    # Set by struct/dense.py and struct/ragged_spec.py, which stand above this room.
+    dense_type: ClassVar[type] = object
+    rows_type: ClassVar[Any] = object
 
     def __init__(self, shape: Any, field_specs: Mapping[str, tf.TypeSpec]) -> None:
         self._shape = known_rank(shape, type(self).__name__)
@@ -371,6 +373,22 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         by_name = dict(zip(self._order, components, strict=True))
         fields = {name: by_name[name] for name in self._field_specs}
         return self.dense_type.of_parts(rank, fields, None, self if self._tells_more else None)
+
+    _stacks_by_components = True
+
+    def _named_components(self) -> Any:
+        specs = self.component_specs
+        return specs if self._counts_rows else dict(zip(self._order, specs, strict=True))
+
+    def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
+        if self._shape.is_fully_defined():
+            fields = {n: ragged_row(s, row_splits_dtype) for n, s in self._field_specs.items()}
+            return DenseStructuredTensorSpec(self._shape, fields)
+        record = self
+        for _ in range(self.rank):
+            record = record.unstacked()
+        records = record._ragged_row(row_splits_dtype).stacked(None)
+        return self.rows_type.of_rows(self._shape, records, row_splits_dtype)
 
     def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[Any]:
         """Returns the boxes of the fields, ordered by name."""

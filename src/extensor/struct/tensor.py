@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._tf import as_numpy
 from extensor.errors import DTypeError, ExtensorError
 from extensor.path import Path, PathLike
 from extensor.struct import index, rows, show
@@ -246,6 +247,22 @@ class StructuredTensor(abc.ABC):
         [{'x': 1}, {'x': 2}]
         """
         return rows.to_py(self)
+
+    def numpy(self) -> dict[str, Any]:
+        """Returns the fields of all records as NumPy arrays, in a dict; those of records as dicts.
+
+        A ragged field is what `tf.RaggedTensor.numpy` returns: an array of arrays. Needs eager
+        execution.
+
+        Raises:
+            DTypeError: If the tensors are part of a graph and hold no values (also a TypeError).
+
+        >>> xt.DenseStructuredTensor([2], {"x": [1, 2], "y": tf.ragged.constant([[3], []])}).numpy()
+        {'x': array([1, 2], dtype=int32),
+         'y': array([array([3], dtype=int32), array([], dtype=int32)], dtype=object)}
+        """
+        rows.expect_values(self, "numpy")
+        return {name: as_numpy(self[name]) for name in self.field_names()}
 
     def __getitem__(self, key: Any) -> Any:
         """Returns a field, a record, a range of records, or a part of these.
