@@ -250,7 +250,7 @@ def _cast_or_leave(spec: Any, value: Any) -> Any:
 while_v2.while_loop = _while_loop
 
 
-_plain_concatenate = concatenate_op._concatenate
+_plain_concatenate: Any = concatenate_op._concatenate
 
 
 def _concatenate(input_dataset: Any, dataset_to_concatenate: Any, name: Any = None) -> Any:

@@ -15,10 +15,11 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.data.ops import window_op
-from tensorflow.python.data.util import nest as data_nest
-from tensorflow.python.data.util import structure
+from tensorflow.python.data.util import nest, structure
 
 from extensor._tf._tf_protocol import describes_extension
+
+data_nest: Any = nest
 
 
 class _Whole:

@@ -243,7 +243,8 @@ def as_numpy(value: Any) -> Any:
     """
     if value is None:
         return None
-    if isinstance(value, Extension) and not callable(getattr(type(value), "numpy", None)):
+    is_ours = issubclass(type(value), Extension)
+    if is_ours and not callable(getattr(type(value), "numpy", None)):
         components = value._type_spec._to_components(value)
         return tf.nest.map_structure(as_numpy, components)
     # An eager tensor's own copies the numbers.

@@ -79,7 +79,7 @@ def _gradient(op: Any, *upstream: Any) -> Any:
         )
 
     with tf.control_dependencies(op.outputs):
-        found = script_ops._internal_py_func(
+        found: Any = script_ops._internal_py_func(
             func=gradient,
             inp=[tf.convert_to_tensor(upstream[i]) for i in targets],
             Tout=[op.inputs[i].dtype for i in sources],
@@ -88,7 +88,7 @@ def _gradient(op: Any, *upstream: Any) -> Any:
         )
     if not tf.executing_eagerly():
         function.set_support_graph_mode_gradient()
-    gradients = dict(zip(sources, found, strict=True))
+    gradients: dict[int, Any] = dict(zip(sources, found, strict=True))
     return [gradients.get(i) for i in range(len(op.inputs))]
 
 

@@ -92,7 +92,11 @@ def _from_generator(
         values = [as_declared(spec, value) for spec, value in zip(declared, values, strict=True)]
         return data_nest.pack_sequence_as(output_signature, values)
 
-    return _plain_from_generator(lambda *args: map(cast, generator(*args)), *rest)
+    def cast_generator(*args: Any) -> Any:
+        elements: Any = generator(*args)
+        return map(cast, elements)
+
+    return _plain_from_generator(cast_generator, *rest)
 
 
 from_generator_op._from_generator = _from_generator

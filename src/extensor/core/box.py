@@ -202,7 +202,6 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 
     # What `Dataset.ragged_batch` and `padded_batch` ask, which take tensors only.
 
-    @property
     def _stacks_by_components(self) -> bool:
         """Whether a stack of values is what stacks of their components make."""
         return type(self).to_boxed_tensor is StackableTypeSpec.to_boxed_tensor
@@ -213,7 +212,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 
     def _ragged_row(self, row_splits_dtype: tf.DType) -> StackableTypeSpec:
         """Returns the spec by which values stack whose dense components differ in their sizes."""
-        if not self._stacks_by_components:  # how it stacks is the author's own
+        if not self._stacks_by_components():  # how it stacks is the author's own
             return self
         specs = tf.nest.flatten(self.component_specs)
         expected = [ragged_row(spec, row_splits_dtype) for spec in specs]

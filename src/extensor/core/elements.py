@@ -4,6 +4,9 @@ tf.data does both with plain tensors only. For the first, values are cast to wha
 for the second they are taken apart: each dense component is stacked raggedly, and padded then.
 """
 
+# What a spec says of its parts is no name for its authors to override.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import dataclasses
@@ -196,7 +199,7 @@ def _put_together(spec: Any, parts: Iterator[Any]) -> Any:
 
 
 def _has_parts(spec: Any) -> bool:
-    return isinstance(spec, StackableTypeSpec) and spec._stacks_by_components
+    return isinstance(spec, StackableTypeSpec) and spec._stacks_by_components()
 
 
 def _stacked(spec: Any, parts: list[_Part]) -> Any:
@@ -345,7 +348,7 @@ def _sizes(shape: Any, path: str) -> list[Any]:
 
 def _check_rows(spec: Any, tree: Any, path: Path) -> None:
     """Raises if the rows themselves would be padded, of which some parts are not."""
-    shape = getattr(spec, "shape", None)
+    shape: Any = getattr(spec, "shape", None)
     parts: list[_Part] = tf.nest.flatten(tree)
     if not isinstance(shape, tf.TensorShape) or shape.is_fully_defined():
         return

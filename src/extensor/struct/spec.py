@@ -374,7 +374,8 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         fields = {name: by_name[name] for name in self._field_specs}
         return self.dense_type.of_parts(rank, fields, None, self if self._tells_more else None)
 
-    _stacks_by_components = True
+    def _stacks_by_components(self) -> bool:
+        return True
 
     def _named_components(self) -> Any:
         specs = self.component_specs
