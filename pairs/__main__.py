@@ -79,6 +79,8 @@ def _run(files: list[Path], sides: list[Side]) -> list[Pair]:
         pairs.append(pair)
         seconds = time.monotonic() - started
         print(f"[pairs]     {_counted(pair.counts())} ({seconds:.0f} s so far)", flush=True)
+        if not pair.ran():
+            print(_line(f"{pair.file}, either way", pair.without[pair.file]), flush=True)
         for test, outcome in {**pair.named, **pair.unsteady}.items():
             print(_line(test, outcome), flush=True)
     return pairs
@@ -100,7 +102,7 @@ def _report(pairs: list[Pair], first: str) -> int:
         for tests in found:
             for test, outcome in tests.items():
                 print(_line(test, outcome))
-    if not any(len(pair.without) > 1 for pair in pairs):
+    if not any(pair.ran() for pair in pairs):
         print("[pairs] no test ran")
         return 2
     return 1 if any(pair.named for pair in pairs) else 0

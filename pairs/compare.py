@@ -31,6 +31,10 @@ class Pair:
     unsteady: dict[str, Outcome] = field(default_factory=dict)
     """What passed only without, and not again: its first outcome with the import."""
 
+    def ran(self) -> bool:
+        """Returns whether there is a test that ran without the import."""
+        return len(self.without) > 1
+
     def only_without(self) -> dict[str, Outcome]:
         """Returns what passes only without the import, with its outcome with it."""
         return _only(self.without, self.with_import)

@@ -335,6 +335,49 @@ def test_arguments_without_names_are_refused_early(lib):
         lib.auto_composite_tensor(Args)
 
 
+@differs(
+    "a constructor with `**kwargs` is taken if a property `parameters` names what it was given"
+)
+def test_keywords_that_parameters_name_are_kept(lib):
+    @lib.auto_composite_tensor
+    class Thing(lib.AutoCompositeTensor):
+        def __init__(self, x, **options):
+            self._x, self._options = x, options
+
+        @property
+        def parameters(self):
+            return {"x": self._x, **self._options}
+
+    assert rebuilt(Thing(tf.constant(1.0), y=tf.constant(2.0))).parameters["y"].numpy() == 2.0
+
+
+def test_a_class_with_parameters_and_nameless_arguments_is_refused_when_taken_apart(lib):
+    """So that TensorFlow Probability, which decorates all its classes, can be imported."""
+
+    @lib.auto_composite_tensor
+    class Thing(lib.AutoCompositeTensor):
+        def __init__(self, *args):
+            self.args = args
+
+        @property
+        def parameters(self):
+            return {}
+
+    thing = Thing(1)
+    with pytest.raises(ValueError, match=r"\*args and \*\*kwargs are not supported"):
+        thing._type_spec  # noqa: B018
+
+
+def test_one_omitted_argument_may_be_given_as_a_text(lib):
+    @lib.auto_composite_tensor(omit_kwargs="name")
+    class Thing(lib.AutoCompositeTensor):
+        def __init__(self, x, name="none"):
+            self.x, self.name = x, name
+
+    assert rebuilt(Thing(tf.constant(1.0), "a")).name == "none"
+    assert Thing(tf.constant(1.0), "a")._type_spec == Thing(tf.constant(1.0), "b")._type_spec
+
+
 def test_a_constructor_that_is_wrapped(lib):
     def tagged(function):
         @functools.wraps(function)

@@ -248,6 +248,7 @@ def test_absl_flags_can_be_read(pairs):
     [
         ({}, "stub.py", "no file is called"),
         ({"test_none.py": ""}, "stub.py", "no test ran"),
+        ({"test_it.py": "    import no_such_thing"}, "stub.py", "no_such_thing"),
         ({"test_it.py": "    def test_it(): pass"}, "no_such_module", "No module named"),
     ],
 )

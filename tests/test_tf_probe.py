@@ -665,6 +665,14 @@ def deferred_assertions():
     assert seen == [], "_DEFERRED_ASSERTION_CONTEXT: distributions do not ask it"
 
 
+def signatures_of_constructors():
+    made = peer.tfp.distributions.ZeroInflatedNegativeBinomial.__init__
+    assert "total_count" not in inspect.signature(made).parameters
+    assert "total_count" in _tf_probability.signature_of(made).parameters, (
+        "_sig_cache: the arguments of constructors that take **kwargs are not there"
+    )
+
+
 PROBES = {
     "CompositeTensor": composite_tensor,
     "tf.types.experimental.SupportsTracingProtocol": supports_tracing_protocol,
@@ -716,6 +724,7 @@ PROBES = {
     "tf.nest.is_nested": attrs_classes,
     "nest_util": packed_containers,
     "_DEFERRED_ASSERTION_CONTEXT": deferred_assertions,
+    "_sig_cache": signatures_of_constructors,
     **dispatch_probes.PROBES,
 }
 

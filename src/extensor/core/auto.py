@@ -85,21 +85,21 @@ class AutoCompositeTensor(CompositeTensor):
 @overload
 def auto_composite_tensor(
     cls: _Class,
-    omit_kwargs: Iterable[str] = (),
-    non_identifying_kwargs: Iterable[str] = (),
+    omit_kwargs: Iterable[str] | str = (),
+    non_identifying_kwargs: Iterable[str] | str = (),
     module_name: str | None = None,
 ) -> _Class: ...
 @overload
 def auto_composite_tensor(
     cls: None = None,
-    omit_kwargs: Iterable[str] = (),
-    non_identifying_kwargs: Iterable[str] = (),
+    omit_kwargs: Iterable[str] | str = (),
+    non_identifying_kwargs: Iterable[str] | str = (),
     module_name: str | None = None,
 ) -> Callable[[_Class], _Class]: ...
 def auto_composite_tensor(
     cls: Any = None,
-    omit_kwargs: Iterable[str] = (),
-    non_identifying_kwargs: Iterable[str] = (),
+    omit_kwargs: Iterable[str] | str = (),
+    non_identifying_kwargs: Iterable[str] | str = (),
     module_name: str | None = None,
 ) -> Any:
     """Makes a class an extension type by the arguments of its constructor.
@@ -119,8 +119,8 @@ def auto_composite_tensor(
 
     Args:
         cls: The class.
-        omit_kwargs: Names of arguments that are left to their defaults. Names that the
-            constructor does not take are passed over.
+        omit_kwargs: Names of arguments that are left to their defaults, or one name. Names that
+            the constructor does not take are passed over.
         non_identifying_kwargs: Names of arguments whose static data does not count when specs
             are compared.
         module_name: The module under whose name the spec is registered for SavedModels, as
@@ -131,8 +131,9 @@ def auto_composite_tensor(
         of this name.
 
     Raises:
-        ArgumentError: If the constructor takes `*args` or `**kwargs`, or an omitted argument has
-            no default (also a TypeError and a ValueError).
+        ArgumentError: If the constructor takes `*args` or `**kwargs` and the class has no
+            attribute `parameters`, or an omitted argument has no default (also a TypeError and a
+            ValueError).
         RegistrationError: If another class has the name (also a ValueError).
         ProtocolError: If `cls` is not a class (also a TypeError).
 
@@ -189,16 +190,14 @@ def auto_composite_tensor(
     return made
 
 
-def _names(option: str, names: Iterable[str]) -> tuple[str, ...]:
-    found = tuple(names)
-    if isinstance(names, str) or not all(isinstance(name, str) for name in found):
+def _names(option: str, names: Iterable[str] | str) -> tuple[str, ...]:
+    found = (names,) if isinstance(names, str) else tuple(names)
+    if not all(isinstance(name, str) for name in found):
         raise ArgumentError(
             path=f"auto_composite_tensor, {option}",
             expected="a sequence of names of arguments",
-            received=repr(names) if isinstance(names, str) else "something else in it",
-            mend=f"Write {option}=({names!r},)."
-            if isinstance(names, str)
-            else "Give the names as text.",
+            received="something else in it",
+            mend="Give the names as text.",
         )
     return found
 

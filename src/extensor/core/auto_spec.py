@@ -19,7 +19,6 @@ from extensor.core.argument import (
     Constructor,
     Converted,
     ConvertedSpec,
-    argument_of,
     part_of_argument,
     static_names,
     static_value,
@@ -61,7 +60,7 @@ class AutoSpec(DerivedSpec):
         """
         made: Any = cls.value_type
         if cls._constructor is None or cls._constructor.init is not made.__init__:
-            cls._constructor = Constructor(made, cls.omitted)
+            cls._constructor = Constructor(made, cls.omitted, cls.ignored)
             cls.field_names = cls._constructor.names
             cls._known = {}
         return cls._constructor
@@ -141,12 +140,13 @@ class AutoSpec(DerivedSpec):
 
     def _tensors(self, value: Any, name: str) -> Iterator[Any]:
         part = self._parts[name]
-        tensors = tensors_of(part, argument_of(value, name))
+        tensors = tensors_of(part, self.constructor().argument_of(value, name))
         for (_, spec), tensor in zip(leaves_of(part), tensors, strict=True):
             yield Converted(tensor, spec) if isinstance(spec, ConvertedSpec) else tensor
 
     def to_components(self, value: Any) -> dict[str, Any]:
         """Returns the arguments that hold tensors, by name."""
+        argument_of = self.constructor().argument_of
         return {
             name: tuple(self._tensors(value, name))
             if name in self._mixed
