@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from collections import Counter
@@ -17,6 +18,8 @@ PATTERNS = ("test_*.py", "*_test.py")
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the pairs, and returns the exit status: 1 if a test passes only without the import."""
+    # So that the process of the tests is ended too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options = _options(arguments)
     root, files = _files(Path(options.suite))
     if not files:

@@ -1,9 +1,11 @@
 """`make pairs`: tests that pass only without the import are named, and nothing else is."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -172,6 +174,38 @@ def test_a_test_that_takes_too_long_is_ended_and_the_rest_goes_on(pairs):
     done = pairs({"test_long.py": source}, "--seconds", "3")
     assert named(done) == ["test_long.py::test_long", "test_long.py::test_after"]
     assert "timed out" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
+def test_the_tests_end_with_the_command(tmp_path, ended_by):
+    pid_file = tmp_path / "pid"
+    (tmp_path / "test_long.py").write_text(
+        f"""
+def test_long():
+    import os, pathlib, time
+    pathlib.Path({str(tmp_path / "being written")!r}).write_text(str(os.getpid()))
+    os.rename({str(tmp_path / "being written")!r}, {str(pid_file)!r})
+    time.sleep(1000)
+"""
+    )
+    command = [sys.executable, "-m", "pairs", str(tmp_path)]
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    for _ in range(600):
+        if pid_file.exists():
+            break
+        time.sleep(0.1)
+    pid = int(pid_file.read_text())
+    process.send_signal(ended_by)
+    assert process.wait(timeout=60) != 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def test_a_test_that_fails_once_is_not_named(pairs):
