@@ -39,9 +39,9 @@ def case(seed):
         spans = [(footer, len(whole)), (len(whole) - 8, len(whole)), (4, min(footer, 64))]
         path.write_bytes(damaged(dice, whole, spans))
         chosen = dice.choice([None, None, dice.sample(columns, 1)])
-        once, error = _outcome(lambda: xt.read_parquet(path, chosen).to_py())
+        once, error = outcome(lambda: xt.read_parquet(path, chosen).to_py())
         size = dice.choice([1, 7, 1000])
-        streamed, stream_error = _outcome(lambda: _passed(path, size, chosen))
+        streamed, stream_error = outcome(lambda: _passed(path, size, chosen))
         with cases.theirs("pyarrow"):
             table = _theirs(path, chosen, pq.read_table)
             file = _theirs(path, chosen, lambda path, columns: pq.ParquetFile(path).read(columns))
@@ -81,7 +81,7 @@ def _written(dice, path):
     return table.column_names
 
 
-def _outcome(call):
+def outcome(call):
     """Returns what a call returns or else its error, if that is one that users can expect."""
     try:
         return call(), None

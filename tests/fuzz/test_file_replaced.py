@@ -1,0 +1,76 @@
+"""A file that changes during a pass: each file as it was, or an error that names it."""
+
+import os
+import random
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import extensor as xt
+from extensor.data import parquet
+from tests.fuzz import cases
+from tests.fuzz.mutation import damaged
+from tests.fuzz.test_parquet_files import outcome
+
+ROWS, BATCH = 4000, 50
+
+
+def test_a_pass_over_a_file_that_changes_gives_it_whole_or_an_error():
+    ends = cases.run(__name__, cases.seeds(200))
+    assert {"read", "refused"} <= set(ends)
+
+
+def case(seed):
+    dice = random.Random(seed)
+    parquet._SLAB_ROWS = dice.choice([100, 400])  # several times what is read ahead
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"row_group_size": dice.choice([None, 100, 1000]),
+                   "compression": dice.choice(["none", "zstd"]), "use_dictionary": False}  # fmt: skip
+        paths = [Path(folder) / f"{i}.parquet" for i in range(dice.choice([1, 1, 2, 3]))]
+        for path in paths:
+            pq.write_table(_table(1), path, **options)
+        dataset = xt.data.parquet(paths, BATCH)
+        seen, at = [], dice.randrange(len(paths) * ROWS // BATCH)
+
+        def passed():
+            for i, batch in enumerate(dataset):
+                if i == at:
+                    _change(dice, dice.choice(paths), options)
+                seen.extend(
+                    zip(batch["x"].numpy().tolist(), batch["age"].numpy().tolist(), strict=True)
+                )
+
+        _, error = outcome(passed)
+    numbers, ages = [x for x, _ in seen], [age for _, age in seen]
+    assert numbers == [i % ROWS for i in range(len(numbers))]
+    for start in range(0, len(ages), ROWS):
+        assert len(set(ages[start : start + ROWS])) == 1, "two states of one file"
+    assert error is not None or len(seen) == len(paths) * ROWS
+    return "read" if error is None else "refused"
+
+
+def _table(age, rows=ROWS):
+    return pa.table({"x": pa.array(range(rows)), "age": pa.array([age] * rows), "s": ["a"] * rows})
+
+
+def _change(dice, path, options):
+    new = path.with_suffix(".new")
+    rows = dice.choice([ROWS, ROWS, ROWS - 1, ROWS + 1, 10])
+    table = _table(2, rows) if dice.random() < 0.8 else pa.table({"y": [1.5] * rows})
+    pq.write_table(table, new, **options)
+    match dice.choice(["replace", "overwrite", "overwrite", "cut", "remove", "damage", "folder"]):
+        case "replace":
+            os.replace(new, path)
+        case "overwrite":
+            path.write_bytes(new.read_bytes())
+        case "cut":
+            os.truncate(path, dice.randrange(path.stat().st_size))
+        case "remove":
+            path.unlink()
+        case "damage":
+            path.write_bytes(damaged(dice, path.read_bytes()))
+        case "folder":
+            path.unlink()
+            path.mkdir()
