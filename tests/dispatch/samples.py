@@ -879,6 +879,78 @@ SAMPLES["image.sample_distorted_bounding_box"] = {
     "seed": 3,
 }
 
+# Of functions to which TensorFlow gives no dispatcher.
+FLOAT_SPARSE = tf.sparse.from_dense([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
+_sample("io.decode_json_example", json_examples=tf.constant(["{}"]))
+_sample("io.is_jpeg", contents=tf.io.encode_jpeg(BYTES))
+_sample("io.read_file", filename=tf.constant(__file__))
+_sample("io.serialize_tensor")
+_sample("linalg.banded_triangular_solve", bands=_uniform(2, 2, 3, low=0.5), rhs=_uniform(2, 3, 1))
+_sample("linalg.slogdet", input=POSITIVE)
+_sample(
+    "nn.all_candidate_sampler",
+    true_classes=tf.constant([[0, 1], [1, 2]], tf.int64),
+    num_true=2,
+    num_sampled=3,
+    unique=True,
+    seed=3,
+)
+_sample(
+    "required_space_to_batch_paddings",
+    input_shape=tf.constant([3, 5]),
+    block_shape=tf.constant([2, 2]),
+    base_paddings=tf.constant([[0, 0], [1, 0]]),
+)
+_sample("signal.rfft signal.rfft2d signal.rfft3d", input_tensor=_uniform(2, 2, 2, 4))
+_sample("signal.irfft", input_tensor=COMPLEX, fft_length=tf.constant([4]))
+_sample("signal.irfft2d", input_tensor=COMPLEX, fft_length=tf.constant([2, 4]))
+_sample("signal.irfft3d", input_tensor=VOLUMES, fft_length=tf.constant([2, 2, 4]))
+SAMPLES["signal.rfft"] = {**SAMPLES["signal.rfft"], "fft_length": tf.constant([4])}
+SAMPLES["signal.rfft2d"] = {**SAMPLES["signal.rfft2d"], "fft_length": tf.constant([2, 4])}
+SAMPLES["signal.rfft3d"] = {**SAMPLES["signal.rfft3d"], "fft_length": tf.constant([2, 2, 4])}
+_sample("sparse.add", a=FLOAT_SPARSE, b=FLOAT_SPARSE, threshold=tf.constant(0.5))
+_sample("sparse.concat", sp_inputs=[SPARSE, SPARSE])
+_sample("sparse.cross sparse.cross_hashed", inputs=[SPARSE, INTS])
+_sample("sparse.expand_dims", sp_input=SPARSE)
+_sample("sparse.eye", num_rows=tf.constant(3), num_columns=tf.constant(2))
+_sample("sparse.fill_empty_rows", sp_input=SPARSE, default_value=tf.constant(7))
+_sample("sparse.from_dense", tensor=INTS)
+_sample(
+    "sparse.mask",
+    a=tf.IndexedSlices(FLOATS, tf.constant([1, 4])),
+    mask_indices=tf.constant([1]),
+)
+_sample("sparse.maximum sparse.minimum", sp_a=SPARSE, sp_b=SPARSE)
+_sample("sparse.reduce_max sparse.reduce_sum sparse.reorder", sp_input=SPARSE)
+_sample("sparse.reset_shape", sp_input=SPARSE, new_shape=tf.constant([4, 4], tf.int64))
+_sample("sparse.retain", sp_input=SPARSE, to_retain=tf.constant([True, False, True]))
+_sample(
+    "sparse.sampled_addmm",
+    indices=tf.constant([[0, 0], [1, 2]], tf.int64),
+    values=tf.constant([1.0, 2.0]),
+    dense_shape=tf.constant([2, 3]),
+    mat1=_uniform(2, 4),
+    mat2=_uniform(4, 3),
+)
+_sample(
+    "sparse.segment_mean sparse.segment_sqrt_n sparse.segment_sum",
+    indices=tf.constant([0, 1]),
+    segment_ids=tf.constant([0, 0]),
+    num_segments=tf.constant(2),
+)
+_sample(
+    "sparse.slice",
+    sp_input=SPARSE,
+    start=tf.constant([0, 0], tf.int64),
+    size=tf.constant([2, 2], tf.int64),
+)
+_sample("sparse.softmax", sp_input=FLOAT_SPARSE)
+_sample("sparse.sparse_dense_matmul", sp_a=FLOAT_SPARSE, b=_uniform(3, 2))
+_sample("sparse.split", sp_input=SPARSE, num_split=2, axis=0)
+_sample("sparse.to_dense", sp_input=SPARSE, default_value=tf.constant(7))
+_sample("sparse.to_indicator", sp_input=SPARSE, vocab_size=5)
+_sample("sparse.transpose", sp_input=SPARSE, perm=tf.constant([1, 0]))
+
 EXCLUDED = {}
 """The functions that are not called, with the reason."""
 
@@ -890,9 +962,11 @@ def _exclude(reason, names):
 _exclude(
     "TensorFlow has no kernel for it on a CPU",
     "conv2d_backprop_filter_v2 conv2d_backprop_input_v2 fftnd ifftnd rfftnd irfftnd check_pinned "
+    "signal.fftnd signal.ifftnd signal.rfftnd signal.irfftnd "
     "image.generate_bounding_box_proposals nn.approx_min_k",
 )
 _exclude("needs a graph", "parallel_stack")
+_exclude("its kernel does not end for some of the matrices that the definitions try", "linalg.logm")
 _exclude(
     "decodes a format that TensorFlow does not write",
     "io.decode_bmp io.decode_gif io.decode_jxl io.decode_webp",

@@ -40,7 +40,14 @@ def lines(run_python):
 
     With extensor, each script runs twice: from the second time on, types are known.
     """
-    run = "for name, code in scripts.items():\n    print('=' * 9, name)\n    exec(code, {})\n"
+    run = """if True:
+        for name, code in scripts.items():
+            print("=" * 9, name)
+            try:
+                exec(code, {})
+            except Exception as error:
+                print("the script failed:", repr(error))
+    """
     code = f"scripts = {SCRIPTS!r}\n{run}"
     env = {"PYTHONHASHSEED": "0"}  # AutoGraph writes the names of a set
     without = run_python(code, env=env, timeout=600).stdout
@@ -55,6 +62,7 @@ def lines(run_python):
     without, first, second = map(printed, (without, *with_it.split("#" * 9 + "\n")))
 
     def lines(name):
+        assert not any("the script failed" in line for line in without[name])
         assert first[name] == without[name]
         assert second[name] == without[name]
         return without[name]

@@ -75,19 +75,19 @@ _OTHERS = {
     """,
     "elements changed by their place, or by all the others": """
         approx_top_k argsort clip_by_global_norm clip_by_norm cumsum histogram_fixed_width
-        linalg.global_norm linalg.normalize math.bincount math.confusion_matrix
-        math.cumprod math.cumulative_logsumexp math.invert_permutation math.is_non_decreasing
-        math.is_strictly_increasing math.lbeta math.polyval math.betainc
-        nn.approx_max_k nn.approx_min_k nn.in_top_k nn.isotonic_regression nn.l2_loss
-        nn.l2_normalize nn.log_softmax nn.moments nn.normalize_moments nn.softmax
-        nn.sufficient_statistics nn.top_k nn.weighted_moments nn.zero_fraction searchsorted sort
-        unique unique_with_counts where add_n math.accumulate_n
+        linalg.global_norm linalg.normalize math.bincount math.confusion_matrix math.cumprod
+        math.cumulative_logsumexp math.invert_permutation math.is_non_decreasing
+        math.is_strictly_increasing math.lbeta math.polyval math.betainc nn.approx_max_k
+        nn.approx_min_k nn.in_top_k nn.isotonic_regression nn.l2_loss nn.l2_normalize nn.log_softmax
+        nn.moments nn.normalize_moments nn.softmax nn.sufficient_statistics nn.top_k
+        nn.weighted_moments nn.zero_fraction searchsorted sort unique unique_with_counts where add_n
+        math.accumulate_n
     """,
     "elements put between others": """
         dynamic_stitch extract_volume_patches image.extract_patches linalg.band_part linalg.diag
-        linalg.set_diag linalg.tensor_diag pad scatter_nd space_to_batch space_to_batch_nd
-        tensor_scatter_nd_add tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub
-        tensor_scatter_nd_update
+        linalg.set_diag linalg.tensor_diag pad required_space_to_batch_paddings scatter_nd
+        space_to_batch space_to_batch_nd tensor_scatter_nd_add tensor_scatter_nd_max
+        tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update
     """,
     "segments": """
         math.segment_max math.segment_mean math.segment_min math.segment_prod math.segment_sum
@@ -96,24 +96,24 @@ _OTHERS = {
         strings.unsorted_segment_join
     """,
     "linear algebra": """
-        eig eigvals einsum linalg.adjoint linalg.cholesky linalg.cholesky_solve linalg.cross
-        linalg.det linalg.eigh linalg.eigh_tridiagonal linalg.eigvalsh
-        linalg.experimental.conjugate_gradient linalg.expm linalg.inv linalg.logdet linalg.lstsq
-        linalg.lu linalg.lu_matrix_inverse linalg.lu_reconstruct linalg.lu_solve linalg.matrix_rank
-        linalg.matvec linalg.pinv linalg.qr linalg.solve linalg.svd linalg.trace
-        linalg.triangular_solve linalg.tridiagonal_matmul linalg.tridiagonal_solve matmul
-        matrix_square_root tensordot
+        eig eigvals einsum linalg.adjoint linalg.banded_triangular_solve linalg.cholesky
+        linalg.cholesky_solve linalg.cross linalg.det linalg.eigh linalg.eigh_tridiagonal
+        linalg.eigvalsh linalg.experimental.conjugate_gradient linalg.expm linalg.inv linalg.logdet
+        linalg.logm linalg.lstsq linalg.lu linalg.lu_matrix_inverse linalg.lu_reconstruct
+        linalg.lu_solve linalg.matrix_rank linalg.matvec linalg.pinv linalg.qr linalg.slogdet
+        linalg.solve linalg.svd linalg.trace linalg.triangular_solve linalg.tridiagonal_matmul
+        linalg.tridiagonal_solve matmul matrix_square_root tensordot
     """,
     "random numbers": """
-        math.sobol_sample nn.compute_accidental_hits nn.dropout nn.experimental.general_dropout
-        nn.experimental.stateless_dropout nn.fixed_unigram_candidate_sampler
-        nn.learned_unigram_candidate_sampler random.categorical random.experimental.index_shuffle
-        random.fold_in random.gamma random.log_uniform_candidate_sampler random.normal
-        random.poisson random.split random.stateless_binomial random.stateless_categorical
-        random.stateless_gamma random.stateless_normal
-        random.stateless_parameterized_truncated_normal random.stateless_poisson
-        random.stateless_truncated_normal random.stateless_uniform random.truncated_normal
-        random.uniform random.uniform_candidate_sampler random_index_shuffle
+        math.sobol_sample nn.all_candidate_sampler nn.compute_accidental_hits nn.dropout
+        nn.experimental.general_dropout nn.experimental.stateless_dropout
+        nn.fixed_unigram_candidate_sampler nn.learned_unigram_candidate_sampler random.categorical
+        random.experimental.index_shuffle random.fold_in random.gamma
+        random.log_uniform_candidate_sampler random.normal random.poisson random.split
+        random.stateless_binomial random.stateless_categorical random.stateless_gamma
+        random.stateless_normal random.stateless_parameterized_truncated_normal
+        random.stateless_poisson random.stateless_truncated_normal random.stateless_uniform
+        random.truncated_normal random.uniform random.uniform_candidate_sampler random_index_shuffle
     """,
     "neural networks": """
         conv conv2d_backprop_filter_v2 conv2d_backprop_input_v2 nn.atrous_conv2d
@@ -149,11 +149,13 @@ _OTHERS = {
         image.yuv_to_rgb
     """,
     "signals": """
-        fftnd ifftnd irfftnd rfftnd signal.dct signal.fft signal.fft2d signal.fft3d signal.frame
-        signal.hamming_window signal.hann_window signal.idct signal.ifft signal.ifft2d signal.ifft3d
-        signal.inverse_mdct signal.inverse_stft signal.inverse_stft_window_fn
-        signal.kaiser_bessel_derived_window signal.kaiser_window signal.linear_to_mel_weight_matrix
-        signal.mdct signal.mfccs_from_log_mel_spectrograms signal.overlap_and_add signal.stft
+        fftnd ifftnd irfftnd rfftnd signal.dct signal.fft signal.fft2d signal.fft3d signal.fftnd
+        signal.frame signal.ifftnd signal.irfft signal.irfft2d signal.irfft3d signal.irfftnd
+        signal.rfft signal.rfft2d signal.rfft3d signal.rfftnd signal.hamming_window
+        signal.hann_window signal.idct signal.ifft signal.ifft2d signal.ifft3d signal.inverse_mdct
+        signal.inverse_stft signal.inverse_stft_window_fn signal.kaiser_bessel_derived_window
+        signal.kaiser_window signal.linear_to_mel_weight_matrix signal.mdct
+        signal.mfccs_from_log_mel_spectrograms signal.overlap_and_add signal.stft
         signal.vorbis_window
     """,
     "strings": """
@@ -163,18 +165,24 @@ _OTHERS = {
     """,
     "files and records": """
         audio.decode_wav audio.encode_wav io.decode_and_crop_jpeg io.decode_bmp io.decode_csv
-        io.decode_gif io.decode_image io.decode_jpeg io.decode_jxl io.decode_png io.decode_proto
-        io.decode_raw io.decode_webp io.deserialize_many_sparse io.encode_jpeg io.encode_png
-        io.encode_proto io.extract_jpeg_shape io.matching_files io.parse_example
-        io.parse_sequence_example io.parse_single_example io.parse_single_sequence_example
-        io.parse_tensor io.serialize_many_sparse io.serialize_sparse io.write_file
+        io.decode_gif io.decode_image io.decode_json_example io.decode_jpeg io.decode_jxl
+        io.decode_png io.decode_proto io.decode_raw io.decode_webp io.deserialize_many_sparse
+        io.encode_jpeg io.encode_png io.encode_proto io.extract_jpeg_shape io.is_jpeg
+        io.matching_files io.parse_example io.parse_sequence_example io.parse_single_example
+        io.parse_single_sequence_example io.parse_tensor io.read_file io.serialize_many_sparse
+        io.serialize_sparse io.serialize_tensor io.write_file
     """,
     "ragged and sparse values": """
         __operators__.ragged_getitem ragged.constant ragged.cross ragged.cross_hashed
         ragged.map_flat_values ragged.range ragged.row_splits_to_segment_ids
         ragged.segment_ids_to_row_splits ragged_fill_empty_rows ragged_fill_empty_rows_grad
-        sets.difference sets.intersection sets.size sets.union sparse.bincount sparse.map_values
-        sparse.reshape
+        sets.difference sets.intersection sets.size sets.union sparse.add sparse.bincount
+        sparse.concat sparse.cross sparse.cross_hashed sparse.expand_dims sparse.eye
+        sparse.fill_empty_rows sparse.from_dense sparse.map_values sparse.mask sparse.maximum
+        sparse.minimum sparse.reduce_max sparse.reduce_sum sparse.reorder sparse.reset_shape
+        sparse.reshape sparse.retain sparse.sampled_addmm sparse.segment_mean sparse.segment_sqrt_n
+        sparse.segment_sum sparse.slice sparse.softmax sparse.sparse_dense_matmul sparse.split
+        sparse.to_dense sparse.to_indicator sparse.transpose
     """,
 }
 

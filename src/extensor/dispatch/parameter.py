@@ -15,31 +15,34 @@ from extensor._tf._tf_dispatch import PublicFunction
 
 _TENSORS = frozenset(
     """
-    a alpha anchors arr atol b batch_shape bbox_deltas begin beta bias biases block_shape
-    bounding_boxes box_indices boxes chol clip_norm clip_value_max clip_value_min colors condition
-    constant_values contents contrast_factor counts crop_size crops data default_value delta deltas
-    depth depthwise_filter diagonal dilation_rate dims embedding_weights end example_name
-    example_names features fft_length filter filter_sizes filters frame_length frame_step
-    frequency_weights gain gamma hypothesis ids imag image image_info image_size images img1 img2
-    index indices input input_ input_bytes input_max input_min input_sizes input_tensor inputs
-    iou_threshold jpeg_quality l2_regularizer label_length labels lam len lengths limit limits
-    log_input log_mel_spectrograms logit_length logits lower_upper mask matrix max_index
-    max_output_size max_output_size_per_class max_range maxlen maxval maxvals mdcts mean mean_ss
-    means min_object_covered min_range min_size minval minvals nbins nms_threshold noise_shape
-    num_columns num_or_size_splits num_results num_samples num_segments num_spectrogram_bins
-    off_value offset offsets on_value operand other out_backprop output_shape overlap_threshold
-    overlaps pad_value padding_value paddings params partitions pattern per_example_loss periodic
-    perm pointwise_filter pos pos_weight pre_nms_topn pred predictions probs rate rcond real
-    records regularization_loss repeats rewrite rhs rt_input rtol sample_rate sample_weight
-    sampled_candidates saturation_factor scalar scale score_threshold scores segment_ids self sep
-    seq_length seq_lengths sequence_length serialized serialized_sparse shape shape_x shape_y shift
-    signal signals size skip soft_nms_sigma sorted_sequence sp_ids sp_input sp_weights sparse_ids
-    sparse_weights splits start starts stddev stddevs stfts stop t targets tensor true_classes truth
-    updates use_norm value value_range values variance variance_ss weights window_length x y
+    a alpha anchors arr atol b bands base_paddings batch_shape bbox_deltas begin beta bias biases
+    block_shape bounding_boxes box_indices boxes chol clip_norm clip_value_max clip_value_min colors
+    condition constant_values contents contrast_factor counts crop_size crops data default_value
+    delta deltas dense_shape depth depthwise_filter diagonal dilation_rate dims embedding_weights
+    end example_name example_names features fft_length filter filter_sizes filters frame_length
+    frame_step frequency_weights gain gamma hypothesis ids imag image image_info image_size images
+    img1 img2 index indices input input_ input_bytes input_max input_min input_shape input_sizes
+    input_tensor inputs iou_threshold jpeg_quality json_examples l2_regularizer label_length labels
+    lam len lengths limit limits log_input log_mel_spectrograms logit_length logits lower_upper mask
+    mask_indices mat1 mat2 matrix max_index max_output_size max_output_size_per_class max_range
+    maxlen maxval maxvals mdcts mean mean_ss means min_object_covered min_range min_size minval
+    minvals nbins new_shape nms_threshold noise_shape num_columns num_or_size_splits num_results
+    num_samples num_segments num_spectrogram_bins off_value offset offsets on_value operand other
+    out_backprop output_shape overlap_threshold overlaps pad_value padding_value paddings params
+    partitions pattern per_example_loss periodic perm pointwise_filter pos pos_weight pre_nms_topn
+    pred predictions probs rate rcond real records regularization_loss repeats rewrite rhs rt_input
+    rtol sample_rate sample_weight sampled_candidates saturation_factor scalar scale score_threshold
+    scores segment_ids self sep seq_length seq_lengths sequence_length serialized serialized_sparse
+    shape shape_x shape_y shift signal signals size skip soft_nms_sigma sorted_sequence sp_a sp_b
+    sp_ids sp_input sp_weights sparse_ids sparse_weights splits start starts stddev stddevs stfts
+    stop t targets tensor to_retain true_classes truth updates use_norm value value_range values
+    variance variance_ss weights window_length x y
     """.split()
 )
 _SEQUENCES = frozenset(
-    "args coeffs diagonals inp key ranks record_defaults slice_spec t_list tensors".split()
+    """
+    args coeffs diagonals inp key ranks record_defaults slice_spec sp_inputs t_list tensors
+    """.split()
 )
 
 # Where a name means something else than elsewhere.
@@ -48,6 +51,7 @@ _TENSORS_HERE = {
     "debugging.assert_rank_at_least": ["rank"],
     "eye": ["num_rows"],
     "fingerprint": ["method"],
+    "io.read_file": ["filename"],
     "image.crop_to_bounding_box": [
         *("offset_height", "offset_width", "target_height", "target_width")
     ],
@@ -62,6 +66,9 @@ _TENSORS_HERE = {
     "random.experimental.index_shuffle": ["seed"],
     "random.fold_in": ["seed"],
     "random.split": ["num", "seed"],
+    "sparse.add": ["threshold"],
+    "sparse.eye": ["num_rows"],
+    "sparse.to_indicator": ["vocab_size"],
     "strided_slice": ["strides"],
 }
 _SEQUENCES_HERE = {
@@ -84,6 +91,8 @@ _SEQUENCES_HERE = {
     "ragged.cross_hashed": ["inputs"],
     "ragged.stack": ["values"],
     "shape_n": ["input"],
+    "sparse.cross": ["inputs"],
+    "sparse.cross_hashed": ["inputs"],
     "stack": ["values"],
     "strings.format": ["inputs"],
     "strings.join": ["inputs"],
