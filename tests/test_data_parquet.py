@@ -351,25 +351,44 @@ MEMORY = textwrap.dedent(
 )
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="Linux tells the peak")
-def test_memory_does_not_grow_with_the_number_of_files(tmp_path, run_python):
-    # 16 MB of numbers and as many bytes of text a file, which no encoding makes smaller.
+# 16 MB of numbers and as many bytes of text, which no encoding makes smaller.
+COUNT = 16 * 1024
+
+
+def large_table():
     random = np.random.default_rng(0)
-    count = 16 * 1024
-    table = pa.table(
+    return pa.table(
         {
-            "x": pa.FixedSizeListArray.from_arrays(random.random(count * 128), 128),
-            "s": pa.array([random.bytes(1024) for _ in range(count)], pa.binary()),
+            "x": pa.FixedSizeListArray.from_arrays(random.random(COUNT * 128), 128),
+            "s": pa.array([random.bytes(1024) for _ in range(COUNT)], pa.binary()),
         }
     )
-    path = str(tmp_path / "16 MB.parquet")
-    pq.write_table(table, path, row_group_size=4096, compression="none", use_dictionary=False)
 
-    def peak(files):
-        code = MEMORY.format(path=[path] * files)
-        used, seen = json.loads(run_python(code).stdout.splitlines()[-1])
-        assert seen == files * count * 128 * 8
-        return used
 
-    one, many = peak(1), peak(20)
-    assert many < 1.1 * one
+def peak(run_python, paths, count):
+    """The most memory that a process has while it passes over a number of such tables."""
+    used, seen = json.loads(run_python(MEMORY.format(path=paths)).stdout.splitlines()[-1])
+    assert seen == count * COUNT * 128 * 8
+    return used
+
+
+PLAIN = {"compression": "none", "use_dictionary": False}
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="Linux tells the peak")
+def test_memory_does_not_grow_with_the_number_of_files(tmp_path, run_python):
+    path = str(tmp_path / "32 MB.parquet")
+    pq.write_table(large_table(), path, row_group_size=4096, **PLAIN)
+    assert peak(run_python, [path] * 20, 20) < 1.1 * peak(run_python, [path], 1)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="Linux tells the peak")
+@pytest.mark.parametrize("count", [8, pytest.param(32, marks=pytest.mark.slow)])
+def test_memory_does_not_grow_with_the_size_of_a_file(tmp_path, run_python, count):
+    table = large_table()
+    small, large = str(tmp_path / "32 MB.parquet"), str(tmp_path / "up to 1 GB.parquet")
+    pq.write_table(table, small, row_group_size=4096, **PLAIN)
+    with pq.ParquetWriter(large, table.schema, **PLAIN) as writer:
+        for _ in range(count):
+            writer.write_table(table, row_group_size=4096)
+    assert peak(run_python, [large], count) < 1.1 * peak(run_python, [small], 1)

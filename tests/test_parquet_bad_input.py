@@ -9,6 +9,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor import errors
+from extensor.formats import parquet
 
 RECIPES = pa.table({"title": ["a", "b"], "steps": [[{"minutes": 5}], [{"minutes": None}]]})
 
@@ -263,7 +264,8 @@ def test_what_is_no_file_is_not_replaced_by_one(tmp_path):
     assert (tmp_path / "pipe").is_fifo()
 
 
-def test_a_footer_that_contradicts_itself_is_an_error_that_names_the_file(tmp_path):
+def test_a_footer_that_contradicts_itself_is_an_error_that_names_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "_SMALL", 0)  # of a small file its columns are not asked
     path = tmp_path / "odd.parquet"
     pq.write_table(pa.table({"ingredient": ["flour", "sugar"] * 500}), path)
     # The name stands in the schema, in Arrow's own schema, and last in what says of the column.
@@ -273,3 +275,46 @@ def test_a_footer_that_contradicts_itself_is_an_error_that_names_the_file(tmp_pa
         xt.read_parquet(path)
     assert raised.value.path == str(path)
     assert isinstance(raised.value, ValueError)
+
+
+def test_no_damage_to_a_footer_ends_the_process(tmp_path, run_python):
+    # To ask pyarrow for the metadata of a column ends it where that is damaged.
+    run_python(
+        f"""
+        import sys
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+        import extensor as xt
+        from extensor.formats import parquet
+
+        parquet._SMALL = 0  # so that a small file is treated as a large one
+        path = {str(tmp_path / "it.parquet")!r}
+        table = pa.table({{"x": [1, 2], "s": ["a", "a"]}})
+        pq.write_table(table, path, store_schema=False, write_statistics=False)
+        whole = open(path, "rb").read()
+        read = refused = 0
+        for place in range(len(whole) - int.from_bytes(whole[-8:-4], "little") - 8, len(whole)):
+            for bit in range(8):
+                damaged = bytearray(whole)
+                damaged[place] ^= 1 << bit
+                with open(path, "wb") as file:
+                    file.write(damaged)
+                try:
+                    xt.read_parquet(path)
+                    xt.data.parquet(path, 2)
+                    read += 1
+                except xt.errors.ExtensorError:
+                    refused += 1
+        assert read and refused
+        """
+    )
+
+
+def test_names_that_are_not_utf8_are_an_error_of_both_doors(tmp_path):
+    path = tmp_path / "it.parquet"
+    pq.write_table(pa.table({"name": [1]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"name", b"n\xffme"))
+    for door in (xt.read_parquet, lambda path: xt.data.parquet(path, 1)):
+        with pytest.raises(xt.errors.FormatError) as raised:
+            door(path)
+        assert str(path) in str(raised.value)

@@ -26,8 +26,11 @@ def case(seed):
     dice = random.Random(seed)
     parquet._SLAB_ROWS = dice.choice([100, 400])  # several times what is read ahead
     with tempfile.TemporaryDirectory() as folder:
-        options = {"row_group_size": dice.choice([None, 100, 1000]),
-                   "compression": dice.choice(["none", "zstd"]), "use_dictionary": False}  # fmt: skip
+        options = {
+            "row_group_size": dice.choice([None, 100, 1000]),
+            "compression": dice.choice(["none", "zstd"]),
+            "use_dictionary": False,
+        }
         paths = [Path(folder) / f"{i}.parquet" for i in range(dice.choice([1, 1, 2, 3]))]
         for path in paths:
             pq.write_table(_table(1), path, **options)

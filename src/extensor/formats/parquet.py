@@ -254,7 +254,7 @@ class ParquetFiles:
         whole: pa.Schema = None
         stored: list[str] = []
         for path in self.paths:
-            with _opened(path) as file:
+            with _opened(path) as file, _readable(path):
                 self._rows.append(file.metadata.num_rows)
                 arrow = file.schema_arrow
                 if whole is None:
@@ -294,10 +294,12 @@ class ParquetFiles:
 
     def _read_dictionaries(self, path: str, file: pq.ParquetFile) -> pa.Table | None:
         """Returns the records with dictionary arrays, or None where there are none to be had."""
-        names = _dictionary_columns(file.metadata)
+        names = _dictionary_columns(file)
         if not names:
             return None
-        with pq.ParquetFile(path, metadata=file.metadata, read_dictionary=names) as again:
+        with pq.ParquetFile(
+            path, metadata=file.metadata, read_dictionary=names, pre_buffer=False
+        ) as again:
             try:
                 # One row group at a time: Arrow joins no dictionaries inside lists and structs.
                 groups = range(file.metadata.num_row_groups)
@@ -318,7 +320,7 @@ class ParquetFiles:
             max_bytes: About how many bytes they should have at most, too.
         """
         for path, file in self._files():
-            rows = min(max_rows, int(max_bytes / max(1.0, self._bytes_per_row(file))))
+            rows = min(max_rows, int(max_bytes / max(1.0, _bytes_per_row(file.metadata))))
             rows = max(1, rows // batch_size) * batch_size
             pieces = file.iter_batches(rows, columns=self._columns)
             while True:
@@ -328,20 +330,15 @@ class ParquetFiles:
                     break
                 yield self._pruned(piece)
 
-    def _bytes_per_row(self, file: pq.ParquetFile) -> float:
-        """Returns about how many bytes a record takes, of what is read of it."""
-        if not file.metadata.num_row_groups:
-            return 0.0
-        group = file.metadata.row_group(0)
-        columns = (group.column(i) for i in range(group.num_columns))
-        read = (c for c in columns if not self._columns or c.path_in_schema in self._columns)
-        return sum(c.total_uncompressed_size for c in read) / max(1, group.num_rows)
-
     def _files(self) -> Iterator[tuple[str, pq.ParquetFile]]:
         """Yields each file, open until the next one is asked for."""
         for path, rows in zip(self.paths, self._rows, strict=True):
             with _opened(path) as file:
-                if file.metadata.num_rows != rows or not file.schema_arrow.equals(self._whole):
+                with _readable(path):
+                    is_same = file.metadata.num_rows == rows and file.schema_arrow.equals(
+                        self._whole
+                    )
+                if not is_same:
                     raise FormatError(
                         path=path,
                         expected=f"the {rows} records of before, of the same schema",
@@ -359,24 +356,51 @@ class ParquetFiles:
         return data if _decoded(data.schema) == self.schema else data.cast(self.schema)
 
 
-def _dictionary_columns(metadata: Any) -> list[str]:
+def _bytes_per_row(metadata: Any) -> float:
+    """Returns about how many bytes a record takes, with all its columns."""
+    if not metadata.num_row_groups:
+        return 0.0
+    group = metadata.row_group(0)
+    return group.total_byte_size / max(1, group.num_rows)
+
+
+def _dictionary_columns(file: pq.ParquetFile) -> list[str]:
     """Returns the columns whose strings are stored as places in a dictionary, in all row groups.
 
     A writer that gives up on a dictionary stores the rest of the strings one by one, each behind
     its length of four bytes, so a column that takes less space than that has not been given up.
     """
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    metadata, schema = file.metadata, file.schema
+    if sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)) < _SMALL:
+        return []
+    strings = [i for i in range(len(schema)) if schema.column(i).physical_type == "BYTE_ARRAY"]
+    groups = [
+        _checked_row_group(file, i, [schema.column(j).path for j in strings])
+        for i in range(metadata.num_row_groups if strings else 0)
+    ]
     names: list[str] = []
-    for i in range(metadata.num_columns if groups else 0):
+    for i in strings if groups else ():
         chunks = [group.column(i) for group in groups]
         if all(
-            chunk.physical_type == "BYTE_ARRAY"
-            and chunk.has_dictionary_page
-            and chunk.total_uncompressed_size < 4 * chunk.num_values
+            chunk.has_dictionary_page and chunk.total_uncompressed_size < 4 * chunk.num_values
             for chunk in chunks
         ):
             names.append(chunks[0].path_in_schema)
     return names
+
+
+_SMALL = 1 << 16
+"""Bytes below which a file is read before it is known how its strings are stored."""
+
+
+def _checked_row_group(file: pq.ParquetFile, number: int, columns: list[str]) -> Any:
+    """Returns the metadata of a row group, of which some columns may be asked.
+
+    To ask for a column whose metadata is damaged ends the process (pyarrow 26). To read from it
+    raises an error, so one record is read first.
+    """
+    next(file.iter_batches(1, row_groups=[number], columns=columns, use_threads=False), None)
+    return file.metadata.row_group(number)
 
 
 def _decoded(schema: pa.Schema) -> pa.Schema:
@@ -426,7 +450,8 @@ def _opened(path: str) -> pq.ParquetFile:
         mend = "List the files: sorted(pathlib.Path(folder).glob('*.parquet'))."
         raise _directory(path, mend)
     with _readable(path):
-        return pq.ParquetFile(path)
+        # What is read ahead is kept until the file is closed: in the end the whole of it.
+        return pq.ParquetFile(path, pre_buffer=False)
 
 
 def _directory(path: str, mend: str) -> DirectoryError:
@@ -451,8 +476,9 @@ class _readable:  # noqa: N801 - used like a function
                 mend="Check the path; relative paths start from the working directory.",
             ) from error
         # An OSError with a number comes from the system (no permission, too many open files).
-        # A KeyError comes from a footer that calls one column by two names.
-        if isinstance(error, (pa.ArrowInvalid, KeyError)) or (
+        # A KeyError comes from a footer that calls one column by two names, a UnicodeDecodeError
+        # from names that are not UTF-8.
+        if isinstance(error, (pa.ArrowInvalid, KeyError, UnicodeDecodeError)) or (
             isinstance(error, OSError) and not error.errno
         ):
             raise FormatError(
