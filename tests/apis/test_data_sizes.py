@@ -358,6 +358,17 @@ def test_buckets_are_padded(run):
     assert first["others"].numpy().tolist() == [[0, 0], [0, 1]]
 
 
+def test_buckets_without_padding_take_what_cannot_be_padded():
+    words = lambda n: Dense([None], {"words": tf.RaggedTensor.from_tensor(n[:, None])})  # noqa: E731
+    length = lambda records: tf.size(records["words"].values)  # noqa: E731
+    sizes = {"bucket_boundaries": [3], "bucket_batch_sizes": [2, 2]}
+    dataset = sized(words, (2, 2))
+    [batch] = dataset.bucket_by_sequence_length(length, **sizes, no_padding=True)
+    assert batch["words"].to_list() == [[[0], [1]], [[0], [1]]]
+    with pytest.raises(xt.errors.StructureError, match="padded_batch, words: expected a dense"):
+        dataset.bucket_by_sequence_length(length, **sizes)
+
+
 @RUNS
 def test_buckets_are_padded_to_their_boundaries(run):
     def bucketed():

@@ -186,14 +186,18 @@ def _bucket_by_sequence_length(
     bucket_boundaries: Any,
     bucket_batch_sizes: Any,
     padded_shapes: Any = None,
+    padding_values: Any = None,
+    pad_to_bucket_boundary: Any = False,
+    no_padding: Any = False,
     *args: Any,
     **kwargs: Any,
 ) -> Any:
     """As TensorFlow's own, of components too."""
-    if has_extension(self):
+    if has_extension(self) and not no_padding:
         padded_shapes = _batching["bucket_shapes"](self.element_spec, padded_shapes)
-    sizes = (bucket_boundaries, bucket_batch_sizes)
-    return _plain_bucket(self, element_length_func, *sizes, padded_shapes, *args, **kwargs)
+    sizes = (element_length_func, bucket_boundaries, bucket_batch_sizes)
+    padding = (padded_shapes, padding_values, pad_to_bucket_boundary, no_padding)
+    return _plain_bucket(self, *sizes, *padding, *args, **kwargs)
 
 
 tf.data.Dataset.bucket_by_sequence_length = functools.wraps(_plain_bucket)(
