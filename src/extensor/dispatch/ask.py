@@ -6,8 +6,10 @@ which order they are asked, and what becomes of their answers.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from types import MethodType
 from typing import Any
@@ -24,7 +26,7 @@ from extensor._tf._tf_dispatch import (
 )
 from extensor.dispatch.handlers import FROM_TABLE, handler_of
 from extensor.dispatch.operation import FUNCTIONS, Operation, items, operation_of
-from extensor.errors import ExtensorError, ProtocolError
+from extensor.errors import DTypeError, ExtensorError, ProtocolError
 from extensor.lookup import class_attribute, lineage, namespace
 
 _PROTOCOL = "__tf_dispatch__"
@@ -178,11 +180,42 @@ def _declined(
     kwargs: Keywords,
 ) -> Any:
     """Returns what the operation itself makes of its arguments."""
+    indexed = id(args[0]) if args and operation.function is tf.__operators__.getitem else None
+    if indexed is not None and indexed in _indexing.values:
+        # To index a value, TensorFlow makes a tensor of it; for that it asks for its items, which
+        # is to index it.
+        name = type(args[0]).__qualname__
+        raise DTypeError(
+            path=f"{name}[...]",
+            expected=f"a handler for {operation}",
+            received="none",
+            mend=" ".join(declined),
+        )
     try:
-        return plain(*args, **kwargs)
+        with _indexing.of(indexed):
+            return plain(*args, **kwargs)
     except Exception as error:
         _add(error, " ".join([f"{operation} was not overridden.", *declined]))
         raise
+
+
+class _Indexing(threading.local):
+    """The ids of the values that this thread is indexing, though their types declined."""
+
+    values: tuple[int, ...] = ()
+
+    @contextlib.contextmanager
+    def of(self, value: int | None) -> Iterator[None]:
+        before = self.values
+        if value is not None:
+            self.values = (*before, value)
+        try:
+            yield
+        finally:
+            self.values = before
+
+
+_indexing = _Indexing()
 
 
 def _nothing(operation: Operation, kind: type) -> None:

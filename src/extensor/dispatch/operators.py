@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._tf._tf_dispatch import THEIRS, intercept_operator
+from extensor._tf._tf_dispatch import THEIRS, intercept_operator, refuse_as_tensor
 from extensor.core.lossless import lossless
 from extensor.dispatch.ask import follows_protocol
 from extensor.errors import DTypeError, StructureError
@@ -165,6 +165,24 @@ class OperatorsMixin:
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
+
+
+def _refuse(value: OperatorsMixin) -> None:
+    """Refuses a value of which TensorFlow wants a tensor, or NumPy an array.
+
+    They would take the value for a sequence, and ask for its items, and theirs, with `x[i]`.
+    """
+    name = type(value).__qualname__
+    raise DTypeError(
+        path=name,
+        expected="a tensor, or what converts to one",
+        received=f"a {name}, which does not",
+        mend="Give the class a handler for the function that was called, with "
+        "xt.dispatch.implements, or a method __array__.",
+    )
+
+
+refuse_as_tensor(OperatorsMixin, _refuse)
 
 
 # The operators of TensorFlow's own classes.
