@@ -28,6 +28,7 @@ from extensor._tf import (
     _tf_probability,
     _tf_protocol,
     _tf_py_function,
+    _tf_saving,
     _tf_serving,
     _tf_symbol,
     _tf_value_spec,
@@ -328,7 +329,8 @@ def saved_specs():
         "nested_structure_coder: what our codec writes, TensorFlow's own does not read"
     )
     proto.type_spec_value.type_spec_class_name = "test_tf_probe.NobodySpec"
-    unknown = error_of(nested_structure_coder.decode_proto, proto)
+    with _tf_saving.classes_needed():
+        unknown = error_of(nested_structure_coder.decode_proto, proto)
     assert isinstance(unknown, xt.ExtensorError), (
         "nested_structure_coder: the name of the module does not come back with the spec"
     )

@@ -8,6 +8,7 @@ from extensor import data, dispatch, errors, struct
 from extensor.arrow.read import from_arrow
 from extensor.arrow.schema import spec_from_schema
 from extensor.arrow.write import to_arrow
+from extensor.core import anonymous as _anonymous  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from extensor.core import elements as _elements  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from extensor.core import nest
 from extensor.core.auto import (

@@ -91,6 +91,10 @@ class RegistrationError(ExtensorError, ValueError):
     """A TypeSpec cannot be registered under the name asked for."""
 
 
+class MissingTypeError(RegistrationError, AttributeError):
+    """A value of a type that is not imported is asked for what only its class knows."""
+
+
 class ProtocolError(ExtensorError, TypeError):
     """A class does not keep its side of a protocol."""
 

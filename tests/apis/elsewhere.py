@@ -7,6 +7,7 @@ Prints for each row and kind what went wrong, as JSON.
 import os
 import sys
 import types
+import warnings
 from pathlib import Path
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -26,22 +27,25 @@ def saved(folder, kind_name, model):
 
 def not_imported(folder):
     """Returns for each kind what loading says before and after `import extensor`."""
-    errors = {}
+    heard = {}
     for path in sorted(Path(folder).iterdir()):
-        errors[path.name] = [_error_of_loading(folder, path.name)]
+        heard[path.name] = [_said_when_loading(folder, path.name)]
     import extensor  # noqa: F401
 
-    for name, said in errors.items():
-        said.append(_error_of_loading(folder, name))
-    return errors
+    for name, said in heard.items():
+        said.append(_said_when_loading(folder, name))
+    return heard
 
 
-def _error_of_loading(folder, kind_name):
-    try:
-        tf.saved_model.load(saved(folder, kind_name, "function"))
-    except ValueError as error:
-        return str(error)
-    return ""
+def _said_when_loading(folder, kind_name):
+    """Returns the error of loading a model, or the warnings of one that was loaded."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            tf.saved_model.load(saved(folder, kind_name, "function"))
+        except ValueError as error:
+            return str(error)
+    return " ".join(sorted({str(w.message) for w in caught if w.category is UserWarning}))
 
 
 @report.check("threads")

@@ -147,10 +147,10 @@ ROWS = [
          "in an attribute of a tf.Module.", HAS_NO_GRAPH),
         ("tf.saved_model: arguments and results", AS_IS, "Loaded by another process.", ONLY_GRAPH),
         ("tf.saved_model: variables in values", AS_IS, "Loaded by another process.", ONLY_GRAPH),
-        ("tf.saved_model: a type that was not imported", "not possible: Python needs the class",
-         "Import its module before loading. Where extensor is imported, the error names that "
-         "module; where it is not, TensorFlow's own error names the registered name.",
-         ONLY_GRAPH),
+        ("tf.saved_model: a type that was not imported", AS_IS,
+         "Where extensor is imported, values are stand-ins with the components of the type, and a "
+         "warning names the module to import. Where it is not, TensorFlow's own error names the "
+         "registered name.", ONLY_GRAPH),
         ("tf.saved_model: a type that was not registered", "not possible: a SavedModel holds the "
          "names of specs", "The error names the spec: register it with `xt.register_type_spec`. "
          "`xt.extension_type` does it.", ONLY_GRAPH),

@@ -297,7 +297,7 @@ NOT_IMPORTED = {
 
 
 @row("tf.saved_model: a type that was not imported")
-def test_loading_without_the_type_says_what_to_import(kind, run, there):
+def test_loading_without_the_type_gives_stand_ins_and_says_what_to_import(kind, run, there):
     without_extensor, with_extensor = there["not imported"][kind.name]
     name, module = NOT_IMPORTED[kind.name]
     assert f"The type '{name}' has not been registered" in without_extensor
@@ -305,11 +305,11 @@ def test_loading_without_the_type_says_what_to_import(kind, run, there):
     if module == "extensor":
         assert with_extensor == ""
     else:
-        assert with_extensor == (
-            f"{name}: expected a TypeSpec of this name, which is saved here, got a process that "
-            f"has registered none. It is defined in {module}: `import {module}`, or what "
-            "registers it, before loading."
-        )
+        assert (
+            f"The type '{name}' is not registered: its values are stand-ins, which have its "
+            f"components and nothing else of it. It is defined in {module}: `import {module}`, or "
+            "what registers it, before loading."
+        ) in with_extensor
 
 
 def unregistered(kind):

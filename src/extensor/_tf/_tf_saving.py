@@ -2,14 +2,18 @@
 
 | name | why |
 | --- | --- |
-| `nested_structure_coder` | TensorFlow writes specs and reads them with the codecs that `register_codec` was given. Its own codec names a type that it cannot write but not the mend, and a type that it cannot read but not the module to import: that module is written beside the name, in a field of the message of which only this codec knows. |
+| `nested_structure_coder` | TensorFlow writes specs and reads them with the codecs that `register_codec` was given. Its own codec names a type that it cannot write but not the mend, and a type that it cannot read but not the module to import. That module, and what the components of the values are, is written beside the name, in fields of the message of which only this codec knows. |
 """  # noqa: E501 - a table row is one line
 
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import importlib
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -18,11 +22,47 @@ from tensorflow.python.saved_model import nested_structure_coder
 
 from extensor._tf._tf_protocol import describes_extension
 from extensor._tf._tf_registry import registered_name, registered_spec
-from extensor.errors import DTypeError, RegistrationError
+from extensor.errors import DTypeError, ExtensorError, FormatError, RegistrationError
 
-# The number of the field: none that TensorFlow will come to use by counting on. Readers that do
+# The numbers of the fields: none that TensorFlow will come to use by counting on. Readers that do
 # not know a field keep it and pass over it.
 _MODULE_FIELD = 0x7865  # "xe"
+_COMPONENTS_FIELD = 0x7866
+
+_describe: Callable[[Any], Any]
+_stand_in: Callable[[tuple[str, str, Any], Any, int], Any]
+
+
+def install_anonymous(describe: Any, stand_in: Any) -> None:
+    """Lets specs of classes that are not imported be read as stand-ins.
+
+    Args:
+        describe: Returns, for a spec that is to be saved, what a stand-in needs besides the state.
+        stand_in: Returns the stand-in for the name, module and state of a spec, with what
+            `describe` returned (None where it was not saved) and the number of tensors.
+    """
+    global _describe, _stand_in
+    _describe, _stand_in = describe, stand_in
+
+
+_CLASSES_NEEDED = contextvars.ContextVar("_CLASSES_NEEDED", default=False)
+
+
+@contextlib.contextmanager
+def classes_needed() -> Iterator[None]:
+    """Makes it an error to read a spec whose class is not imported."""
+    token = _CLASSES_NEEDED.set(True)
+    try:
+        yield
+    finally:
+        _CLASSES_NEEDED.reset(token)
+
+
+def import_first(module: str) -> str:
+    """Returns what to do to have the class of a type that a module defines."""
+    if module == "__main__":
+        return "Run the program or notebook cell that defines it before loading."
+    return f"It is defined in {module}: `import {module}`, or what registers it, before loading."
 
 
 class UnregisteredError(RegistrationError, nested_structure_coder.NotEncodableError):
@@ -41,6 +81,9 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
 
     def do_encode(self, type_spec_value: Any, encode_fn: Any) -> Any:
         cls = type(type_spec_value)
+        saved_as = getattr(type_spec_value, "_extensor_saved_as", None)
+        if saved_as is not None:  # by a class that is not imported
+            return self._encoded_again(type_spec_value, saved_as, encode_fn)
         if registered_name(cls) is None:
             name = cls.__qualname__.rpartition("<locals>.")[2]
             raise UnregisteredError(
@@ -56,30 +99,97 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
             raise
         except nested_structure_coder.NotEncodableError as error:
             raise _unsavable(type_spec_value, encode_fn) from error
-        module = cls.__module__.encode()
-        encoded.type_spec_value.MergeFromString(
-            _varint(_MODULE_FIELD << 3 | 2) + _varint(len(module)) + module
-        )
+        _add_fields(encoded.type_spec_value, type_spec_value, cls.__module__, encode_fn)
+        return encoded
+
+    def _encoded_again(self, spec: Any, saved_as: tuple[str, str, Any], encode_fn: Any) -> Any:
+        name, module, state = saved_as
+        encoded = _struct_pb2.StructuredValue()
+        encoded.type_spec_value.type_spec_class = _REGISTERED
+        encoded.type_spec_value.type_spec_class_name = name
+        encoded.type_spec_value.type_state.CopyFrom(encode_fn(state))
+        flat = tf.nest.flatten(spec._component_specs, expand_composites=True)
+        encoded.type_spec_value.num_flat_components = len(flat)
+        _add_fields(encoded.type_spec_value, spec, module, encode_fn)
         return encoded
 
     def can_decode(self, value: Any) -> bool:
-        return super().can_decode(value) and _module(value.type_spec_value) is not None
+        is_spec = super().can_decode(value)
+        return is_spec and _field(value.type_spec_value, _MODULE_FIELD) is not None
 
     def do_decode(self, value: Any, decode_fn: Any) -> Any:
-        module = _module(value.type_spec_value)
-        if module is not None and module.startswith("extensor."):
-            importlib.import_module(module)  # a room of the house that nobody has asked for yet
-        if registered_spec(value.type_spec_value.type_spec_class_name) is not None:
-            return _expect_own(super().do_decode(value, decode_fn))
-        raise RegistrationError(
-            path=value.type_spec_value.type_spec_class_name,
-            expected="a TypeSpec of this name, which is saved here",
-            received="a process that has registered none",
-            mend="Run the program or notebook cell that defines it before loading."
-            if module == "__main__"
-            else f"It is defined in {module}: `import {module}`, or what registers it, before "
-            "loading.",
+        name = value.type_spec_value.type_spec_class_name
+        try:
+            return self._decoded(value.type_spec_value, name, decode_fn)
+        except ExtensorError:
+            raise
+        except Exception as error:  # what a damaged file makes of code that trusts it
+            raise FormatError(
+                path=name,
+                expected="a type spec, as it was saved under this name",
+                received=f"{type(error).__name__}: {error}",
+                mend="The file is damaged, or the class has changed: save the model again.",
+            ) from error
+
+    def _decoded(self, proto: Any, name: str, decode_fn: Any) -> Any:
+        if proto.type_spec_class != _REGISTERED:
+            raise ValueError(f"type_spec_class is {proto.type_spec_class}, not {_REGISTERED}")
+        module = _field(proto, _MODULE_FIELD).decode()
+        cls: Any = _class_of(name, module)
+        if cls is not None:
+            return _expect_own(cls._deserialize(decode_fn(proto.type_state)))
+        if _CLASSES_NEEDED.get():
+            raise RegistrationError(
+                path=name,
+                expected="a TypeSpec of this name, which is saved here",
+                received="a process that has registered none",
+                mend=import_first(module),
+            )
+        description = _field(proto, _COMPONENTS_FIELD)
+        if description is not None:
+            description = decode_fn(_struct_pb2.StructuredValue.FromString(description))
+        saved_as = name, module, decode_fn(proto.type_state)
+        spec = _stand_in(saved_as, description, proto.num_flat_components)
+        warnings.warn(
+            f"The type {spec.shown_name!r} is not registered: its values are stand-ins, which have "
+            f"its components and nothing else of it. {import_first(module)}",
+            stacklevel=2,
         )
+        return spec
+
+
+_struct_pb2: Any = nested_structure_coder.struct_pb2
+_REGISTERED = _struct_pb2.TypeSpecProto.REGISTERED_TYPE_SPEC
+
+
+def _class_of(name: str, module: str) -> type | None:
+    """Returns the class of specs that are saved under a name, or None if it is not imported."""
+    cls = registered_spec(name)
+    if not name.startswith("extensor.") and not module.startswith("extensor."):
+        return cls
+    # A package of extensor that nothing has imported yet: that of the name, which is public, and
+    # last the module, which is where the class happened to be.
+    packages = name.split(".")[:-1]
+    for end in range(len(packages), 0, -1):
+        if cls is None:
+            cls = _imported(".".join(packages[:end]), name)
+    return _imported(module, name) if cls is None else cls
+
+
+def _imported(module: str, name: str) -> type | None:
+    if module.partition(".")[0] == "extensor":
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
+    return registered_spec(name)
+
+
+def _add_fields(proto: Any, spec: Any, module: str, encode_fn: Any) -> None:
+    """Writes the fields that only this codec knows."""
+    _add_field(proto, _MODULE_FIELD, module.encode())
+    # Without what cannot be written the type has no stand-ins.
+    with contextlib.suppress(nested_structure_coder.NotEncodableError):
+        described = encode_fn(_describe(spec)).SerializeToString(deterministic=True)
+        _add_field(proto, _COMPONENTS_FIELD, described)
 
 
 def _unsavable(spec: Any, encode_fn: Any) -> UnsavableError:
@@ -134,10 +244,14 @@ def _varint(number: int) -> bytes:
     return bytes([low | 0x80]) + _varint(high) if high else bytes([low])
 
 
-def _module(type_spec_proto: Any) -> str | None:
-    for field in UnknownFieldSet(type_spec_proto):
-        if field.field_number == _MODULE_FIELD:
-            return field.data.decode()
+def _add_field(proto: Any, number: int, content: bytes) -> None:
+    proto.MergeFromString(_varint(number << 3 | 2) + _varint(len(content)) + content)
+
+
+def _field(proto: Any, number: int) -> bytes | None:
+    for field in UnknownFieldSet(proto):
+        if field.field_number == number and isinstance(field.data, bytes):
+            return field.data
     return None
 
 

@@ -230,9 +230,13 @@ class TypeSpec(tf.TypeSpec):
                 spec = self.deserialize(spec.serialize())
             if self._takes(spec):
                 return value
+            own = spec
+            if type(self) is not type(spec) and hasattr(spec, "_extensor_resolved"):
+                # Of a stand-in, for a class that was imported later.
+                spec = spec._extensor_resolved()
             if type(self) is not type(spec) or self.castable_type(spec) is None:
                 raise not_castable(self, value)
-            components = spec.to_components(value)
+            components = own.to_components(value)
         return self.from_components(
             cast_components(self.component_specs, components, type(self).__qualname__)
         )

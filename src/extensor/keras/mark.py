@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._tf._tf_saving import classes_needed
 from extensor.core.box import StackableTypeSpec
 from extensor.errors import DTypeError, ExtensorError, RegistrationError
 from extensor.struct.spec import StructuredTensorSpec
@@ -128,7 +129,8 @@ def marked_spec(key: str) -> tf.TypeSpec:
         return _local_specs[key][0]
     proto = tf.TypeSpec.experimental_type_proto()()
     proto.ParseFromString(zlib.decompress(base64.urlsafe_b64decode(key[len(_MARK) :])))
-    return tf.TypeSpec.experimental_from_proto(proto)
+    with classes_needed():  # a layer asks more of its values than stand-ins have
+        return tf.TypeSpec.experimental_from_proto(proto)
 
 
 def check_savable(config: Any, owner: str = "") -> Any:
