@@ -13,7 +13,7 @@ import contextlib
 import contextvars
 import importlib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import tensorflow as tf
@@ -49,7 +49,7 @@ _CLASSES_NEEDED = contextvars.ContextVar("_CLASSES_NEEDED", default=False)
 
 
 @contextlib.contextmanager
-def classes_needed() -> Iterator[None]:
+def classes_needed() -> Generator[None, None, None]:
     """Makes it an error to read a spec whose class is not imported."""
     token = _CLASSES_NEEDED.set(True)
     try:
@@ -134,7 +134,7 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
     def _decoded(self, proto: Any, name: str, decode_fn: Any) -> Any:
         if proto.type_spec_class != _REGISTERED:
             raise ValueError(f"type_spec_class is {proto.type_spec_class}, not {_REGISTERED}")
-        module = _field(proto, _MODULE_FIELD).decode()
+        module = (_field(proto, _MODULE_FIELD) or b"").decode()
         cls: Any = _class_of(name, module)
         if cls is not None:
             return _expect_own(cls._deserialize(decode_fn(proto.type_state)))

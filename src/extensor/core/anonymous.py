@@ -1,5 +1,8 @@
 """Stand-ins for values of types that a file holds and whose classes are not imported here."""
 
+# What TensorFlow asks of any spec has private names, and so have the parts of a stand-in.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import functools
@@ -86,7 +89,10 @@ class AnonymousSpec(TypeSpec):
         self.name, self.module, self.state = name, module, state
         self._component_nest, self._boxing = component_specs, boxing
 
-    value_type = AnonymousValue
+    @property
+    def value_type(self) -> type:
+        """The class of stand-ins."""
+        return AnonymousValue
 
     @property
     def component_specs(self) -> Any:
@@ -362,11 +368,15 @@ def _components_of(state: Any, name: str) -> Any:
 
 
 class _OfDeclared(DerivedSpec):
-    value_type = AnonymousValue
+    @property
+    def value_type(self) -> type:
+        return AnonymousValue
 
 
 class _OfDecorated(AutoSpec):
-    value_type = AnonymousValue
+    @property
+    def value_type(self) -> type:
+        return AnonymousValue
 
 
 install_anonymous(_described, _stand_in)

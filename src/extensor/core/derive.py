@@ -331,9 +331,10 @@ class DerivedSpec(StackableTypeSpec):
         return not self == other
 
     def __hash__(self) -> int:
-        if self._hash is None:
-            self.__dict__["_hash"] = hash((type(self), self._cmp_key()))
-        return self._hash
+        known = self._hash
+        if known is None:
+            known = self.__dict__["_hash"] = hash((type(self), self._cmp_key()))
+        return known
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={part!r}" for name, part in self._parts.items())
