@@ -15,6 +15,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 import extensor as xt
 from extensor._tf import _tf_registry, _tf_saving
 from extensor.errors import FormatError, ImmutableError, MissingTypeError, RegistrationError
+from extensor.keras import mark
 from tests import sample_larder
 from tests.sample_larder import BagSpec, Jar, Lid, Shelf, bag, jar
 
@@ -437,7 +438,7 @@ def test_the_error_for_damage_names_the_type_and_what_happened():
     with pytest.raises(FormatError) as caught:
         read(proto)
     error = caught.value
-    assert error.path == "extensor.dotless.Bag"
+    assert error.path == "Bag"
     assert error.expected == "a type spec, as it was saved under this name"
     assert error.received.startswith("TypeError: ")
     assert "save the model again" in error.mend
@@ -488,3 +489,12 @@ def test_specs_with_any_bytes_changed_are_read_or_refused_by_name(is_known, requ
                 outcomes["refused"] += 1
     assert outcomes["read"] > 20
     assert outcomes["refused"] > 20
+
+
+# Keras.
+
+
+def test_a_keras_model_needs_the_class(unknown):
+    key = mark.mark(xt.spec_of(bag()))
+    with pytest.raises(RegistrationError, match=r"^Bag: .*`import tests\.sample_larder`"):
+        mark.marked_spec(key)

@@ -59,6 +59,7 @@ from extensor._tf._tf_protocol import (
     refuse,
 )
 from extensor._tf._tf_registry import (
+    DOTLESS,
     name_for_saving,
     registered_name,
     registered_spec,
@@ -83,6 +84,7 @@ from extensor._tf._tf_stand_in import StandIn, plain_spec
 
 __all__ = [
     "CAST_CONTEXT",
+    "DOTLESS",
     "GRADIENT",
     "BaseResourceVariable",
     "BatchableTypeSpec",

@@ -15,6 +15,10 @@ from tensorflow.python.framework import type_spec_registry
 
 _registry_lock = threading.RLock()
 
+DOTLESS = "extensor.dotless."
+"""What a name begins with in TensorFlow's registry, which takes names of two words or more, if its
+author gave it no dot, which is legal here."""
+
 
 def registered_name(spec_class: type) -> str | None:
     """Returns the name under which TensorFlow knows a TypeSpec class, or None."""

@@ -21,7 +21,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from tensorflow.python.saved_model import nested_structure_coder
 
 from extensor._tf._tf_protocol import describes_extension
-from extensor._tf._tf_registry import registered_name, registered_spec
+from extensor._tf._tf_registry import DOTLESS, registered_name, registered_spec
 from extensor.errors import DTypeError, ExtensorError, FormatError, RegistrationError
 
 # The numbers of the fields: none that TensorFlow will come to use by counting on. Readers that do
@@ -125,7 +125,7 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
             raise
         except Exception as error:  # what a damaged file makes of code that trusts it
             raise FormatError(
-                path=name,
+                path=name.removeprefix(DOTLESS),
                 expected="a type spec, as it was saved under this name",
                 received=f"{type(error).__name__}: {error}",
                 mend="The file is damaged, or the class has changed: save the model again.",
@@ -140,7 +140,7 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
             return _expect_own(cls._deserialize(decode_fn(proto.type_state)))
         if _CLASSES_NEEDED.get():
             raise RegistrationError(
-                path=name,
+                path=name.removeprefix(DOTLESS),
                 expected="a TypeSpec of this name, which is saved here",
                 received="a process that has registered none",
                 mend=import_first(module),

@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._tf import BatchableTypeSpec, registered_name, registered_spec
+from extensor._tf import DOTLESS, BatchableTypeSpec, registered_name, registered_spec
 from extensor._tf._tf_saving import import_first, install_anonymous
 from extensor.core import static
 from extensor.core.auto_spec import AutoSpec
@@ -150,7 +150,7 @@ class AnonymousSpec(TypeSpec):
     @property
     def shown_name(self) -> str:
         """The name as the author of the type gave it."""
-        return self.name.removeprefix("extensor.dotless.")
+        return self.name.removeprefix(DOTLESS)
 
     @functools.cached_property
     def _fields(self) -> dict[str, Any]:
@@ -331,7 +331,7 @@ def _stand_in(saved_as: tuple[str, str, Any], description: Any, num_tensors: int
         components, boxing = _components_of(state, name), _BOXED
         if components is None:
             raise RegistrationError(
-                path=name,
+                path=name.removeprefix(DOTLESS),
                 expected="a TypeSpec of this name, which is saved here without its components",
                 received="a process that has registered none",
                 mend=import_first(module),
@@ -345,7 +345,7 @@ def _stand_in(saved_as: tuple[str, str, Any], description: Any, num_tensors: int
     flat = tf.nest.flatten(components, expand_composites=True)
     if boxing not in (_BOXED, _FLAT, _OWN) or len(flat) != num_tensors:
         raise FormatError(
-            path=name,
+            path=name.removeprefix(DOTLESS),
             expected=f"the specs of {num_tensors} tensors, of which a value is made",
             received=f"{len(flat)}",
             mend="Save the model again: this file is damaged.",

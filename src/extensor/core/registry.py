@@ -11,6 +11,7 @@ from typing import Any, TypeVar, overload
 import tensorflow as tf
 
 from extensor._tf import (
+    DOTLESS,
     CompositeTensor,
     admit_late,
     refuse,
@@ -24,9 +25,6 @@ from extensor.errors import ProtocolError, RegistrationError
 _SpecClass = TypeVar("_SpecClass", bound=type)
 _Class = TypeVar("_Class", bound=type)
 
-# TensorFlow's registry takes names of at least two words. A name without a dot, which is legal
-# here, is kept there under this one, so the mapping is injective.
-_DOTLESS = "extensor.dotless."
 _NAME = re.compile(r"(\w+\.)*\w+")
 
 
@@ -112,7 +110,7 @@ def registered_types() -> dict[str, type]:
     >>> [name for name in registered_types if name.endswith("DenseStructuredTensorSpec")]
     ['extensor.DenseStructuredTensorSpec']
     """
-    named = {name.removeprefix(_DOTLESS): cls for name, cls in registered_specs().items()}
+    named = {name.removeprefix(DOTLESS): cls for name, cls in registered_specs().items()}
     return dict(sorted(named.items()))
 
 
@@ -296,7 +294,7 @@ def _register(cls: type, name: str) -> None:
             received=repr(name),
             mend='Give a name: register_type_spec(cls, "my_project.MySpec").',
         )
-    key = name if "." in name else _DOTLESS + name
+    key = name if "." in name else DOTLESS + name
     known = registered_name(cls)
     if known == key:
         if registered_spec(key) is cls:
@@ -304,7 +302,7 @@ def _register(cls: type, name: str) -> None:
     elif known is not None:
         raise RegistrationError(
             path=f"{cls.__module__}.{cls.__qualname__}",
-            expected=f"the name {known.removeprefix(_DOTLESS)!r}, under which it is registered",
+            expected=f"the name {known.removeprefix(DOTLESS)!r}, under which it is registered",
             received=repr(name),
             mend="A TypeSpec has one name: drop one of the two registrations.",
         )
