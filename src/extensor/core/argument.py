@@ -59,22 +59,22 @@ class Constructor:
         by_new = made.__init__ is object.__init__ and made.__new__ is not object.__new__
         self._function: Any = made.__new__ if by_new else made.__init__
         self._cls = cls
-        self._refused: ArgumentError | None = None
-        self._keywords: str | None = None
+        self._refused: str | None = None  # *args, if they are in the way
+        self._keywords: str | None = None  # the name of **kwargs
         self.defaults: dict[str, Any] = {}
         """What the arguments with a default are if they are not given."""
         names: list[str] = []
         positional: list[str] = []
         for parameter in self._parameters():
             name = parameter.name
-            has_stars = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-            if has_stars and name in omitted:
-                continue
-            if has_stars:
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                if name in omitted:
+                    continue
+                is_positional = parameter.kind is parameter.VAR_POSITIONAL
                 if not hasattr(cls, "parameters"):
-                    raise self._nameless(str(parameter))
-                if parameter.kind is parameter.VAR_POSITIONAL:
-                    self._refused = self._nameless(str(parameter))
+                    raise self._nameless(f"*{name}" if is_positional else f"**{name}")
+                if is_positional:
+                    self._refused = f"*{name}"
                 else:
                     self._keywords = name
                     self.defaults[name] = {}
@@ -130,7 +130,7 @@ class Constructor:
             ArgumentError: If one is found nowhere (also a TypeError and a ValueError).
         """
         if self._refused is not None:
-            raise self._refused
+            raise self._nameless(self._refused)
         found: dict[str, Any] = {}
         for name, private in self._places:
             argument = getattr(value, name, _MISSING)
