@@ -31,10 +31,15 @@ _GIVEN_UP = 5  # faults after which a subject is not tried further
 _results = None  # where this process reports to, if another one waits for it
 
 
+def count(many, few=FEW):
+    """Returns how often something is done: `few` times, or `many` in the exhaustive profile."""
+    return many if ALL else few
+
+
 def seeds(many, few=FEW):
-    """Returns the seeds of `few` cases, or of `many` new ones under the exhaustive profile."""
+    """Returns the seeds of `few` cases, or of `many` new ones in the exhaustive profile."""
     first = random.SystemRandom().randrange(1 << 31) if ALL else 0
-    return range(first, first + (many if ALL else few))
+    return range(first, first + count(many, few))
 
 
 @contextlib.contextmanager
@@ -45,13 +50,14 @@ def theirs(name):
     _report("theirs", None)
 
 
-def run(subject, seeds, timeout=120):
+def run(subject, seeds, timeout=120, alone=False):
     """Runs cases one after another in one process, and in a new one after each that ends it.
 
     Args:
         subject: The name of the module that has the function `case`.
-        seeds: The seeds of the cases.
+        seeds: The seeds of the cases, or their names.
         timeout: Seconds after which a case hangs.
+        alone: Whether each case has a process of its own.
 
     Returns:
         A Counter of how the cases ended.
@@ -61,10 +67,11 @@ def run(subject, seeds, timeout=120):
     """
     waiting, ends, faults = list(seeds), collections.Counter(), []
     while waiting and len(faults) < _GIVEN_UP:
-        with tempfile.TemporaryDirectory() as folder, _worker(subject, waiting, folder) as worker:
-            while waiting:
+        batch = waiting[: 1 if alone else None]
+        with tempfile.TemporaryDirectory() as folder, _worker(subject, batch, folder) as worker:
+            for seed in batch:
                 end, fault = worker.next_end(timeout)
-                seed = waiting.pop(0)
+                waiting.pop(0)
                 if fault is None:
                     ends[end] += 1
                 else:
@@ -156,4 +163,5 @@ def frames_of_ours(error):
 if __name__ == "__main__":
     faulthandler.enable()
     for seed in sys.argv[2:]:
-        print(seed, importlib.import_module(sys.argv[1]).case(int(seed)))
+        case = importlib.import_module(sys.argv[1]).case
+        print(seed, case(int(seed) if seed.isdecimal() else seed))
