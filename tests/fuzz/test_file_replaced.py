@@ -24,9 +24,8 @@ def test_a_pass_over_a_file_that_changes_gives_it_whole_or_an_error():
 
 def case(seed):
     dice = random.Random(seed)
-    sys.modules["extensor.data.parquet"]._SLAB_ROWS = dice.choice(
-        [100, 400]
-    )  # several times what is read ahead
+    # A pass is several times what is read ahead.
+    sys.modules["extensor.data.parquet"]._SLAB_ROWS = dice.choice([100, 400])
     with tempfile.TemporaryDirectory() as folder:
         options = {
             "row_group_size": dice.choice([None, 100, 1000]),
@@ -44,8 +43,6 @@ def case(seed):
                 if i == at:
                     _change(dice, dice.choice(paths), options)
                 seen.extend((int(x), int(age)) for x, age in _rows(batch))
-                    zip(batch["x"].numpy().tolist(), batch["age"].numpy().tolist(), strict=True)
-                )
 
         _, error = outcome(passed)
     numbers, ages = [x for x, _ in seen], [age for _, age in seen]
