@@ -50,6 +50,16 @@ def _names_in_examples(doctest_namespace: dict[str, object]) -> None:
     doctest_namespace.update(np=np, pa=pa, tf=tf, xt=xt)
 
 
+@pytest.fixture
+def variable_scope_as_it_was():
+    """Undoes what an error in tf.map_fn, tf.scan or a fold leaves behind in a graph."""
+    import tensorflow as tf
+
+    yield
+    with tf.compat.v1.get_default_graph().as_default():
+        tf.compat.v1.get_variable_scope().set_caching_device(None)
+
+
 def _run_python(
     code: str,
     *,

@@ -8,13 +8,7 @@ import extensor as xt
 from tests.apis.matrix import RUN
 from tests.sample_types import MaskedTensor, MaskedTensorSpec
 
-
-@pytest.fixture(autouse=True)
-def _variable_scope_as_it_was():
-    """Undoes what an error in tf.map_fn, tf.scan or a fold leaves behind in a graph."""
-    yield
-    with tf.compat.v1.get_default_graph().as_default():
-        tf.compat.v1.get_variable_scope().set_caching_device(None)
+pytestmark = pytest.mark.usefixtures("variable_scope_as_it_was")
 
 
 @xt.extension_type

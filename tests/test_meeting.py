@@ -8,6 +8,8 @@ import extensor as xt
 from tests.apis.matrix import RUN
 from tests.sample_types import MaskedTensor
 
+pytestmark = pytest.mark.usefixtures("variable_scope_as_it_was")
+
 
 @xt.extension_type
 class Rows:
