@@ -291,3 +291,46 @@ def test_a_spec_of_wrong_parts_is_an_error(annotation, part, expected):
 def test_a_spec_of_the_wrong_shape_is_an_error():
     with pytest.raises(ValueError, match=r"Crate.Spec.content: expected shape \(2,\)"):
         declared(Annotated[tf.Tensor, tf.TensorSpec([2])]).Spec(tf.TensorSpec([3]))
+
+
+# Values of others.
+
+
+def test_a_composite_that_tensorflow_converts_is_read_for_a_tensor_as_extension_type_does(
+    run_python,
+):
+    run_python("""
+    import tensorflow as tf, tensorflow_probability as tfp, extensor as xt
+
+    @xt.extension_type
+    class Declared:
+        x: tf.Tensor
+
+    class Theirs(tf.experimental.ExtensionType):
+        x: tf.Tensor
+
+    @xt.extension_type
+    class Any:
+        x: object
+
+    weight = tfp.util.TransformedVariable(1.5, tfp.bijectors.Exp())
+    slices = tf.IndexedSlices(tf.ones([1, 2]), tf.constant([1]), tf.constant([3, 2]))
+    for value in (weight, slices):
+        with tf.GradientTape() as tape:
+            ours, theirs = Declared(value).x, Theirs(value).x
+            assert type(ours) is type(theirs) and ours.dtype == theirs.dtype == tf.float32
+            tf.debugging.assert_equal(ours, theirs)
+            total = tf.reduce_sum(ours)
+        if value is weight:
+            assert tape.gradient(total, weight.trainable_variables)[0].numpy() == 1.5
+    assert tf.function(lambda value: value.x * 2)(Declared(weight)).numpy() == 3.0
+    # Where no tensor is wanted it stays what it is.
+    assert Any(weight).x is weight
+    assert xt.DenseStructuredTensor([], {"weight": weight})["weight"] is weight
+    """)
+
+
+def test_a_composite_that_does_not_convert_is_refused_for_a_tensor():
+    for value in (tf.ragged.constant([[1.0], []]), tf.sparse.from_dense([1.0])):
+        with pytest.raises(xt.errors.DTypeError, match="Annotate the field with the type"):
+            content(tf.Tensor, value)

@@ -40,14 +40,14 @@ def lines(run_python):
 
     With extensor, each script runs twice: from the second time on, types are known.
     """
-    run = """if True:
+    run = textwrap.dedent("""
         for name, code in scripts.items():
             print("=" * 9, name)
             try:
                 exec(code, {})
             except Exception as error:
                 print("the script failed:", repr(error))
-    """
+    """)
     code = f"scripts = {SCRIPTS!r}\n{run}"
     env = {"PYTHONHASHSEED": "0"}  # AutoGraph writes the names of a set
     without = run_python(code, env=env, timeout=600).stdout

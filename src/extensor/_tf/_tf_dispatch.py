@@ -15,7 +15,6 @@ and a traceback holds as many frames as before, all of them TensorFlow's.
 | --- | --- |
 | `dispatch` | Its table `_TYPE_BASED_DISPATCH_SIGNATURES` is the one list of all functions that carry a dispatcher. |
 | `tf_decorator` | What a function's parameters are called, and its public names (`_tf_api_names`), its innermost function says, beneath all decorators. |
-| `tensor_conversion_registry` | Which types TensorFlow makes tensors of, and the one function that refuses those whose items never end. |
 | `tf.Tensor.__add__` and its kin, of `tf.Variable`, `tf.RaggedTensor` and `tf.SparseTensor` too (public; wrapped) | An operator makes a tensor of the other operand before it calls a function that carries a dispatcher, or calls another function than users do. |
 """  # noqa: E501 - a table row is one line
 
@@ -33,11 +32,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import tensorflow as tf
-from tensorflow.python.framework import tensor_conversion_registry
 from tensorflow.python.util import dispatch, tf_decorator
 
+from extensor._tf._tf_as_tensor import is_array, is_registered
 from extensor._tf._tf_protocol import CompositeTensor
-from extensor.lookup import defines, lineage, namespace
+from extensor.lookup import defines
 
 # They take any number of arguments, so TensorFlow gives them no entry in its table.
 _VARIADIC = ("einsum", "meshgrid", "print", "ragged.map_flat_values", "sparse.map_values")
@@ -510,55 +509,6 @@ def converts_to_tensor(kind: type) -> bool:
             return True
         if issubclass(kind, CompositeTensor):
             return False
-        if _is_array(kind) or defines(kind, "__tf_tensor__"):
-            return True
-        # The function for `object` takes all there is, and then fails.
-        found = tensor_conversion_registry.get(kind)
-        return any(base is not object and refuse not in _REFUSALS for base, refuse in found)
     except Exception:  # a class without a hash, which TensorFlow cannot look up either
         return False
-
-
-_REFUSALS: list[Callable[..., Any]] = []
-
-
-class _NoArray:
-    """An attribute of a class whose values NumPy, too, shall not take for sequences."""
-
-    def __init__(self, refuse: Callable[[Any], None]) -> None:
-        self.refuse = refuse
-
-    def __get__(self, value: Any, owner: type | None = None) -> Any:
-        if value is None or _is_array(type(value)):
-            raise AttributeError("__array_interface__")
-        return self.refuse(value)
-
-
-def _is_array(kind: type) -> bool:
-    """Returns whether NumPy, and so TensorFlow, makes an array of a value of a type."""
-    found = [vars_.get(_INTERFACE) for vars_ in map(namespace, lineage(kind))]
-    return defines(kind, "__array__") or any(
-        one is not None and not isinstance(one, _NoArray) for one in found
-    )
-
-
-_INTERFACE = "__array_interface__"
-
-
-def refuse_as_tensor(cls: type, refuse: Callable[[Any], None]) -> None:
-    """Lets a function raise where TensorFlow or NumPy would make a tensor of a value of a class.
-
-    A subclass that is made an array of, or whose author said how, is left alone.
-
-    Args:
-        cls: The class.
-        refuse: Gets the value, and raises an error.
-    """
-
-    def convert(value: Any, dtype: Any = None, name: Any = None, as_ref: bool = False) -> Any:
-        return NotImplemented if _is_array(type(value)) else refuse(value)
-
-    _REFUSALS.append(convert)
-    # After all that users register for their own classes (100), before the one for any object.
-    tf.register_tensor_conversion_function(cls, convert, 198)
-    setattr(cls, _INTERFACE, _NoArray(refuse))
+    return is_array(kind) or defines(kind, "__tf_tensor__") or is_registered(kind)

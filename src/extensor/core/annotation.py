@@ -27,6 +27,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._tf import CompositeTensor, VariableSpec, describes
+from extensor._tf._tf_as_tensor import is_registered
 from extensor.core.derive import is_spec, part_of
 from extensor.core.lossless import lossless
 from extensor.core.static import FrozenDict, Static, freeze, is_tensor_like
@@ -311,7 +312,13 @@ def _mismatch(spec: Any, value: Any, path: str) -> ExtensorError:
 def _tensor(value: Any, path: str, dtype: tf.DType | None = None) -> Any:
     if isinstance(value, tf.Tensor):
         return value
-    if is_tensor_like(value) and not isinstance(value, tf.Variable):
+    # A composite that TensorFlow was told to convert, such as TFP's TransformedVariable, is read,
+    # as it is in a tf.experimental.ExtensionType.
+    if (
+        is_tensor_like(value)
+        and not isinstance(value, tf.Variable)
+        and not is_registered(type(value))
+    ):
         raise _wrong(path, "a tf.Tensor", value, "Annotate the field with the type that it holds.")
     value = lossless(value, dtype, path)
     try:

@@ -345,14 +345,23 @@ def _type_spec(self: Any) -> Any:
     return spec
 
 
+_KERAS_MASK = "_keras_mask"
+"""What tf_keras sets in the inputs of a model, and in a `tf.experimental.ExtensionType` may set. It
+is no part of the value."""
+
+
 def _set(self: Any, name: str, value: object) -> None:
-    if _STAGE not in self.__dict__ or name not in type(self).__dataclass_fields__:
+    if name != _KERAS_MASK and (
+        _STAGE not in self.__dict__ or name not in type(self).__dataclass_fields__
+    ):
         raise _immutable(self, name, "assignment")
     self.__dict__[name] = value
 
 
 def _delete(self: Any, name: str) -> None:
-    raise _immutable(self, name, "deletion")
+    if name != _KERAS_MASK or name not in self.__dict__:
+        raise _immutable(self, name, "deletion")
+    del self.__dict__[name]
 
 
 def _immutable(self: Any, name: str, what: str) -> ImmutableError:

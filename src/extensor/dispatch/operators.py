@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._tf._tf_dispatch import THEIRS, intercept_operator, refuse_as_tensor
+from extensor._tf._tf_as_tensor import refuse_as_tensor
+from extensor._tf._tf_dispatch import THEIRS, intercept_operator
 from extensor.core.lossless import lossless
 from extensor.dispatch.ask import follows_protocol
 from extensor.errors import DTypeError, StructureError

@@ -53,7 +53,8 @@ class StructuredTensor(abc.ABC):
     {'title': b'Snickerdoodles', 'est_time': 55.0}
     """
 
-    __slots__ = ("__weakref__", "_hint", "_shape", "_spec")
+    # tf_keras sets the mask in the inputs of a model; it is no part of the value.
+    __slots__ = ("__weakref__", "_hint", "_keras_mask", "_shape", "_spec")
 
     _hint: StructuredTensorSpec | None
     _shape: tf.TensorShape | None
@@ -307,13 +308,19 @@ class StructuredTensor(abc.ABC):
             yield self[i]
 
     def __setattr__(self, name: str, value: object) -> None:
+        if name == "_keras_mask":
+            _set(self, name, value)
+            return
         raise AttributeError(
             f"StructuredTensor is immutable: cannot set {name!r}. "
             "Use with_updates, without or with_only to get a changed copy."
         )
 
     def __delattr__(self, name: str) -> None:
-        self.__setattr__(name, None)
+        if name == "_keras_mask":
+            object.__delattr__(self, name)
+        else:
+            self.__setattr__(name, None)
 
     def __reduce__(self) -> Any:
         spec = self.__tf_type_spec__()
