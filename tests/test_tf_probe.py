@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from google.protobuf.unknown_fields import UnknownFieldSet
-from tensorflow.python.autograph.impl import conversion
+from tensorflow.python.autograph.impl import api, conversion
 from tensorflow.python.framework import type_spec_registry
 from tensorflow.python.framework.composite_tensor import CompositeTensor
 from tensorflow.python.saved_model import nested_structure_coder
@@ -673,6 +673,13 @@ def signatures_of_constructors():
     assert "total_count" in _tf_probability.signature_of(made).parameters, (
         "_sig_cache: the arguments of constructors that take **kwargs are not there"
     )
+def artifacts():
+    assert hasattr(api.autograph_artifact(lambda: 0), "autograph_info__"), (
+        "autograph.impl.api: autograph_artifact marks functions by another attribute"
+    )
+    seen = tf.function(api.autograph_artifact(lambda x: tf.constant(x is None)))(None)
+    assert seen.numpy()
+    assert hasattr(tf.less, "autograph_info__")
 
 
 PROBES = {
@@ -684,6 +691,7 @@ PROBES = {
     "parallel_for.control_flow_ops": vectorized_map_of_what_does_not_stack,
     "type_spec_registry": registry,
     "autograph.core.config.CONVERSION_RULES": conversion_rules,
+    "autograph.impl.api": artifacts,
     "_pywrap_utils.IsCompositeTensor": late_admission,
     "tf.types.experimental.TraceType": stand_in_signature,
     "tf.TypeSpec.is_compatible_with": stand_in_compatibility,

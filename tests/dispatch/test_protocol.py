@@ -128,6 +128,17 @@ def test_in_a_graph_it_is_the_same():
     assert kinds == [Masked]
 
 
+@pytest.mark.parametrize(
+    "function", [tf.less, tf.bitwise.invert, tf.add, tf.signal.rfft, tf.sparse.to_dense, tf.stack]
+)
+def test_a_function_that_is_traced_itself_is_overridden_too(function):
+    kind = recording(answer=lambda op, args, kwargs: tf.constant("answered"))
+    x, y = kind(), kind()
+    two = function in (tf.less, tf.add)
+    assert tf.function(function)(*((x, y) if two else (x,))) == b"answered"
+    assert kind.calls[-1][0] is function
+
+
 # Where a value must stand.
 
 

@@ -35,6 +35,7 @@ import tensorflow as tf
 from tensorflow.python.util import dispatch, tf_decorator
 
 from extensor._tf._tf_as_tensor import is_array, is_registered
+from extensor._tf._tf_autograph import call_as_it_is
 from extensor._tf._tf_protocol import CompositeTensor
 from extensor.lookup import defines
 
@@ -259,6 +260,7 @@ def intercept(
     plain = vars(function).setdefault(_ATTRIBUTE, _copied(function))
     sequences = tuple(sequences)
     if public.fills_in:
+        call_as_it_is(function)
         count = plain.__code__.co_argcount
         template = _named_template(count, sequences, False, plain.__code__.co_freevars)
     else:
@@ -299,6 +301,7 @@ def intercept_operator(cls: Any, name: str, answer: Callable[[Any, Any], Any]) -
     operator = _copied(plain, _disguised(template, plain, ask))
     vars(operator).update(vars(found))
     vars(operator)[_ATTRIBUTE] = plain
+    call_as_it_is(operator)
     setattr(cls, name, operator)
 
 
@@ -336,7 +339,7 @@ def _disguised(
             takes a sequence.
     """
     # What takes any iterable looks into every argument.
-    known = {None: PLAIN, plain_sequence: _FLAT}.get(looks, _Types())
+    known = PLAIN if looks is None else _FLAT if looks is plain_sequence else _Types()
     consts = {**_CONSTS, "_plain": plain, "_ask": ask, "_types": known, "_looks": looks}
     code = plain.__code__
     named = code.co_varnames[: template.co_argcount]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from types import MethodType
 from typing import Any
@@ -205,7 +205,7 @@ class _Indexing(threading.local):
     values: tuple[int, ...] = ()
 
     @contextlib.contextmanager
-    def of(self, value: int | None) -> Iterator[None]:
+    def of(self, value: int | None) -> Generator[None, None, None]:
         before = self.values
         if value is not None:
             self.values = (*before, value)
