@@ -1,5 +1,8 @@
 """What a model takes: placeholders, several inputs, and clear words about wrong ones."""
 
+import copy
+import gc
+
 import keras
 import numpy as np
 import pytest
@@ -7,6 +10,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor import errors
+from extensor.keras import lower
 from tests import sample_models as sample
 
 RECORDS = sample.recipes()
@@ -279,3 +283,59 @@ def test_a_functional_model_of_plain_tensors_keeps_their_precision():
     model = xt.keras.Model(x, keras.layers.Rescaling(2.0, dtype="float64")(x))
     value = tf.constant([[1 / 3, 2 / 3]], tf.float64)
     np.testing.assert_array_equal(model(value), value * 2)
+
+
+class Range:
+    """A type without weak references."""
+
+    __slots__ = ("high", "low")
+
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+
+    def __tf_type_spec__(self):
+        return RangeSpec(self.low.shape, self.low.dtype)
+
+
+@xt.register_type_spec
+class RangeSpec(xt.StackableTypeSpec):
+    value_type = Range
+
+    def __init__(self, shape, dtype):
+        self.shape, self.dtype = tf.TensorShape(shape), tf.as_dtype(dtype)
+
+    @property
+    def component_specs(self):
+        return [tf.TensorSpec(self.shape, self.dtype)] * 2
+
+    def to_components(self, value):
+        return [value.low, value.high]
+
+    def from_components(self, components):
+        return Range(*components)
+
+    def serialize(self):
+        return self.shape, self.dtype
+
+
+def test_placeholders_of_a_class_without_weak_references_go_with_their_tensors():
+    class Width(xt.keras.Layer):
+        def call(self, taken):
+            return taken.high - taken.low
+
+    def build():
+        taken = xt.keras.Input(RangeSpec([None, 2], tf.float32))
+        return taken, xt.keras.Model(taken, Width()(taken))
+
+    gc.collect()
+    before = len(lower._placeholders)
+    taken, model = build()
+    gc.collect()
+    assert len(lower._placeholders) > before
+    value = Range(tf.zeros([3, 2]), tf.ones([3, 2]))
+    assert model(value).numpy().tolist() == [[1.0, 1.0]] * 3
+    assert copy.deepcopy(taken.low).shape == (None, 2)
+    del taken, model
+    keras.backend.clear_session()
+    gc.collect()
+    assert len(lower._placeholders) == before

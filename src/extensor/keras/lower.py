@@ -222,15 +222,16 @@ def _composed_symbolic(spec: Any, tensors: Any) -> Any:
         flat_values = next(tensors)
         splits = [next(tensors) for _ in range(spec.ragged_rank)]
         return SymbolicRagged(flat_values, splits) if splits else flat_values
-    components = [_composed_symbolic(s, tensors) for s in tf.nest.flatten(spec._component_specs)]
+    specs = tf.nest.flatten(spec._component_specs)
+    components = [_composed_symbolic(inner, tensors) for inner in specs]
+    leaves = [t for s, c in zip(specs, components, strict=True) for t in _decomposed(s, c)]
     try:
         value = spec._from_components(tf.nest.pack_sequence_as(spec._component_specs, components))
     except Exception:
         # Whatever its constructor made of the placeholders.
-        inner = zip(tf.nest.flatten(spec._component_specs), components, strict=True)
-        return SymbolicValue(spec, [tensor for s, c in inner for tensor in _decomposed(s, c)])
+        return SymbolicValue(spec, leaves)
     if not isinstance(value, StructuredTensor):
-        _remember(value, spec)
+        _remember(value, spec, leaves)
     return value
 
 
@@ -239,14 +240,35 @@ def _composed_symbolic(spec: Any, tensors: Any) -> Any:
 _placeholders: dict[int, tuple[Callable[[], Any], tf.TypeSpec]] = {}
 
 
-def _remember(value: Any, spec: tf.TypeSpec) -> None:
+class _Kept:
+    """Keeps a placeholder whose class has no weak references, as long as its tensors live.
+
+    Its tensors refer to it, and it refers to them, so that Python deletes all of them together.
+    """
+
+    __slots__ = ("__weakref__", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __reduce__(self) -> Any:
+        return _Kept, (None,)  # a copy of the tensors is part of no placeholder
+
+
+def _remember(value: Any, spec: tf.TypeSpec, tensors: list[Any]) -> None:
     key = id(value)
+
+    def forget(_: Any) -> None:
+        _placeholders.pop(key, None)
+
     try:
-        reference = weakref.ref(value, lambda _: _placeholders.pop(key, None))
+        _placeholders[key] = weakref.ref(value, forget), spec
     except TypeError:
-        _placeholders[key] = (lambda: value), spec
-    else:
-        _placeholders[key] = reference, spec
+        kept = _Kept(value)
+        for tensor in tensors:
+            tensor._extensor_kept = [*getattr(tensor, "_extensor_kept", ()), kept]
+        reference = weakref.ref(kept, forget)
+        _placeholders[key] = (lambda: getattr(reference(), "value", None)), spec
 
 
 def _placeholder_spec(value: Any) -> tf.TypeSpec | None:
