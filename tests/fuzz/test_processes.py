@@ -34,7 +34,7 @@ def test_other_processes_take_up_what_this_one_had():
 
 def case(seed):
     dice = random.Random(seed)
-    kind = dice.choice(["pickle"] * 4 + ["fork"] * 5 + ["spawn"])
+    kind = dice.choice(["pickle"] * 20 + ["fork"] * 20 + ["spawn"])
     {"pickle": _pickled, "fork": _forked, "spawn": _spawned}[kind](dice)
     return kind
 

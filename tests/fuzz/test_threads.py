@@ -27,6 +27,7 @@ def test_threads_do_not_disturb_one_another():
 
 def case(seed):
     sys.setswitchinterval(1e-5)
+    _warm_up()
     shared = _Shared(random.Random(seed))
     begin, faults = threading.Barrier(THREADS), []
 
@@ -49,6 +50,20 @@ def case(seed):
         thread.join()
     assert not faults, "\n".join(faults)
     return shared.first.__name__
+
+
+def _warm_up():
+    """Calls what threads will call with TensorFlow's own values.
+
+    Without extensor, too, TensorFlow 2.21 may crash where threads are the first to dispatch.
+    """
+    ragged = tf.RaggedTensor.from_row_splits(tf.range(4), [0, 2, 4])
+    tf.nest.flatten([ragged, tf.sparse.eye(2)], expand_composites=True)
+    tf.reduce_sum(tf.strings.length(tf.constant(["a"]))), ragged.row_lengths(), tf.range(4)[1:]
+    for function in (tf.square, tf.math.negative, tf.identity):
+        function(1.0)
+    tf.math.add(1.0, 1.0), tf.concat([tf.ones([2]), tf.ones([1])], 0), tf.ones([1]) * 2
+    list(tf.data.Dataset.from_tensor_slices(tf.range(3)).map(lambda x: x).batch(2).take(1))
 
 
 class _Shared:
