@@ -673,6 +673,8 @@ def signatures_of_constructors():
     assert "total_count" in _tf_probability.signature_of(made).parameters, (
         "_sig_cache: the arguments of constructors that take **kwargs are not there"
     )
+
+
 def artifacts():
     assert hasattr(api.autograph_artifact(lambda: 0), "autograph_info__"), (
         "autograph.impl.api: autograph_artifact marks functions by another attribute"

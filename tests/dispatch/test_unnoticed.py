@@ -239,7 +239,8 @@ script(
         show(len(inspect.getsource(function)))
         show(inspect.signature(function), inspect.getfullargspec(function))
         show(function.__defaults__, function.__kwdefaults__, function.__annotations__)
-        show(sorted(set(vars(function)) - {"_extensor_plain", "autograph_info__"}), len(function.__doc__ or ""))
+        show(sorted(set(vars(function)) - {"_extensor_plain", "autograph_info__"}))
+        show(len(function.__doc__ or ""))
         code = function.__code__
         show(code.co_name, code.co_filename, code.co_firstlineno, code.co_freevars)
         show(code.co_varnames[:code.co_argcount], code.co_argcount, code.co_flags & 12)

@@ -14,13 +14,15 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor.arrow import buffers, schema
-from extensor.errors import DTypeError, NullError, StructureError
+from extensor.errors import DTypeError, FormatError, NullError, StructureError
 from extensor.path import Path
 from extensor.struct.dense import DenseStructuredTensor
+from extensor.struct.depth import refuse_deep_nesting
 from extensor.struct.ragged import RaggedStructuredTensor
 from extensor.struct.tensor import StructuredTensor
 
 
+@refuse_deep_nesting("from_arrow")
 def from_arrow(data: Any, row_splits_dtype: Any = tf.int64) -> StructuredTensor:
     """Returns Arrow records as a StructuredTensor.
 
@@ -47,8 +49,9 @@ def from_arrow(data: Any, row_splits_dtype: Any = tf.int64) -> StructuredTensor:
             TypeError).
         NullError: If there is a null; the error names the path and the first record that has one
             (also a ValueError).
-        StructureError: If two fields of one record have one name, or the data is corrupt (also a
-            ValueError).
+        StructureError: If two fields of one record have one name, the data is corrupt, or it is
+            nested too deeply for Python's recursion limit (also a ValueError).
+        FormatError: If an object says that it exports Arrow data, and does not (also a ValueError).
 
     >>> table = pa.table({"title": ["Snickerdoodles", "Flapjacks"],
     ...                   "steps": [[{"minutes": 5}, {"minutes": 20}], [{"minutes": 8}]]})
@@ -72,9 +75,9 @@ def _converted(data: Any, splits: tf.DType) -> StructuredTensor:
     if not isinstance(data, (pa.Table, pa.RecordBatch)):
         # As arrays of structs: as batches, pyarrow takes no slices, or takes them for the whole.
         if hasattr(data, "__arrow_c_stream__"):
-            return _converted(pa.chunked_array(data), splits)
+            return _converted(_exported(data, pa.chunked_array), splits)
         if hasattr(data, "__arrow_c_array__"):
-            return _converted(pa.array(data), splits)
+            return _converted(_exported(data, pa.array), splits)
         raise _no_records(type(data).__name__)
     names = schema.names_of(data.schema, Path())
     columns = [_one_chunk(data.column(i), Path(name)) for i, name in enumerate(names)]
@@ -87,6 +90,19 @@ def _converted(data: Any, splits: tf.DType) -> StructuredTensor:
                 mend="The Arrow data is corrupt: validate() tells more.",
             )
     return _records(names, columns, data.num_rows, splits, _Place(Path()))
+
+
+def _exported(data: Any, import_with: Callable[[Any], Any]) -> Any:
+    """Returns what an object exports by the Arrow PyCapsule interface."""
+    try:
+        return import_with(data)
+    except Exception as error:  # the exporter's own, or what pyarrow raises of what it gave
+        raise FormatError(
+            path=type(data).__name__,
+            expected="an object that exports Arrow data, as it says",
+            received=f"{type(error).__name__}: {error}",
+            mend="Convert it to a pyarrow Table first, by the library that it is from.",
+        ) from error
 
 
 def _no_records(received: str) -> DTypeError:

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from extensor.errors import DTypeError, FormatError, StructureError, UnsupportedTypeError
 from extensor.path import Path
+from extensor.struct.depth import refuse_deep_nesting
 from extensor.struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor.struct.spec import DenseStructuredTensorSpec, StructuredTensorSpec
 
@@ -34,6 +35,8 @@ _ARROW = {dtype: arrow for arrow, dtype in _NUMBERS.items()} | {
 
 def number_dtype(arrow_type: pa.DataType) -> tf.DType | None:
     """Returns the dtype whose tensors have the buffers of an Arrow type, or None."""
+    if isinstance(arrow_type, pa.BaseExtensionType):  # whose class may have no hash
+        return None
     return _NUMBERS.get(arrow_type)
 
 
@@ -123,7 +126,9 @@ def unsupported(arrow_type: pa.DataType, path: Path) -> UnsupportedTypeError:
         path=path,
         expected="integers, floats, booleans, strings, binary, lists or structs of these",
         received=f"Arrow type {arrow_type}",
-        mend="Cast the column to one of these in Arrow, or leave it out.",
+        mend="Take the storage of the extension type (array.storage), or leave the column out."
+        if isinstance(arrow_type, pa.BaseExtensionType)
+        else "Cast the column to one of these in Arrow, or leave it out.",
     )
 
 
@@ -154,6 +159,7 @@ def names_of(fields: Any, path: Path) -> list[str]:
     return names
 
 
+@refuse_deep_nesting("spec_from_schema")
 def spec_from_schema(
     schema: pa.Schema, nrows: int | None = None, row_splits_dtype: tf.DType = tf.int64
 ) -> DenseStructuredTensorSpec:

@@ -14,9 +14,11 @@ from extensor.core.splits import check_splits
 from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
 from extensor.path import Path
 from extensor.struct.dense import DenseStructuredTensor
+from extensor.struct.depth import refuse_deep_nesting
 from extensor.struct.tensor import StructuredTensor, register_arrow_exports
 
 
+@refuse_deep_nesting("to_arrow")
 def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
     """Returns a StructuredTensor as Arrow data.
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
-import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -27,6 +25,7 @@ from extensor.errors import (
 )
 from extensor.path import Path, PathLike
 from extensor.struct.tensor import StructuredTensor
+from extensor.whole_file import whole_file
 
 FilePath = str | os.PathLike[str]
 
@@ -140,7 +139,7 @@ def write(batches: Iterable[pa.RecordBatch], path: FilePath) -> None:
     """Writes Arrow record batches of one schema to a Parquet file."""
     # The file that a link points to is replaced, not the link.
     path = os.path.realpath(*_paths([path]))
-    folder, name = os.path.split(path)
+    folder = os.path.dirname(path)
     if os.path.isdir(path):
         raise _directory(path, "Give the name of a file in it.")
     if os.path.exists(path) and not os.path.isfile(path):
@@ -157,14 +156,8 @@ def write(batches: Iterable[pa.RecordBatch], path: FilePath) -> None:
             received=f"{folder}, which does not exist",
             mend="Make the folder first.",
         )
-    unfinished = os.path.join(folder, f".{name}.{uuid.uuid4().hex}")
-    try:
+    with whole_file(path) as unfinished:
         _write_all(iter(batches), unfinished)
-        os.replace(unfinished, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(unfinished)
-        raise
 
 
 def _write_all(batches: Iterator[pa.RecordBatch], path: str) -> None:

@@ -9,11 +9,13 @@ import tensorflow as tf
 
 from extensor.core.box import box, unbox
 from extensor.errors import DTypeError
+from extensor.struct.depth import refuse_deep_nesting
 
 if TYPE_CHECKING:
     from extensor.struct.tensor import StructuredTensor
 
 
+@refuse_deep_nesting("to_py")
 def to_py(records: StructuredTensor) -> Any:
     """Returns a dict for a record, and lists of them for the dimensions of a collection.
 
