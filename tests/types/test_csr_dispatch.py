@@ -141,7 +141,7 @@ def test_gradients_of_operators():
 )
 def test_what_would_fill_in_the_zeros_is_an_error_that_names_the_type(call):
     with pytest.raises(
-        (TypeError, ValueError), match="CSRSparseTensor (has no handler for|declined: its handler)"
+        (TypeError, ValueError), match=r"CSRSparseTensor (has no handler for|declined: its handler)"
     ):
         call(csr(EXAMPLE))
 
