@@ -73,7 +73,7 @@ def parquet(
     spec = spec_from_schema(files.schema, batch_size if drop_remainder else None, splits)
     records = _Records(files, batch_size, drop_remainder, spec, splits)
     # No prefetching at the end: slabs are read ahead, and cutting them takes no time.
-    return stream(records.slabs, spec).apply(tf.data.experimental.assert_cardinality(count))
+    return stream(records.slabs, spec, count)
 
 
 class _Records:

@@ -25,17 +25,21 @@ from extensor.core.box import boxed_specs
 from extensor.core.memory import tensor_at
 
 
-def stream(begin: Callable[[], Iterator[tf.data.Dataset]], element_spec: Any) -> tf.data.Dataset:
+def stream(
+    begin: Callable[[], Iterator[tf.data.Dataset]], element_spec: Any, count: int
+) -> tf.data.Dataset:
     """Returns a dataset of the elements of datasets.
 
     Args:
         begin: Begins a pass: returns an iterator over datasets, whose elements follow one another.
             The iterator is closed when the pass is over or given up.
         element_spec: The spec of an element.
+        count: How many elements there are. A pass ends after them: ended by an exception instead,
+            it would make TensorFlow write to the log.
 
     >>> from extensor.data.stream import stream
     >>> spec = tf.TensorSpec([], tf.int64)
-    >>> dataset = stream(lambda: (tf.data.Dataset.range(n) for n in (2, 3)), spec)
+    >>> dataset = stream(lambda: (tf.data.Dataset.range(n) for n in (2, 3)), spec, 5)
     >>> [int(number) for number in dataset]
     [0, 1, 0, 1, 2]
     """
@@ -65,7 +69,14 @@ def stream(begin: Callable[[], Iterator[tf.data.Dataset]], element_spec: Any) ->
             f=identity,
             **_structure(element_spec),
         )
-        dataset = tf.data.experimental.from_variant(elements, element_spec)
+        counted = tf.raw_ops.TakeDataset(
+            input_dataset=elements,
+            count=tf.constant(np.int64(count)),
+            **_structure(element_spec),
+        )
+        dataset = tf.data.experimental.from_variant(counted, element_spec)
+    dataset = dataset.apply(tf.data.experimental.assert_cardinality(count))
+    _datasets.add(dataset)
     _streams[number] = begin
     weakref.finalize(owner, _streams.pop, number).atexit = False
     return dataset
@@ -86,18 +97,18 @@ def _told(number: int) -> tuple[tf.Tensor, Any]:
 _numbers = itertools.count()
 _streams: dict[int, Callable[[], Iterator[tf.data.Dataset]]] = {}
 _passes: dict[int, Iterator[tf.data.Dataset]] = {}
+_datasets: weakref.WeakSet[tf.data.Dataset] = weakref.WeakSet()
 
 
-def _begin(stream: tf.Tensor) -> int:
+def _begin(stream: tf.Tensor) -> Any:
     number = next(_numbers)
-    _passes[number] = _streams[int(stream[0])]()
-    return number
+    # The dataset without elements is for TensorFlow's thread, which reads ahead past the end.
+    _passes[number] = itertools.chain(_streams[int(stream[0])](), [_nothing()])
+    # TensorFlow keeps for ever each number of Python that it makes a tensor of, but none of NumPy.
+    return np.array(number)
 
 
 def _proceed(number: tf.Tensor) -> tf.Tensor:
-    # At the end the iterator raises StopIteration, which TensorFlow takes for just that.
-    if _calls.over:
-        raise StopIteration
     return tf.data.experimental.to_variant(next(_passes[int(number)]))
 
 
@@ -106,40 +117,70 @@ def _end(number: tf.Tensor) -> int:
     return 0
 
 
+@functools.cache
+def _nothing() -> tf.data.Dataset:
+    return tf.data.Dataset.range(0)
+
+
 class _Calls:
     """The calls into Python by TensorFlow's threads, which have to end before Python does.
 
-    A thread that asks for Python while it is being torn down never gets it, and the process waits
-    for ever to be rid of an iterator for which such a thread reads ahead.
+    A thread that calls Python while Python ends gets no answer, and an iterator that is deleted
+    waits for its threads: the process would never end.
     """
 
-    # How long no call has come when no thread is going to call: one that was told the end, or
-    # has read far enough ahead, rests until its iterator is deleted.
-    _REST = 0.05
+    # A thread that may call has called after so many seconds.
+    _SOON = 0.05
 
     def __init__(self) -> None:
-        self.over = False
         self._running: set[int] = set()  # threads
-        self._last = 0.0
 
     def __enter__(self) -> None:
         self._running.add(threading.get_ident())
 
     def __exit__(self, *error: object) -> None:
-        self._last = time.monotonic()
         self._running.discard(threading.get_ident())
 
+    @staticmethod
+    def _over() -> tf.Tensor:
+        """Returns the handle of a variable that exists as soon as no thread may call Python."""
+        return tf.raw_ops.VarHandleOp(dtype=tf.bool, shape=[], shared_name="extensor/over")
+
+    def may_begin(self) -> tf.Operation:
+        """Returns an operation of a function that fails once no thread may call Python."""
+        over = tf.raw_ops.VarIsInitializedOp(resource=self._over())
+        return tf.debugging.Assert(tf.logical_not(over), ["Python ends"])
+
     def end(self) -> None:
-        """Ends all passes: deletes iterators, and waits for threads to rest that have another."""
-        self.over = True
-        for value in gc.get_objects() if _streams else ():
-            if tf.data.Iterator in type(value).__mro__:
+        """Ends our passes: deletes their iterators, and refuses calls for those not found.
+
+        An iterator is not found if a function captured the dataset, as that of interleave does.
+        """
+        for value in gc.get_objects() if _datasets else ():
+            if tf.data.Iterator in type(value).__mro__ and _reads_ours(value):
                 vars(value).clear()
-        while _passes and (self._running or time.monotonic() - self._last < self._REST):
+        with tf.device("CPU:0"):
+            tf.raw_ops.AssignVariableOp(resource=self._over(), value=True)
+        until = time.monotonic() + self._SOON
+        while _passes and (self._running or time.monotonic() < until):
             time.sleep(0.001)
 
 
 _calls = _Calls()
+
+
+def _reads_ours(value: Any) -> bool:
+    """Returns whether an iterator, dataset or container reads from one of our datasets."""
+    bases = type(value).__mro__
+    if list in bases or tuple in bases:
+        parts = value
+    elif dict in bases:
+        parts = value.values()
+    elif tf.data.Dataset in bases or tf.data.Iterator in bases:
+        parts = vars(value).values()
+    else:
+        return False
+    return (tf.data.Dataset in bases and value in _datasets) or any(map(_reads_ours, parts))
 
 
 @functools.cache
@@ -152,7 +193,8 @@ def _functions() -> tuple[Any, Any, Any, Any]:
                 return function(number)
 
         def called(number: Any) -> Any:
-            returned = tf.py_function(counted, [number], result)
+            with tf.control_dependencies([_calls.may_begin()]):
+                returned = tf.py_function(counted, [number], result)
             returned.set_shape([])
             return returned
 
