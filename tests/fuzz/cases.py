@@ -154,10 +154,14 @@ def _report(*message):
         _results.send(message)
 
 
-def frames_of_ours(error):
-    """Returns the places in extensor's own source that an error passed through."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return [f"{f.filename}:{f.lineno}" for f in frames if f.filename.startswith(SOURCE)]
+def is_ours(error):
+    """Returns whether an error came up in extensor's own source, or in what that asked for.
+
+    The files of `_tf` stand in for functions of TensorFlow, and pass its errors on. TensorFlow must
+    not filter tracebacks.
+    """
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    return any(f.startswith(SOURCE) and not f.startswith(f"{SOURCE}/_tf/") for f in files)
 
 
 if __name__ == "__main__":

@@ -251,3 +251,8 @@ def test_bad_input_is_one_error_that_says_what_is_wrong(case):
         call()
     assert isinstance(info.value, ValueError | TypeError | IndexError)
     assert info.value.__cause__ is None or case == "dates of xarray"
+
+
+def test_a_value_of_a_damaged_model_can_be_shown():
+    damaged = xt.types.LabeledTensor.of_parts(tf.zeros([1, 2]), ["recipe", "unit", "recipe"])
+    assert repr(damaged) == "<LabeledTensor (recipe=1, unit=2, recipe=?) float32>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -18,7 +19,10 @@ def described(axes: Iterable[str], shape: tf.TensorShape) -> str:
     >>> described(("word", "unit"), tf.TensorShape([None, 3]))
     '(word=None, unit=3)'
     """
-    return f"({', '.join(f'{n}={s}' for n, s in zip(axes, shape.as_list(), strict=True))})"
+    sizes = shape.as_list() if shape.rank is not None else []
+    # Of a damaged model there may be more names than axes, which is no reason to fail here.
+    pairs = itertools.zip_longest(axes, sizes, fillvalue="?")
+    return f"({', '.join(f'{name}={size}' for name, size in pairs)})"
 
 
 def of(value: Any) -> str:
