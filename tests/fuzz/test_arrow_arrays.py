@@ -31,6 +31,8 @@ def test_corrupt_arrays_are_refused_or_converted_to_what_they_hold():
 
 def case(seed):
     dice = random.Random(seed)
+    if dice.random() < 0.05:
+        return _refused(_Liar(dice) if dice.random() < 0.7 else _deep(dice))
     with cases.theirs("pyarrow"):
         while not (data := _corrupt(dice)):
             pass
@@ -57,6 +59,40 @@ def case(seed):
     is_told = "who wrote these" in str(got) or "chunks that do not" in str(got)
     assert is_told or not whole, f"whole, but {got!r}"
     return "refused"
+
+
+def _refused(data):
+    try:
+        xt.from_arrow(data)
+    except xt.errors.ExtensorError:
+        return "refused"
+    raise AssertionError("was taken")
+
+
+class _Liar:
+    """Hands over what is no Arrow data."""
+
+    def __init__(self, dice):
+        schema, array = pa.array([{"x": 1}]).__arrow_c_array__()
+        stream = pa.table({"x": [1]}).__arrow_c_stream__()
+        lies = [None, 3, "x", (), (schema,), (array, schema), (schema, None), (stream, array),
+                pa.array([1]).__arrow_c_array__()]  # fmt: skip
+        self._lie = dice.choice(lies)
+        setattr(self, dice.choice(["__arrow_c_array__", "__arrow_c_stream__"]), self._export)
+
+    def _export(self, requested_schema=None):
+        return self._lie
+
+
+def _deep(dice):
+    """Returns records so deep that Python cannot follow."""
+    array = pa.array([1])
+    for _ in range(dice.choice([400, 2000])):
+        if dice.random() < 0.5:
+            array = pa.StructArray.from_arrays([array], ["x"])
+        else:
+            array = pa.FixedSizeListArray.from_arrays(array, 1)
+    return pa.StructArray.from_arrays([array], ["x"])
 
 
 class _Exported:
