@@ -202,6 +202,14 @@ def test_containers_without_the_protocol_stay_what_they_are(kind):
     assert vars(cls).keys() - {"__annotations__"} == before
 
 
+@by_kind
+def test_the_laws_say_of_a_container_what_every_api_says(kind):
+    value = fresh(kind)
+    with pytest.raises(ProtocolError) as caught:
+        xt.testing.check_extension_type(value)
+    expect_refusal(caught.value, type(value))
+
+
 def test_a_text_with_the_protocol_is_a_leaf():
     class Word(str):
         __slots__ = ()

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from extensor import _tf
 from extensor.core.spec import TypeSpec
-from extensor.errors import ProtocolError
+from extensor.errors import ExtensorError, ProtocolError
 from extensor.testing.variation import generalised, same_numbers, twin, variations
 
 
@@ -67,6 +67,8 @@ def spec_of(value: Any) -> Any:
     """
     try:
         spec = tf.type_spec_from_value(value)
+    except ExtensorError:  # of a class that is refused, or of the value itself
+        raise
     except (TypeError, ValueError):
         spec = None
     if value is None or not isinstance(spec, tf.TypeSpec) or isinstance(spec, tf.TensorSpec):
