@@ -26,6 +26,13 @@ def import_first(first):
     spec.loader.exec_module(sys.modules[spec.name])
 
 
+def package_root(folder):
+    """Returns the folder that holds the package which a folder is in, or the folder itself."""
+    while os.path.exists(os.path.join(folder, "__init__.py")):
+        folder = os.path.dirname(folder)
+    return folder
+
+
 class Reporter:
     """Tells pytest which tests to run, and writes what became of each."""
 
@@ -92,6 +99,9 @@ def mark_flags_as_parsed():
 def main(task):
     if sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
         del sys.path[0]  # Python puts the folder of a script on the path
+    # As pytest does later: or what is imported first would import the installed copy of the package
+    # that the tests lie in.
+    sys.path.insert(0, package_root(os.path.dirname(task["file"])))
     with open(task["events"], "a") as events:
         reporter = Reporter(events, task["only"], task["skip"])
         if task["first"] is not None:

@@ -45,7 +45,7 @@ def pairs(tmp_path):
         )
         assert done.stderr == ""
         written = {path.relative_to(suite).as_posix() for path in suite.rglob("*")}
-        assert written <= {*files, *(str(Path(name).parent) for name in files)}
+        assert written <= {*files, *(str(p) for name in files for p in Path(name).parents)}
         return done
 
     return run
@@ -264,6 +264,25 @@ def test_the_tests_see_their_own_folder_and_not_ours(pairs):
             "neighbor.py": "",
         }
     )
+    assert "1 pass both ways" in done.stdout
+
+
+def test_the_package_of_the_tests_is_imported_and_not_an_installed_one(pairs, tmp_path):
+    """Also by what is imported first."""
+    (tmp_path / "importing.py").write_text("import mock_package")
+    done = pairs(
+        {
+            "mock_package/__init__.py": "",
+            "mock_package/deep/__init__.py": "",
+            "mock_package/deep/one_test.py": """
+    def test_one():
+        import mock_package
+        assert mock_package.__file__ == str(pathlib.Path(__file__).parents[1] / "__init__.py")
+""",
+        },
+        first=tmp_path / "importing.py",
+    )
+    assert done.returncode == 0
     assert "1 pass both ways" in done.stdout
 
 
