@@ -29,9 +29,9 @@ def test_no_memory_is_kept_of_what_is_done_again_and_again(kind):
 
 
 def case(kind):
-    times = cases.count(TIMES[kind], 200)
+    times = cases.count(TIMES[kind], 100)
     ours, plain = _pair(kind)
-    kept, kept_by_plain = _kept(ours, times), _kept(plain, 200) if plain else 0
+    kept, kept_by_plain = _kept(ours, times), _kept(plain, 100) if plain else 0
     assert kept < kept_by_plain + BOUND, f"{kept:.0f} bytes each time, {kept_by_plain:.0f} without"
     if kind.startswith("pass"):
         gc.collect()
@@ -116,7 +116,7 @@ _slots = functools.cache(_slots)
 
 def _kept(do, times):
     """Returns how many bytes are kept each time, at the better one of two trials."""
-    for _ in range(100):
+    for _ in range(30):
         do()
     return min(_growth(do, times // 2) / (times // 2) for _ in range(2))
 
