@@ -11,6 +11,7 @@ import atexit
 import functools
 import gc
 import itertools
+import os
 import threading
 import time
 import weakref
@@ -151,11 +152,16 @@ class _Calls:
         over = tf.raw_ops.VarIsInitializedOp(resource=self._over())
         return tf.debugging.Assert(tf.logical_not(over), ["Python ends"])
 
-    def end(self) -> None:
+    def end(self, process: int) -> None:
         """Ends our passes: deletes their iterators, and refuses calls for those not found.
+
+        A process that was forked from this one has no thread that calls, and to delete iterators
+        there would wait for threads that only the other process has.
 
         An iterator is not found if a function captured the dataset, as that of interleave does.
         """
+        if os.getpid() != process:
+            return
         for value in gc.get_objects() if _datasets else ():
             if tf.data.Iterator in type(value).__mro__ and _reads_ours(value):
                 vars(value).clear()
@@ -185,7 +191,7 @@ def _reads_ours(value: Any) -> bool:
 
 @functools.cache
 def _functions() -> tuple[Any, Any, Any, Any]:
-    atexit.register(_calls.end)
+    atexit.register(_calls.end, os.getpid())
 
     def call(function: Callable[..., Any], result: tf.DType) -> Callable[..., Any]:
         def counted(number: tf.Tensor) -> Any:

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from extensor.arrow.column import chosen_columns, leaf_paths, pruned_schema
 from extensor.arrow.read import from_arrow
-from extensor.arrow.schema import is_list
+from extensor.arrow.schema import holds, is_category, is_list, is_string_view
 from extensor.arrow.write import to_arrow
 from extensor.errors import (
     DirectoryError,
@@ -282,8 +282,20 @@ class ParquetFiles:
         for path, file in self._files():
             with _readable(path):
                 table = self._read_dictionaries(path, file) if self._keep_dictionaries else None
-                table = file.read(columns=self._columns) if table is None else table
+                table = self._read(file) if table is None else table
+            _check_count(path, file, table.num_rows)
             yield self._pruned(table)
+
+    def _read(self, file: pq.ParquetFile) -> pa.Table:
+        try:
+            return file.read(columns=self._columns)
+        except pa.ArrowNotImplementedError:
+            return self._read_groups(file)
+
+    def _read_groups(self, file: pq.ParquetFile) -> pa.Table:
+        # One row group at a time: Arrow joins no dictionaries inside lists and structs.
+        groups = range(file.metadata.num_row_groups)
+        return pa.concat_tables([file.read_row_group(i, columns=self._columns) for i in groups])
 
     def _read_dictionaries(self, path: str, file: pq.ParquetFile) -> pa.Table | None:
         """Returns the records with dictionary arrays, or None where there are none to be had."""
@@ -294,11 +306,7 @@ class ParquetFiles:
             path, metadata=file.metadata, read_dictionary=names, pre_buffer=False
         ) as again:
             try:
-                # One row group at a time: Arrow joins no dictionaries inside lists and structs.
-                groups = range(file.metadata.num_row_groups)
-                return pa.concat_tables(
-                    [again.read_row_group(i, columns=self._columns) for i in groups]
-                )
+                return self._read_groups(again)
             except pa.ArrowNotImplementedError:
                 return None
 
@@ -308,20 +316,35 @@ class ParquetFiles:
         """Yields the records in pieces, in their order.
 
         Args:
-            batch_size: The pieces have so many records, or a multiple of it.
+            batch_size: The pieces have so many records, or a multiple of it, save at the end of a
+                file or row group.
             max_rows: How many they should have at most, where `batch_size` is less.
             max_bytes: About how many bytes they should have at most, too.
         """
         for path, file in self._files():
             rows = min(max_rows, int(max_bytes / max(1.0, _bytes_per_row(file.metadata))))
             rows = max(1, rows // batch_size) * batch_size
-            pieces = file.iter_batches(rows, columns=self._columns)
+            pieces, count = self._pieces(file, rows), 0
+            state = _state(path)
             while True:
                 with _readable(path):
                     piece = next(pieces, None)
+                # Another file of that name is none of our business, as long as ours is open.
+                if (now := _state(path)) != state and now[:1] == state[:1]:
+                    raise _replaced(path, "the file as it was when it was opened")
                 if piece is None:
                     break
+                count += piece.num_rows
                 yield self._pruned(piece)
+            _check_count(path, file, count)
+
+    def _pieces(self, file: pq.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:
+        if not any(holds(field.type, is_category) for field in file.schema_arrow):
+            yield from file.iter_batches(rows, columns=self._columns)
+            return
+        # Arrow joins no dictionaries of several row groups inside lists and structs.
+        for i in range(file.metadata.num_row_groups):
+            yield from file.iter_batches(rows, row_groups=[i], columns=self._columns)
 
     def _files(self) -> Iterator[tuple[str, pq.ParquetFile]]:
         """Yields each file, open until the next one is asked for."""
@@ -332,12 +355,7 @@ class ParquetFiles:
                         self._whole
                     )
                 if not is_same:
-                    raise FormatError(
-                        path=path,
-                        expected=f"the {rows} records of before, of the same schema",
-                        received="a file that was replaced since it was first opened",
-                        mend="Open the files anew.",
-                    )
+                    raise _replaced(path, f"the {rows} records of before, of the same schema")
                 yield path, file
 
     def _pruned(self, data: Any) -> Any:
@@ -347,6 +365,34 @@ class ParquetFiles:
         # pyarrow chooses columns by text, in which a name that holds a dot reads as two names:
         # the cast drops what came along.
         return data if _decoded(data.schema) == self.schema else data.cast(self.schema)
+
+
+def _state(path: str) -> tuple[Any, ...]:
+    """Returns which file a path leads to, and what changes when it is written to."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return (None,)
+    return (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns
+
+
+def _replaced(path: str, expected: str) -> FormatError:
+    return FormatError(
+        path=path,
+        expected=expected,
+        received="a file that was replaced since it was first opened",
+        mend="Open the files anew.",
+    )
+
+
+def _check_count(path: str, file: pq.ParquetFile, count: int) -> None:
+    if count != file.metadata.num_rows:
+        raise FormatError(
+            path=path,
+            expected=f"the {file.metadata.num_rows} records that its footer counts",
+            received=f"{count}",
+            mend="Write it anew.",
+        )
 
 
 def _bytes_per_row(metadata: Any) -> float:
@@ -364,6 +410,8 @@ def _dictionary_columns(file: pq.ParquetFile) -> list[str]:
     its length of four bytes, so a column that takes less space than that has not been given up.
     """
     metadata, schema = file.metadata, file.schema
+    if any(holds(field.type, is_string_view) for field in file.schema_arrow):
+        return []  # Arrow makes no views of dictionaries
     if sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)) < _SMALL:
         return []
     strings = [i for i in range(len(schema)) if schema.column(i).physical_type == "BYTE_ARRAY"]
@@ -471,12 +519,12 @@ class _readable:  # noqa: N801 - used like a function
         # An OSError with a number comes from the system (no permission, too many open files).
         # A KeyError comes from a footer that calls one column by two names, a UnicodeDecodeError
         # from names that are not UTF-8.
-        if isinstance(error, (pa.ArrowInvalid, KeyError, UnicodeDecodeError)) or (
-            isinstance(error, OSError) and not error.errno
-        ):
+        unreadable = (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError, UnicodeDecodeError)
+        if isinstance(error, unreadable) or (isinstance(error, OSError) and not error.errno):
+            reason = (str(error).splitlines() or ["no reason given"])[0]
             raise FormatError(
                 path=self.path,
                 expected="a whole Parquet file",
-                received=f"a file that cannot be read as one ({str(error).splitlines()[0]})",
+                received=f"a file that cannot be read as one ({reason})",
                 mend="Write it anew; a file that was cut off lacks its footer.",
             ) from error
