@@ -44,7 +44,7 @@ def case(seed):
         streamed, stream_error = outcome(lambda: _passed(path, size, chosen))
         with cases.theirs("pyarrow"):
             table = _theirs(path, chosen, pq.read_table)
-            file = _theirs(path, chosen, lambda path, columns: pq.ParquetFile(path).read(columns))
+            file = _theirs(path, chosen, _read_file)
             opens = _opens(path)
     for got, error_of_it in ((once, error), (streamed, stream_error)):
         if isinstance(got, list):
@@ -114,6 +114,10 @@ def _theirs(path, columns, read_with):
     except Exception as error:
         return error
     return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def _read_file(path, columns):
+    return pq.ParquetFile(path, pre_buffer=False).read(columns)
 
 
 def _opens(path):
