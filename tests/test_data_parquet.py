@@ -351,44 +351,59 @@ MEMORY = textwrap.dedent(
 )
 
 
-# 16 MB of numbers and as many bytes of text, which no encoding makes smaller.
+def peak_of(run_python, paths, seen):
+    """The peak of memory of a process that streams files, in which there are so many bytes of x."""
+    if not os.path.exists("/proc/self/status"):
+        pytest.skip("Linux tells the peak of a process's memory in /proc/self/status")
+    code = MEMORY.format(path=[str(path) for path in paths])
+    used, found = json.loads(run_python(code, timeout=600).stdout.splitlines()[-1])
+    assert found == seen
+    return used
+
+
 COUNT = 16 * 1024
 
 
-def large_table():
+@pytest.fixture(scope="module")
+def slice_of_16_mb():
+    """Half of it numbers, half of it text, which no encoding makes smaller."""
     random = np.random.default_rng(0)
     return pa.table(
         {
-            "x": pa.FixedSizeListArray.from_arrays(random.random(COUNT * 128), 128),
-            "s": pa.array([random.bytes(1024) for _ in range(COUNT)], pa.binary()),
+            "x": pa.FixedSizeListArray.from_arrays(random.random(COUNT * 64), 64),
+            "s": pa.array([random.bytes(512) for _ in range(COUNT)], pa.binary()),
         }
     )
 
 
-def peak(run_python, paths, count):
-    """The most memory that a process has while it passes over a number of such tables."""
-    used, seen = json.loads(run_python(MEMORY.format(path=paths)).stdout.splitlines()[-1])
-    assert seen == count * COUNT * 128 * 8
-    return used
+def written(path, table, times, row_group_size):
+    """A file of a table, many times over, in row groups of so many records."""
+    repeated = pa.concat_tables([table] * times)
+    pq.write_table(
+        repeated, path, row_group_size=row_group_size, compression="none", use_dictionary=False
+    )
+    return path
 
 
-PLAIN = {"compression": "none", "use_dictionary": False}
+def test_memory_does_not_grow_with_the_number_of_files(tmp_path, run_python, slice_of_16_mb):
+    path = written(tmp_path / "16 MB.parquet", slice_of_16_mb, 1, 4096)
+    one, many = (peak_of(run_python, [path] * n, n * COUNT * 64 * 8) for n in (1, 20))
+    assert many < 1.1 * one
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="Linux tells the peak")
-def test_memory_does_not_grow_with_the_number_of_files(tmp_path, run_python):
-    path = str(tmp_path / "32 MB.parquet")
-    pq.write_table(large_table(), path, row_group_size=4096, **PLAIN)
-    assert peak(run_python, [path] * 20, 20) < 1.1 * peak(run_python, [path], 1)
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="Linux tells the peak")
-@pytest.mark.parametrize("count", [8, pytest.param(32, marks=pytest.mark.slow)])
-def test_memory_does_not_grow_with_the_size_of_a_file(tmp_path, run_python, count):
-    table = large_table()
-    small, large = str(tmp_path / "32 MB.parquet"), str(tmp_path / "up to 1 GB.parquet")
-    pq.write_table(table, small, row_group_size=4096, **PLAIN)
-    with pq.ParquetWriter(large, table.schema, **PLAIN) as writer:
-        for _ in range(count):
-            writer.write_table(table, row_group_size=4096)
-    assert peak(run_python, [large], count) < 1.1 * peak(run_python, [small], 1)
+@pytest.mark.parametrize(
+    ("times", "row_group_size"),
+    [
+        (10, 1024),
+        pytest.param(10, 10 * COUNT, id="one row group"),
+        pytest.param(64, 4096, id="1 GB", marks=pytest.mark.slow),
+        pytest.param(64, 64 * COUNT, id="1 GB in one row group", marks=pytest.mark.slow),
+    ],
+)
+def test_memory_does_not_grow_with_the_size_of_a_file(
+    tmp_path, run_python, slice_of_16_mb, times, row_group_size
+):
+    small = written(tmp_path / "small.parquet", slice_of_16_mb, 1, row_group_size)
+    large = written(tmp_path / "large.parquet", slice_of_16_mb, times, row_group_size)
+    one = peak_of(run_python, [small], COUNT * 64 * 8)
+    assert peak_of(run_python, [large], times * COUNT * 64 * 8) < 1.1 * one

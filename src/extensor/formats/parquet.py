@@ -33,6 +33,10 @@ FilePath = str | os.PathLike[str]
 _GROUP_ROWS = 1 << 16
 _GROUP_BYTES = 1 << 26
 
+# How a file is read. pyarrow would keep every part of a file that it has read until the file is
+# closed (pre_buffer), and read what a row group has of a column at once (no buffer).
+_PIECEMEAL: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 17}
+
 
 def read_parquet(
     path_or_paths: FilePath | Iterable[FilePath],
@@ -303,7 +307,7 @@ class ParquetFiles:
         if not names:
             return None
         with pq.ParquetFile(
-            path, metadata=file.metadata, read_dictionary=names, pre_buffer=False
+            path, metadata=file.metadata, read_dictionary=names, **_PIECEMEAL
         ) as again:
             try:
                 return self._read_groups(again)
@@ -491,8 +495,7 @@ def _opened(path: str) -> pq.ParquetFile:
         mend = "List the files: sorted(pathlib.Path(folder).glob('*.parquet'))."
         raise _directory(path, mend)
     with _readable(path):
-        # What is read ahead is kept until the file is closed: in the end the whole of it.
-        return pq.ParquetFile(path, pre_buffer=False)
+        return pq.ParquetFile(path, **_PIECEMEAL)
 
 
 def _directory(path: str, mend: str) -> DirectoryError:
