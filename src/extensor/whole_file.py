@@ -7,6 +7,7 @@ import os
 import re
 import uuid
 from collections.abc import Generator
+from typing import IO
 
 try:
     import fcntl
@@ -42,23 +43,24 @@ def whole_file(path: str) -> Generator[str]:
             os.unlink(unfinished)
         raise
     finally:
-        os.close(lock)
+        lock.close()
 
 
-def _begin(folder: str, name: str) -> tuple[str, int]:
-    """Makes an unfinished file. Returns its path, and a file descriptor that keeps it locked."""
+def _begin(folder: str, name: str) -> tuple[str, IO[bytes]]:
+    """Makes an unfinished file. Returns its path, and an open file that keeps it locked."""
     while True:
         path = os.path.join(folder, f".{name}.{uuid.uuid4().hex}")
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        # An object, which Python closes when an interrupt comes before anybody has it.
+        lock = open(path, "xb")  # noqa: SIM115
         if fcntl is None:
             return path, lock
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # Another process may have deleted it before it was locked.
         with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(lock), os.stat(path)):
+            if os.path.samestat(os.fstat(lock.fileno()), os.stat(path)):
                 return path, lock
-        os.close(lock)
+        lock.close()
 
 
 def _delete_abandoned(folder: str, name: str) -> None:
@@ -74,9 +76,6 @@ def _delete_unless_locked(path: str) -> None:
     if fcntl is None:
         os.unlink(path)
         return
-    lock = os.open(path, os.O_RDWR)
-    try:
+    with open(path, "rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.unlink(path)
-    finally:
-        os.close(lock)
