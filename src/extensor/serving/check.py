@@ -115,12 +115,15 @@ class _Found:
         if not least:
             return None
         self._require(tf.size(sizes) >= least, path, f"at least {least} dimensions")
-        return tf.slice(sizes, [0], [least])
+        with tf.control_dependencies(self.assertions[-1:]):  # else the slice may fail first
+            return tf.slice(sizes, [0], [least])
 
     def _cut(self, splits: Any, rows: Any, path: Path, row_size: int | None = None) -> Any:
         splits = self._numbers(splits)
         self._require(self._shape(splits) > 0, path, "row splits that begin with 0")
-        self._require(splits[0] == 0, path, "row splits that begin with 0")
+        with tf.control_dependencies(self.assertions[-1:]):  # as in `_leading`
+            first = splits[0]
+        self._require(first == 0, path, "row splits that begin with 0")
         lengths = splits[1:] - splits[:-1]
         self._require(lengths >= 0, path, self._rows)
         if row_size is not None:
