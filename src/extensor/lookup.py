@@ -12,7 +12,10 @@ from typing import Any
 
 _mro: Callable[[type], tuple[type, ...]] = vars(type)["__mro__"].__get__
 _namespace: Callable[[type], MappingProxyType[str, Any]] = vars(type)["__dict__"].__get__
-_attribute: Callable[[type, str], Any] = type.__getattribute__
+
+raw_attribute: Callable[[type, str], Any] = type.__getattribute__
+"""Returns an attribute of a class, or raises AttributeError. A metaclass's `__getattr__` is not
+asked; a descriptor of the class may still raise what it likes."""
 
 
 def lineage(cls: type) -> tuple[type, ...]:
@@ -43,7 +46,7 @@ def defines(cls: type, name: str) -> bool:
 def class_attribute(cls: type, name: str, default: Any = None) -> Any:
     """Returns an attribute of a class, or the default where `getattr` finds none or fails."""
     try:
-        return _attribute(cls, name)
+        return raw_attribute(cls, name)
     except Exception:  # of a descriptor of theirs
         return default
 

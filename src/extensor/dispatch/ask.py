@@ -18,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._tf._tf_dispatch import (
+    PLAIN,
     THEIRS,
     converts_to_tensor,
     intercept,
@@ -27,7 +28,7 @@ from extensor._tf._tf_dispatch import (
 from extensor.dispatch.handlers import FROM_TABLE, handler_of
 from extensor.dispatch.operation import FUNCTIONS, Operation, items, operation_of
 from extensor.errors import DTypeError, ExtensorError, ProtocolError
-from extensor.lookup import class_attribute, lineage, namespace
+from extensor.lookup import class_attribute, lineage, namespace, raw_attribute
 
 _PROTOCOL = "__tf_dispatch__"
 _TYPES = "__tf_dispatch_types__"
@@ -55,29 +56,42 @@ def _asking(operation: Operation, plain: Function) -> Function:
     """
     function = operation.function
     places = [place for place, _ in operation.places]
+    fewest, most = operation.required, len(operation.public.parameters)
+    fills_in = operation.public.fills_in
 
     def answer(args: tuple[Any, ...], kwargs: Keywords) -> Any:
         # Most operations take single tensors only, and most calls hold values of one type. What
         # such a call costs counts, so it is answered here, and all others below.
-        given = operation.given(args, kwargs)
-        if given is None:
-            return THEIRS
-        count = len(given)
+        given: tuple[Any, ...] | None = args
+        count = len(args)
+        if kwargs or fills_in or not fewest <= count <= most:
+            given = operation.given(args, kwargs)
+            if given is None:
+                return THEIRS
+            count = len(given)
         only: Any = None
         alone = True
-        for place in places:
-            if place < count:
-                kind = type(given[place])
-                if is_plain(kind):
-                    alone = False
-                elif kind is not only:
-                    if only is not None:
-                        return _answer(operation, plain, given, args, kwargs)
-                    only = kind
-        if only is None:
-            return _theirs(args, kwargs)
-        handler = class_attribute(only, _PROTOCOL)
-        allowed = class_attribute(only, _TYPES, _UNSET)
+        try:
+            for place in places:
+                if place < count:
+                    kind = type(given[place])
+                    if kind is only:
+                        continue
+                    if kind in PLAIN:
+                        alone = False
+                    elif only is None:
+                        only = kind
+                    else:  # of several types
+                        only = object
+                        break
+            if only is None:
+                return _theirs(args, kwargs)
+            # A metaclass may answer every name, or raise another error than AttributeError.
+            look = getattr if type(only) is type else raw_attribute
+            handler = look(only, _PROTOCOL)
+            allowed = look(only, _TYPES)
+        except Exception:  # it does not follow the protocol, leaves something out, has no hash
+            return _answer(operation, plain, given, args, kwargs)
         if type(handler) is not MethodType or (
             allowed is not None and not (alone and type(allowed) is tuple)
         ):
@@ -167,9 +181,16 @@ def _answer(
 
 def _kinds(tensors: Iterable[Any]) -> list[type]:
     """Returns the types that follow the protocol, in the order in which they are asked."""
-    # By their ids, because a class of somebody else's may have no hash.
-    found = {id(kind): kind for kind in map(type, tensors) if not is_plain(kind)}
-    return by_precedence([kind for kind in found.values() if follows_protocol(kind)])
+    found: list[type] = []
+    for tensor in tensors:
+        kind = type(tensor)
+        for other in found:  # it may have no hash
+            if kind is other:
+                break
+        else:
+            found.append(kind)
+    kinds = [kind for kind in found if not is_plain(kind) and follows_protocol(kind)]
+    return kinds if len(kinds) < 2 else by_precedence(kinds)
 
 
 def _declined(

@@ -83,31 +83,28 @@ class Operation:
         """
         if self.public.variadic:
             return args
-        count, required = len(self.public.parameters), self.required
-        if len(args) > count:
+        required, defaults = self.required, self.public.defaults
+        count = len(args)
+        if not kwargs:
+            if not required <= count <= required + len(defaults):
+                return None
+            if self.public.fills_in:
+                while count > required and args[count - 1] is defaults[count - 1 - required]:
+                    count -= 1
+            return args[:count]
+        values = [*args, *[_NOT_GIVEN] * (required - count), *defaults[max(0, count - required) :]]
+        last = count
+        for name, value in kwargs.items():
+            place = self._index.get(name, -1)
+            if place < count:
+                return None
+            values[place] = value
+            last = max(last, place + 1)
+        if len(values) > len(self.public.parameters) or any(
+            value is _NOT_GIVEN for value in values
+        ):
             return None
-        if kwargs:
-            values = [*args, *[_NOT_GIVEN] * (count - len(args))]
-            for name, value in kwargs.items():
-                place = self._index.get(name, -1)
-                if place < len(args):
-                    return None
-                values[place] = value
-        elif self.public.fills_in:
-            values = [*args]
-            for place in range(required, count):
-                if values[place] is self.public.defaults[place - required]:
-                    values[place] = _NOT_GIVEN
-        else:
-            return args if len(args) >= required else None
-        while values and values[-1] is _NOT_GIVEN:
-            values.pop()
-        if len(values) < required or any(value is _NOT_GIVEN for value in values[:required]):
-            return None
-        for place in range(required, len(values)):
-            if values[place] is _NOT_GIVEN:
-                values[place] = self.public.defaults[place - required]
-        return tuple(values)
+        return tuple(values[:last])
 
     def tensor_arguments(self, args: tuple[Any, ...]) -> Iterator[Any]:
         """Yields the arguments of a call that stand where tensors are expected, left to right.
