@@ -212,9 +212,10 @@ def test_extensor_can_be_loaded_again(run_python):
             calls.append(op)
             return "answered"
 
-    calls = []
+    calls, names = [], []
     for _ in range(2):
         import extensor
+        names.append(tf.add.__code__.co_varnames)
         assert tf.add(kind(), 1) == tf.constant(1) + kind() == tf.einsum("i", kind()) == "answered"
         for name in [n for n in sys.modules if n.partition(".")[0] == "extensor"]:
             if ".dispatch" in name or "_tf_dispatch" in name:
@@ -222,7 +223,7 @@ def test_extensor_can_be_loaded_again(run_python):
         import extensor.dispatch
     assert tf.add(kind(), 1) == "answered"
     assert len(calls) == 7
-    assert len(tf.add.__code__.co_varnames) < 16
+    assert names[0] == names[1]
     """)
 
 

@@ -234,6 +234,25 @@ THEIRS = object()
 Ask = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 
+class Asking(NamedTuple):
+    """What answers the calls of a function that hold values of unknown types.
+
+    Attributes:
+        function: What a handler gets as the operation that was called.
+        ask: Gets the positional and the keyword arguments as they came. It returns a handler and
+            the arguments to call it with; or None and the result, which is `THEIRS` if the function
+            itself is to be called.
+        failed: Gets the error that a handler raised, and the handler, before the error goes on.
+        unanswered: Gets a handler, what it returned if that is None or NotImplemented, and the
+            arguments as they came. It returns the result, or `THEIRS`.
+    """
+
+    function: Callable[..., Any]
+    ask: Ask
+    failed: Callable[[Exception, Any], None]
+    unanswered: Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
+
+
 def _plain(function: Any) -> Any:
     """Returns what a function was before it was intercepted."""
     return vars(function).get(_ATTRIBUTE, function)
@@ -241,7 +260,7 @@ def _plain(function: Any) -> Any:
 
 def intercept(
     public: PublicFunction,
-    make: Callable[[Callable[..., Any]], Ask],
+    make: Callable[[Callable[..., Any]], Asking],
     sequences: Iterable[int],
     any_iterable: bool = False,
 ) -> None:
@@ -249,10 +268,8 @@ def intercept(
 
     Args:
         public: The function.
-        make: Gets the function as it was before, and returns what answers such a call: it gets the
-            positional and the keyword arguments as they came, and returns the result, or `THEIRS`
-            if the function itself is to be called. A function that fills in its defaults passes all
-            arguments by position.
+        make: Gets the function as it was before, and returns what answers such a call. A function
+            that fills in its defaults passes all arguments by position.
         sequences: The places of the parameters that take a sequence of tensors.
         any_iterable: Whether they take other iterables than lists and tuples too.
     """
@@ -262,11 +279,12 @@ def intercept(
     if public.fills_in:
         call_as_it_is(function)
         count = plain.__code__.co_argcount
-        template = _named_template(count, sequences, False, plain.__code__.co_freevars)
+        template = _named_template(count, sequences, plain.__code__.co_freevars)
     else:
         template = _template(bool(sequences), plain.__code__.co_freevars)
     looks = plain_iterable if any_iterable else plain_sequence
-    function.__code__ = _disguised(template, plain, make(plain), looks if sequences else None)
+    consts = make(plain)._asdict()
+    function.__code__ = _disguised(template, plain, consts, looks if sequences else None)
 
 
 def intercept_operator(cls: Any, name: str, answer: Callable[[Any, Any], Any]) -> None:
@@ -295,10 +313,10 @@ def intercept_operator(cls: Any, name: str, answer: Callable[[Any, Any], Any]) -
 
     # The method may be a function that users call by another name, so this is a new one.
     if code.co_argcount:
-        template = _named_template(code.co_argcount, (), stars, code.co_freevars)
+        template = _operator_template(code.co_argcount, stars, code.co_freevars)
     else:
-        template = _template(False, code.co_freevars)
-    operator = _copied(plain, _disguised(template, plain, ask))
+        template = _template(False, code.co_freevars, handlers=False)
+    operator = _copied(plain, _disguised(template, plain, {"ask": ask}))
     vars(operator).update(vars(found))
     vars(operator)[_ATTRIBUTE] = plain
     call_as_it_is(operator)
@@ -325,7 +343,7 @@ def _copied(function: types.FunctionType, code: types.CodeType | None = None) ->
 def _disguised(
     template: types.CodeType,
     plain: types.FunctionType,
-    ask: Ask,
+    consts: dict[str, Any],
     looks: Callable[[Any], bool] | None = None,
 ) -> types.CodeType:
     """Returns a template's code with the constants that it needs, and in place of a function's.
@@ -334,13 +352,14 @@ def _disguised(
         template: Code in which strings stand for other constants.
         plain: The function, of which the code gets the file, the line, the names and the
             parameters.
-        ask: Answers a call that holds a value of an unknown type.
+        consts: What some of the strings stand for, which have these names after an underscore.
         looks: Looks into a value whose type is not known to hold no others; None if no parameter
             takes a sequence.
     """
     # What takes any iterable looks into every argument.
     known = PLAIN if looks is None else _FLAT if looks is plain_sequence else _Types()
-    consts = {**_CONSTS, "_plain": plain, "_ask": ask, "_types": known, "_looks": looks}
+    consts = {f"_{name}": value for name, value in consts.items()}
+    consts |= {**_CONSTS, "_plain": plain, "_types": known, "_looks": looks}
     code = plain.__code__
     named = code.co_varnames[: template.co_argcount]
     changes: dict[str, Any] = {
@@ -358,7 +377,7 @@ def _disguised(
 
 
 @functools.cache
-def _template(sequences: bool, closure: tuple[str, ...]) -> types.CodeType:
+def _template(sequences: bool, closure: tuple[str, ...], handlers: bool = True) -> types.CodeType:
     """Returns the code that looks at the arguments of a function of `*args, **kwargs`.
 
     Strings stand for constants. Calls with one or two arguments, which most are, have branches of
@@ -387,38 +406,61 @@ def _template(sequences: bool, closure: tuple[str, ...]) -> types.CodeType:
         "      else:",
         "        looking = False",
         "        return _plain(*args, **kwargs)",
-        *_otherwise("args, kwargs", "*args, **kwargs"),
+        *_otherwise("args, kwargs", "*args, **kwargs", handlers),
     ]
     return _compiled("*args, **kwargs", [*_named("_len"), *body], closure)
 
 
 @functools.cache
 def _named_template(
-    count: int, sequences: tuple[int, ...], stars: bool, closure: tuple[str, ...]
+    count: int, sequences: tuple[int, ...], closure: tuple[str, ...]
 ) -> types.CodeType:
     """Returns the same for a function with a number of parameters, whatever they are called.
 
     Args:
         count: The number.
         sequences: Which of them take a sequence.
-        stars: Whether `*args, **kwargs` follow. One argument that they take may be an operand.
         closure: The names of the function's closure.
     """
     names = [f"_{i}" for i in range(count)]
     checks = [_known(name, i in sequences) for i, name in enumerate(names)]
+    parameters = ", ".join(names)
+    body = [
+        *_named("_types", "_type", "_plain", *(("_looks",) if sequences else ())),
+        "looking = True",
+        "try:",
+        f"  if {' and '.join(checks)}:",
+        "    looking = False",
+        f"    return _plain({parameters})",
+        *_otherwise(f"({parameters},), {{}}", parameters, True),
+    ]
+    return _compiled(parameters, body, closure)
+
+
+@functools.cache
+def _operator_template(count: int, stars: bool, closure: tuple[str, ...]) -> types.CodeType:
+    """Returns the same for an operator with a number of parameters.
+
+    Args:
+        count: The number.
+        stars: Whether `*args, **kwargs` follow. One argument that they take may be an operand.
+        closure: The names of the operator's closure.
+    """
+    names = [f"_{i}" for i in range(count)]
+    checks = [_known(name, False) for name in names]
     given, args, parameters = f"({', '.join(names)},)", "{}", ", ".join(names)
     if stars:
         given, args = f"({', '.join(names)}, *args)", "kwargs"
         parameters = f"{parameters}, *args, **kwargs"
         checks.append("not kwargs and (not args or (_len(args) == 1 and _type(args[0]) in _types))")
     body = [
-        *_named("_types", "_type", "_len", "_plain", *(("_looks",) if sequences else ())),
+        *_named("_types", "_type", "_len", "_plain"),
         "looking = True",
         "try:",
         f"  if {' and '.join(checks)}:",
         "    looking = False",
         f"    return _plain({parameters})",
-        *_otherwise(f"{given}, {args}", parameters),
+        *_otherwise(f"{given}, {args}", parameters, False),
     ]
     return _compiled(parameters, body, closure)
 
@@ -428,7 +470,7 @@ def _known(name: str, sequence: bool) -> str:
     return f"(_type({name}) in _types{f' or _looks({name})' * sequence})"
 
 
-def _otherwise(given: str, args: str) -> list[str]:
+def _otherwise(given: str, args: str, handlers: bool) -> list[str]:
     """Returns the end of a template: what follows if a type is not known, or has no hash."""
     return [
         "except '_Exception' as error:",
@@ -436,7 +478,7 @@ def _otherwise(given: str, args: str) -> list[str]:
         "    _beneath = '_beneath'",
         "    raise error.with_traceback(_beneath(error))",
         *_named("_ask", "_theirs"),
-        f"answer = _ask({given})",
+        *(_handled(given) if handlers else [f"answer = _ask({given})"]),
         "if answer is not _theirs:",
         "  return answer",
         "try:",
@@ -444,6 +486,26 @@ def _otherwise(given: str, args: str) -> list[str]:
         "except '_Exception' as error:",
         "  _beneath = '_beneath'",
         "  raise error.with_traceback(_beneath(error))",
+    ]
+
+
+def _handled(given: str) -> list[str]:
+    """Returns the lines that call a handler.
+
+    They do it here, because each frame between TensorFlow's function and a handler makes every op
+    that the handler calls a microsecond slower: TensorFlow keeps the stack of each op.
+    """
+    return [
+        f"handler, answer = _ask({given})",
+        "if handler is not None:",
+        *(f"  {line}" for line in _named("_function", "_failed", "_declines", "_unanswered")),
+        "  try:",
+        "    answer = handler(_function, answer, {})",
+        "  except '_Exception' as error:",
+        "    _failed(error, handler)",
+        "    raise",
+        "  if answer is None or answer is _declines:",
+        f"    answer = _unanswered(handler, answer, {given})",
     ]
 
 
@@ -485,6 +547,7 @@ def _beneath(error: BaseException) -> types.TracebackType | None:
 
 _CONSTS: dict[str, Any] = {
     "_beneath": _beneath,
+    "_declines": NotImplemented,
     "_Exception": Exception,
     "_len": len,
     "_theirs": THEIRS,

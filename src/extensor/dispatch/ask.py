@@ -20,6 +20,7 @@ import tensorflow as tf
 from extensor._tf._tf_dispatch import (
     PLAIN,
     THEIRS,
+    Asking,
     converts_to_tensor,
     intercept,
     is_plain,
@@ -47,14 +48,13 @@ def follows_protocol(kind: type) -> bool:
     return False
 
 
-def _asking(operation: Operation, plain: Function) -> Function:
-    """Returns what answers a call of an operation.
+def _asking(operation: Operation, plain: Function) -> Asking:
+    """Returns what answers the calls of an operation.
 
     Args:
         operation: The operation.
         plain: Calls its own code.
     """
-    function = operation.function
     places = [place for place, _ in operation.places]
     fewest, most = operation.required, len(operation.public.parameters)
     fills_in = operation.public.fills_in
@@ -67,7 +67,7 @@ def _asking(operation: Operation, plain: Function) -> Function:
         if kwargs or fills_in or not fewest <= count <= most:
             given = operation.given(args, kwargs)
             if given is None:
-                return THEIRS
+                return None, THEIRS
             count = len(given)
         only: Any = None
         alone = True
@@ -85,40 +85,49 @@ def _asking(operation: Operation, plain: Function) -> Function:
                         only = object
                         break
             if only is None:
-                return _theirs(args, kwargs)
+                return None, _theirs(args, kwargs)
             # A metaclass may answer every name, or raise another error than AttributeError.
             look = getattr if type(only) is type else raw_attribute
             handler = look(only, _PROTOCOL)
             allowed = look(only, _TYPES)
         except Exception:  # it does not follow the protocol, leaves something out, has no hash
-            return _answer(operation, plain, given, args, kwargs)
-        if type(handler) is not MethodType or (
-            allowed is not None and not (alone and type(allowed) is tuple)
+            return None, _answer(operation, plain, given, args, kwargs)
+        if (
+            type(handler) is not MethodType
+            or handler.__self__ is not only
+            or (allowed is not None and not (alone and type(allowed) is tuple))
         ):
-            return _answer(operation, plain, given, args, kwargs)
-        try:
-            result = handler(function, given, {})
-        except Exception as error:
-            raise _told(error, operation, only)  # noqa: B904 - the same error, with more to say
-        if result is NotImplemented:
-            declined = [_how_declined(operation, only)]
-            return _declined(operation, plain, declined, args, kwargs)
-        return _nothing(operation, only) if result is None else result
+            return None, _answer(operation, plain, given, args, kwargs)
+        return handler, given
 
     def answer_nested(args: tuple[Any, ...], kwargs: Keywords) -> Any:
         given = operation.given(args, kwargs)
-        return THEIRS if given is None else _answer(operation, plain, given, args, kwargs)
+        return None, THEIRS if given is None else _answer(operation, plain, given, args, kwargs)
 
     def answer_iterables(args: tuple[Any, ...], kwargs: Keywords) -> Any:
         # A generator can be read once, so from here on the call holds lists.
         args = tuple(map(_listed, args))
         kwargs = {name: _listed(value) for name, value in kwargs.items()}
-        result = answer_nested(args, kwargs)
-        return plain(*args, **kwargs) if result is THEIRS else result
+        _, result = answer_nested(args, kwargs)
+        return None, plain(*args, **kwargs) if result is THEIRS else result
+
+    def failed(error: Exception, handler: MethodType) -> None:
+        kind: Any = handler.__self__
+        _tell(error, operation, kind)
+
+    def unanswered(
+        handler: MethodType, answer: Any, args: tuple[Any, ...], kwargs: Keywords
+    ) -> Any:
+        kind: Any = handler.__self__
+        if answer is None:
+            return _nothing(operation, kind)
+        return _declined(operation, plain, [_how_declined(operation, kind)], args, kwargs)
 
     if operation.any_iterable:
-        return answer_iterables
-    return answer_nested if any(nested for _, nested in operation.places) else answer
+        ask = answer_iterables
+    else:
+        ask = answer_nested if any(nested for _, nested in operation.places) else answer
+    return Asking(operation.function, ask, failed, unanswered)
 
 
 def _listed(value: Any) -> Any:
@@ -172,7 +181,8 @@ def _answer(
         try:
             result = handler(operation.function, given, dict(keywords))
         except Exception as error:
-            raise _told(error, operation, kind)  # noqa: B904 - as above
+            _tell(error, operation, kind)
+            raise
         if result is not NotImplemented:
             return _nothing(operation, kind) if result is None else result
         declined.append(_how_declined(operation, kind))
@@ -258,10 +268,9 @@ def _how_declined(operation: Operation, kind: type) -> str:
     return f"{kind.__qualname__} declined: its handler for {operation} returned NotImplemented."
 
 
-def _told(error: Exception, operation: Operation, kind: type) -> Exception:
-    """Returns the error of a handler, which says now where it comes from."""
+def _tell(error: Exception, operation: Operation, kind: type) -> None:
+    """Lets the error of a handler say where it comes from."""
     _add(error, f"Raised while {kind.__qualname__}.{_PROTOCOL} handled {operation}.")
-    return error
 
 
 def by_precedence(kinds: Sequence[type]) -> list[type]:
