@@ -13,9 +13,9 @@ import tensorflow as tf
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 import extensor as xt
+from extensor._keras import spec_key
 from extensor._tf import _tf_registry, _tf_saving
 from extensor.errors import FormatError, ImmutableError, MissingTypeError, RegistrationError
-from extensor.keras import mark
 from tests import sample_larder
 from tests.sample_larder import BagSpec, Jar, Lid, Shelf, bag, jar
 
@@ -495,6 +495,6 @@ def test_specs_with_any_bytes_changed_are_read_or_refused_by_name(is_known, requ
 
 
 def test_a_keras_model_needs_the_class(unknown):
-    key = mark.mark(xt.spec_of(bag()))
+    key = spec_key.mark(xt.spec_of(bag()))
     with pytest.raises(RegistrationError, match=r"^Bag: .*`import tests\.sample_larder`"):
-        mark.marked_spec(key)
+        spec_key.marked_spec(key)

@@ -16,7 +16,7 @@ def saved(run_python, tmp_path_factory):
         import numpy as np
         import tensorflow as tf
         import extensor as xt
-        from extensor.core.auto_spec import AutoSpec
+        from extensor._auto.spec import AutoSpec
         from tests.sample_foreign import looped, used, values
 
         warnings.simplefilter("ignore")
@@ -160,7 +160,7 @@ def test_classes_derived_from_a_decorated_one_keep_their_own_specs(run_python):
         """
         import tensorflow as tf
         import extensor as xt
-        from extensor.core.auto_spec import AutoSpec
+        from extensor._auto.spec import AutoSpec
         from tests.peer import tfp
 
         tfd = tfp.distributions

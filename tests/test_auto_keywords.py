@@ -145,7 +145,7 @@ def test_probability_is_imported_with_this_decorator_and_its_keywords_are_kept(r
         import pairs.probability
         import tensorflow as tf
         import tensorflow_probability as tfp
-        from extensor.core.auto_spec import AutoSpec
+        from extensor._auto.spec import AutoSpec
 
         import extensor as xt
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor.core.ragged_box import take
+from extensor._protocol.box_ragged import take
 from tests.sample_types import (
     MaskedTensor,
     MaskedTensorSpec,

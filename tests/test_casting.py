@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
+from extensor._protocol.casting import cast_value, castable_type
 from extensor._tf import _tf_casting
-from extensor.core.casting import cast_value, castable_type
 from extensor.errors import DTypeError, FieldError, StructureError
 from tests.sample_types import MaskedTensor as PlainMasked
 from tests.sample_types import MaskedTensorSpec as PlainMaskedSpec

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from extensor import errors
-from extensor.data import stream
+from extensor._data import stream
 from tests.sample_tables import as_tensors_have_it, tables
 from tests.test_parquet import folder
 
 # `xt.data.parquet` is the function; the module has the same name.
-PARQUET = sys.modules["extensor.data.parquet"]
+PARQUET = sys.modules["extensor._data.parquet"]
 
 
 def slabs_of(rows, nbytes=1 << 23):

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tensorflow.python.saved_model.nested_structure_coder import NotEncodableError
 
 import extensor as xt
-from extensor.core.static import key
+from extensor._declare.static_data import key
 from extensor.errors import DTypeError
 from tests.sample_declared import (
     STATIC,
@@ -60,7 +60,7 @@ def saved(tmp_path_factory):
 def test_a_model_with_static_data_of_every_kind_is_loaded_in_a_fresh_process(run_python, saved):
     run_python(f"""
         import tensorflow as tf
-        from extensor.core.static import key
+        from extensor._declare.static_data import key
         from tests.sample_declared import STATIC, Course, Labelled, Masked, Pantry, Scaled, labelled
 
         loaded = tf.saved_model.load({saved!r})

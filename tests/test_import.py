@@ -76,7 +76,9 @@ def test_import_loads_nothing_that_only_one_room_needs(measured, pandas):
 
 
 def test_the_measure_sees_what_an_import_loads(measured):
-    assert all("extensor.core.spec" in run["loaded"] for runs in measured.values() for run in runs)
+    assert all(
+        "extensor._protocol.spec" in run["loaded"] for runs in measured.values() for run in runs
+    )
     assert all("pyarrow.lib" in run["loaded"] for run in measured["without pandas"])
 
 

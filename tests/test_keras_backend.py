@@ -7,7 +7,7 @@ import pytest
 
 import extensor as xt
 from extensor import errors
-from extensor.keras import backend
+from extensor._keras import backend
 
 OTHER_BACKEND = """
 import os
@@ -45,7 +45,7 @@ def test_keras_is_not_imported_before_it_is_needed(run_python):
         import sys
         import extensor as xt
         assert "extensor.keras" not in sys.modules
-        assert xt.keras.Layer.__module__ == "extensor.keras.layer"
+        assert xt.keras.Layer.__module__ == "extensor._keras.layer"
         """
     )
 

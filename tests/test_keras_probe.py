@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import extensor
-from extensor.keras import _keras
+from extensor._keras import _keras_private
 
 LIBRARY = pathlib.Path(extensor.__file__).parent
 QUARANTINE = LIBRARY / "keras" / "_keras.py"
@@ -56,7 +56,7 @@ def test_call_has_training_arg_tells_whether_call_takes_training(has):
             return x
 
     assert (With if has else Without)()._call_has_training_arg is has
-    assert _keras.takes_training((With if has else Without)()) is has
+    assert _keras_private.takes_training((With if has else Without)()) is has
 
 
 def test_maybe_symbolic_build_makes_the_variables_under_a_strategy():
@@ -77,15 +77,15 @@ def test_maybe_symbolic_build_makes_the_variables_under_a_strategy():
 
 
 def test_function_wrapper_is_what_keras_makes_of_a_loss_function():
-    assert issubclass(keras.losses.MeanSquaredError, _keras.LossOfFunction)
-    loss = _keras.LossOfFunction(lambda y_true, y_pred: y_true - y_pred, name="difference")
+    assert issubclass(keras.losses.MeanSquaredError, _keras_private.LossOfFunction)
+    loss = _keras_private.LossOfFunction(lambda y_true, y_pred: y_true - y_pred, name="difference")
     assert isinstance(loss, keras.losses.Loss)
     # It gives a vector and a column one rank, and takes the mean.
     assert float(loss(np.array([3.0, 5.0]), np.array([[1.0], [2.0]]))) == 2.5
 
 
 def test_the_table_lists_what_is_probed():
-    listed = re.findall(r"^\| `(?:Model\.)?(\w+)` \|", _keras.__doc__, re.MULTILINE)
+    listed = re.findall(r"^\| `(?:Model\.)?(\w+)` \|", _keras_private.__doc__, re.MULTILINE)
     assert sorted(listed) == [
         "LossFunctionWrapper",
         "_call_has_training_arg",

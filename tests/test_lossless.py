@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import extensor as xt
-from extensor.core.casting import cast_value
-from extensor.core.lossless import lossless
+from extensor._protocol.casting import cast_value
+from extensor._protocol.lossless import lossless
 
 REAL = (
     *(tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.uint32, tf.int64, tf.uint64),

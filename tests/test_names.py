@@ -16,7 +16,7 @@ def room(name):
 
 
 def public(names):
-    return {name for name in names if not name.startswith("__")}
+    return {name for name in names if not name.startswith("_")}
 
 
 def test_the_package_lists_its_rooms_before_they_are_imported(run_python):
@@ -55,7 +55,7 @@ def test_a_star_import_leaves_print_and_tuple_alone(run_python):
         from extensor import *
         print(tuple([1]), extension_type.__module__)
     """).stdout
-    assert printed == "(1,) extensor.core.declare\n"
+    assert printed == "(1,) extensor._declare.decorator\n"
 
 
 def test_the_version_is_that_of_the_package():

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor import errors
-from extensor.formats import parquet
+from extensor._formats import parquet
 
 RECIPES = pa.table({"title": ["a", "b"], "steps": [[{"minutes": 5}], [{"minutes": None}]]})
 
@@ -285,7 +285,7 @@ def test_no_damage_to_a_footer_ends_the_process(tmp_path, run_python):
         import pyarrow as pa
         import pyarrow.parquet as pq
         import extensor as xt
-        from extensor.formats import parquet
+        from extensor._formats import parquet
 
         parquet._SMALL = 0  # so that a small file is treated as a large one
         path = {str(tmp_path / "it.parquet")!r}

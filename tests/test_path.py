@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from extensor._path import Path, quoted
 from extensor.errors import ExtensorError, PathError
-from extensor.path import Path, quoted
 
 # Any text at all: empty, surrogates, line breaks, quotes. The grammar's own characters come often.
 names = st.text() | st.text(alphabet=" .\"'[]*\\`\n\t\0ab")

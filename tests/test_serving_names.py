@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor.path import Path
-from extensor.serving.name import names_of
+from extensor._path import Path
+from extensor._serving.name import names_of
 
 PARTS = ["", "row_splits", "row_splits_1", "row_lengths", "rows"]
 WORDS = [

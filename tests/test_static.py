@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from extensor.core.static import FrozenDict, decode, encode, freeze, key
+from extensor._declare.static_data import FrozenDict, decode, encode, freeze, key
 from tests.sample_declared import STATIC, Course, Labelled, Masked, Unit, labelled
 
 pytestmark = pytest.mark.filterwarnings(

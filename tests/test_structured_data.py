@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor.core.box import box, boxed_specs, unbox
+from extensor._protocol.box import box, boxed_specs, unbox
 from extensor.errors import ProtocolError, StructureError
 from tests.arrow_strategies import arrays
 from tests.sample_types import MaskedTensor

@@ -4,47 +4,44 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from extensor import _tf as _tf  # before all others: it says so where TensorFlow is missing
-from extensor import data, dispatch, errors, struct
-from extensor.arrow.read import from_arrow
-from extensor.arrow.schema import spec_from_schema
-from extensor.arrow.write import to_arrow
-from extensor.core import anonymous as _anonymous  # noqa: F401  # pyright: ignore[reportUnusedImport]
-from extensor.core import elements as _elements  # noqa: F401  # pyright: ignore[reportUnusedImport]
-from extensor.core import nest
-from extensor.core.auto import (
+
+# isort: split
+from extensor import _anonymous as _anonymous  # pyright: ignore[reportUnusedImport]
+from extensor import data, dispatch, errors, nest, struct
+from extensor._arrow.read import from_arrow
+from extensor._arrow.schema import spec_from_schema
+from extensor._arrow.write import to_arrow
+from extensor._auto.decorator import (
     AutoCompositeTensor,
     auto_composite_tensor,
     is_deferred_assertion_context,
 )
-from extensor.core.box import StackableTypeSpec
-from extensor.core.declare import extension_type, replace
-from extensor.core.extension import ExtensionType
-from extensor.core.foreign import spec_of
-from extensor.core.functional import (
-    ForwardAccumulator,
-    foldl,
-    foldr,
-    numpy_function,
-    print_,
-    recompute_grad,
-    scan,
-    tuple_,
-)
-from extensor.core.registry import (
+from extensor._declare.decorator import extension_type, replace
+from extensor._dispatch.dispatchable import DispatchableType
+from extensor._formats.parquet import read_parquet, write_parquet
+from extensor._functions.fold import foldl, foldr
+from extensor._functions.gradient import ForwardAccumulator, recompute_grad
+from extensor._functions.numpy_function import numpy_function
+from extensor._functions.print import print_
+from extensor._functions.scan import scan
+from extensor._functions.tuple import tuple_
+from extensor._path import Path
+from extensor._protocol import elements as _elements  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from extensor._protocol.box import StackableTypeSpec
+from extensor._protocol.extension import ExtensionType
+from extensor._protocol.registry import (
     register_extension_type,
     register_type_spec,
     registered_types,
 )
-from extensor.core.spec import TypeSpec
-from extensor.dispatch.protocol import DispatchableType
+from extensor._protocol.spec import TypeSpec
+from extensor._protocol.spec_of import spec_of
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.spec import DenseStructuredTensorSpec, StructuredTensorSpec
+from extensor._struct.tensor import StructuredTensor
 from extensor.errors import ExtensorError
-from extensor.formats.parquet import read_parquet, write_parquet
-from extensor.path import Path
-from extensor.struct.dense import DenseStructuredTensor
-from extensor.struct.ragged import RaggedStructuredTensor
-from extensor.struct.ragged_spec import RaggedStructuredTensorSpec
-from extensor.struct.spec import DenseStructuredTensorSpec, StructuredTensorSpec
-from extensor.struct.tensor import StructuredTensor
 
 if TYPE_CHECKING:
     from extensor import keras, serving, testing, types
@@ -101,7 +98,7 @@ tuple = tuple_
 
 
 def __dir__() -> list[str]:
-    # Also what is imported when it is first used; not the modules that extensor is made of.
+    # Also the modules that are imported when they are first used.
     return [*__all__, "print", "tuple", *(name for name in globals() if name.startswith("__"))]
 
 

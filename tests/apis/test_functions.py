@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from extensor.core import functional
+from extensor._functions import functional
 from tests.apis.kinds import assert_same, masked, measured
 from tests.apis.matrix import RUN, row
 from tests.sample_types import StaticSpec

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
+from extensor._functions import functional
 from extensor._tf import _tf_py_function
-from extensor.core import functional
 from tests.apis.kinds import assert_same, masked, measured
 from tests.apis.matrix import RUN, row
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tensorflow.python.saved_model.nested_structure_coder import NotEncodableError
 
 import extensor as xt
-from extensor.core import functional
+from extensor._functions import functional
 from tests.apis.kinds import KINDS, assert_same
 from tests.apis.matrix import EAGER, RUN, row
 from tests.apis.process import at_once

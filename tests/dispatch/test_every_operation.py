@@ -12,8 +12,8 @@ from tensorflow.python.framework import op_def_registry
 from tensorflow.python.util import dispatch, tf_decorator
 
 import extensor as xt
-from extensor.dispatch import kind
-from extensor.dispatch.operation import FUNCTIONS, operation_of
+from extensor._dispatch import kind
+from extensor._dispatch.operation import FUNCTIONS, operation_of
 from tests.dispatch.brute import Definition, call
 from tests.dispatch.not_overridden import NOT_OVERRIDDEN
 from tests.dispatch.overriding import recording

@@ -17,7 +17,7 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from extensor.data import stream
+from extensor._data import stream
 from tests.apis.kinds import recipes
 from tests.fuzz import cases
 
@@ -111,7 +111,7 @@ def _folder():
 
 @functools.cache
 def _dataset():
-    sys.modules["extensor.data.parquet"]._SLAB_ROWS = 40
+    sys.modules["extensor._data.parquet"]._SLAB_ROWS = 40
     return xt.data.parquet(f"{_folder()}/it.parquet", 20)
 
 

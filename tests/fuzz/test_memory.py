@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from extensor.data import stream
+from extensor._data import stream
 from tests.apis.kinds import measured
 from tests.fuzz import cases
 

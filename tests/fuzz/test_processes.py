@@ -105,7 +105,7 @@ def _as_child(path):
         spec = xt.spec_from_schema(pq.read_schema(path), 10)
         assert pickle.loads(pickle.dumps(spec)) == spec
         with tempfile.TemporaryDirectory() as folder:
-            from extensor.formats import parquet
+            from extensor._formats import parquet
 
             table = parquet.read(path)
             parquet.write(table.to_batches()[:1], os.path.join(folder, "it.parquet"))

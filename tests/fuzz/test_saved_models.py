@@ -18,7 +18,7 @@ from tests.fuzz.mutation import damaged
 
 NAMES = ["", "x", "shape", "tuple", "dict", "extensor.dotless.x",
          "extensor.DenseStructuredTensorSpec", "extensor.RaggedStructuredTensorSpec"]  # fmt: skip
-MODULES = [b"", b"os", b"extensor.nowhere", b"extensor.struct.spec", b"no.such", b"\xff", b"a b"]
+MODULES = [b"", b"os", b"extensor.nowhere", b"extensor._struct.spec", b"no.such", b"\xff", b"a b"]
 
 
 def test_edited_models_are_refused_or_give_right_values():

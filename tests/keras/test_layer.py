@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor import errors
-from extensor.keras.lower import lower
+from extensor._keras.lowering import lower
 from tests.keras import kinds
 from tests.keras.kinds import COUNT, KINDS
 

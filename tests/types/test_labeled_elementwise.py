@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor.dispatch.operation import FUNCTIONS, operation_of
+from extensor._dispatch.operation import FUNCTIONS, operation_of
 from extensor.types import LabeledTensor
 from tests.dispatch.brute import call
 from tests.dispatch.samples import EXCLUDED, arguments

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from extensor.dispatch.operation import operation_of
+from extensor._dispatch.operation import operation_of
 from extensor.types import LabeledTensor
 from tests.dispatch.brute import call
 from tests.dispatch.samples import SAMPLES, arguments

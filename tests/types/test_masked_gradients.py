@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from extensor.dispatch.operation import FUNCTIONS, operation_of
+from extensor._dispatch.operation import FUNCTIONS, operation_of
 from extensor.types import MaskedTensor
 from tests.dispatch.brute import call
 from tests.dispatch.samples import EXCLUDED, SAMPLES, USUAL

@@ -14,9 +14,9 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import tensor_conversion_registry
 
+from extensor._lookup import defines, lineage, namespace
 from extensor._tf._tf_protocol import Container, Extension, refused
 from extensor.errors import DTypeError
-from extensor.lookup import defines, lineage, namespace
 
 
 def _refuse_as_tensor(value: Any, dtype: Any = None, name: Any = None, as_ref: bool = False) -> Any:

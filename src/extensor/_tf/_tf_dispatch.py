@@ -34,10 +34,10 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from tensorflow.python.util import dispatch, tf_decorator
 
+from extensor._lookup import defines
 from extensor._tf._tf_as_tensor import is_array, is_registered
 from extensor._tf._tf_autograph import call_as_it_is
 from extensor._tf._tf_protocol import CompositeTensor
-from extensor.lookup import defines
 
 # They take any number of arguments, so TensorFlow gives them no entry in its table.
 _VARIADIC = ("einsum", "meshgrid", "print", "ragged.map_flat_values", "sparse.map_values")

@@ -19,8 +19,8 @@ import tensorflow as tf
 from tensorflow.python.framework.composite_tensor import CompositeTensor
 from tensorflow.python.util import _pywrap_utils  # pyright: ignore[reportAttributeAccessIssue]
 
+from extensor._lookup import class_attribute, defines, lineage, namespace
 from extensor.errors import ProtocolError
-from extensor.lookup import class_attribute, defines, lineage, namespace
 
 _PROTOCOL = "__tf_type_spec__"
 

@@ -1,0 +1,1 @@
+"""Arrow data to and from StructuredTensors."""

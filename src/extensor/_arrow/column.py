@@ -1,0 +1,95 @@
+"""Which columns of a nested schema are asked for, and the schema that holds them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.schema import is_list, names_of
+from extensor._path import Path, PathLike
+from extensor.errors import DTypeError, FieldError, StructureError
+
+
+def chosen_columns(columns: Iterable[PathLike], schema: pa.Schema) -> list[tuple[str, ...]]:
+    """Returns the names of each path in `columns`, all of which exist in the schema."""
+    if isinstance(columns, (str, bytes, Path)) or not isinstance(columns, Iterable):
+        raise DTypeError(
+            path="columns",
+            expected="a list of paths",
+            received=repr(columns),
+            mend='Write columns=["title", "ingredients.amount"].',
+        )
+    leaves = leaf_paths(schema)
+    chosen: list[tuple[str, ...]] = []
+    for column in columns:
+        # A column's own name comes before the path that it might spell.
+        named = isinstance(column, str) and column in schema.names
+        wanted = (str(column),) if named else Path.of(column).names
+        if not wanted or not any(leaf[: len(wanted)] == wanted for leaf in leaves):
+            raise _no_column(wanted, leaves)
+        chosen.append(wanted)
+    if not chosen:
+        raise StructureError(
+            path="columns",
+            expected="at least one path",
+            received="an empty list",
+            mend="Leave columns out to read all.",
+        )
+    return chosen
+
+
+def pruned_schema(schema: pa.Schema, chosen: list[tuple[str, ...]]) -> pa.Schema:
+    """Returns the schema of the chosen columns, in the order in which they were asked for."""
+    names = list(dict.fromkeys(path[0] for path in chosen))
+    columns = pa.schema([schema.field(names_of(schema, Path()).index(name)) for name in names])
+    return pa.schema(_pruned_fields(columns, chosen), metadata=schema.metadata)
+
+
+def _pruned_fields(fields: Any, chosen: list[tuple[str, ...]]) -> list[pa.Field]:
+    kept: list[pa.Field] = []
+    for field in fields:
+        below = [path[1:] for path in chosen if path[0] == field.name]
+        if below:
+            kept.append(field if () in below else field.with_type(_pruned_type(field.type, below)))
+    return kept
+
+
+def _pruned_type(arrow: pa.DataType, chosen: list[tuple[str, ...]]) -> pa.DataType:
+    if pa.types.is_struct(arrow):
+        return pa.struct(_pruned_fields(arrow.fields, chosen))
+    if pa.types.is_fixed_size_list(arrow):
+        element = arrow.value_field
+        return pa.list_(element.with_type(_pruned_type(element.type, chosen)), arrow.list_size)
+    if is_list(arrow):
+        element = arrow.value_field
+        make = pa.large_list if pa.types.is_large_list(arrow) else pa.list_
+        return make(element.with_type(_pruned_type(element.type, chosen)))
+    return arrow
+
+
+def leaf_paths(fields: Any, outer: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Returns the names on the way to each column that a file may store on its own."""
+    return [leaf for field in fields for leaf in _leaves_of(field.type, (*outer, field.name))]
+
+
+def _leaves_of(arrow: pa.DataType, path: tuple[str, ...]) -> list[tuple[str, ...]]:
+    if isinstance(arrow, pa.BaseExtensionType):
+        return _leaves_of(arrow.storage_type, path)
+    if pa.types.is_struct(arrow):
+        return leaf_paths(arrow.fields, path)
+    if pa.types.is_map(arrow):
+        key, value = (*path, "key"), (*path, "value")
+        return [*_leaves_of(arrow.key_type, key), *_leaves_of(arrow.item_type, value)]
+    return _leaves_of(arrow.value_type, path) if pa.types.is_nested(arrow) else [path]
+
+
+def _no_column(wanted: tuple[str, ...], leaves: list[tuple[str, ...]]) -> FieldError:
+    listed = ", ".join(str(Path(*leaf)) for leaf in leaves[:20])
+    return FieldError(
+        path=Path(*wanted) if wanted else "columns",
+        expected=f"one of the columns {listed}" + (", ..." if len(leaves) > 20 else ""),
+        received=f"{Path(*wanted)}" if wanted else "an empty path",
+        mend="Check the spelling; a name that holds a dot is quoted in a path.",
+    )

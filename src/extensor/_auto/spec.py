@@ -1,0 +1,312 @@
+"""The spec of a class by the arguments of its constructor."""
+
+# What a composite tensor answers to TensorFlow has no public names.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._auto.argument import (
+    Constructor,
+    Converted,
+    ConvertedSpec,
+    part_of_argument,
+    static_names,
+    static_value,
+)
+from extensor._declare import static_data
+from extensor._declare.derived_spec import DerivedSpec, check_names, leaves_of, plain, tensors_of
+from extensor._declare.static_data import FrozenDict, FrozenPartial, Itself, thaw
+from extensor._tf import CompositeTensor
+from extensor._tf._tf_probability import Deferred
+from extensor.errors import ArgumentError, RegistrationError
+
+_VERSION = 4
+"""What a serialization begins with. Up to 3 it is what TensorFlow Probability writes."""
+
+_MAX_KNOWN = 1000
+
+_KEYS = (type(None), bool, int, str, bytes, tf.DType, tf.TensorShape)
+"""Types of arguments by which a spec that is known already can be told from others."""
+
+_MANY = 10
+"""So many numbers in an array are not compared to find a spec that is known."""
+
+
+class AutoSpec(DerivedSpec):
+    """The spec of a decorated class; each has a subclass of its own."""
+
+    omitted: ClassVar[tuple[str, ...]]
+    """The arguments that are left to their defaults."""
+
+    _constructor: ClassVar[Constructor | None] = None
+    _known: ClassVar[dict[Any, AutoSpec]]
+
+    def __init__(self, *args: Any, **parts: Any) -> None:
+        type(self).constructor()
+        super().__init__(*args, **parts)
+
+    @classmethod
+    def constructor(cls) -> Constructor:
+        """Returns how the class makes its values.
+
+        What takes the class after this decorator, such as `dataclass`, may have changed it.
+        """
+        made: Any = cls.value_type
+        if cls._constructor is None or cls._constructor.init is not made.__init__:
+            cls._constructor = Constructor(made, cls.omitted, cls.ignored)
+            cls.field_names = cls._constructor.names
+            cls._known = {}
+        return cls._constructor
+
+    @classmethod
+    def read_part(cls, name: str, part: Any) -> Any:
+        """Returns a part in frozen form."""
+        return part_of_argument(part, f"{cls.__qualname__}.{name}", is_part=True)
+
+    @classmethod
+    def of(cls, value: Any) -> Any:
+        """Returns the spec of a value.
+
+        Raises:
+            ArgumentError: If an argument is not found in the value, or the value is of a
+                subclass, which has to be decorated (also a TypeError and a ValueError).
+        """
+        made: Any = cls.value_type
+        if type(value) is not made:
+            raise not_decorated(type(value), made.__qualname__)
+        arguments = cls.constructor().arguments_of(value)
+        for name in static_names(value):
+            if name in arguments:
+                arguments[name] = static_value(arguments[name])
+        # Specs are costly to make, and most values have one that some other value had.
+        key = tuple([_key(argument) for argument in arguments.values()])
+        spec = cls._known.get(key)
+        if spec is None:
+            spec = cls.from_parts(
+                {
+                    name: part_of_argument(argument, f"{made.__qualname__}.{name}")
+                    for name, argument in arguments.items()
+                }
+            )
+            if not _has_unknown(key):
+                if len(cls._known) >= _MAX_KNOWN:
+                    cls._known.clear()
+                cls._known[key] = spec
+        return spec
+
+    _constants: dict[str, Any]
+    _fresh: dict[str, Any]
+    """What is made anew for each value, which may change it."""
+    _mixed: dict[str, Any]
+    """What holds tensors and other data: its tensors are a tuple."""
+
+    def _arranged(self, parts: Mapping[str, Any]) -> dict[str, Any]:
+        components: dict[str, Any] = {}
+        constants: dict[str, Any] = {}
+        fresh: dict[str, Any] = {}
+        mixed: dict[str, Any] = {}
+        for name, part in parts.items():
+            specs = tuple(spec for _, spec in leaves_of(part))
+            if not specs:
+                if isinstance(part, (tuple, FrozenDict)):
+                    fresh[name] = part
+                else:
+                    constants[name] = thaw(part, _plain)
+            elif _is_nest(part):
+                components[name] = thaw(part, plain)
+            else:
+                mixed[name] = part
+                components[name] = specs
+        dense = all(isinstance(spec, tf.TensorSpec) for spec in components.values())
+        return {
+            "_components": components,
+            "_constants": constants,
+            "_fresh": fresh,
+            "_mixed": mixed,
+            "_boxed_names": sorted(components) if dense else None,
+        }
+
+    def tensors(self, value: Any) -> Iterator[Any]:
+        """Yields the tensors of a value in the order of its parts."""
+        for name in self._components:
+            yield from self._tensors(value, name)
+
+    def _tensors(self, value: Any, name: str) -> Iterator[Any]:
+        part = self._parts[name]
+        tensors = tensors_of(part, self.constructor().argument_of(value, name))
+        for (_, spec), tensor in zip(leaves_of(part), tensors, strict=True):
+            yield Converted(tensor, spec) if isinstance(spec, ConvertedSpec) else tensor
+
+    def to_components(self, value: Any) -> dict[str, Any]:
+        """Returns the arguments that hold tensors, by name."""
+        argument_of = self.constructor().argument_of
+        return {
+            name: tuple(self._tensors(value, name))
+            if name in self._mixed
+            else argument_of(value, name)
+            for name in self._components
+        }
+
+    def from_components(self, components: Mapping[str, Any]) -> Any:
+        """Returns the value that the constructor makes of the given arguments.
+
+        See `is_deferred_assertion_context`.
+        """
+        arguments = {**self._constants, **components}
+        for name, part in self._fresh.items():
+            arguments[name] = thaw(part, _plain)
+        for name, part in self._mixed.items():
+            arguments[name] = thaw(part, functools.partial(_filled, iter(components[name])))
+        with Deferred():
+            return self.constructor().call(arguments)
+
+    def serialize(self) -> tuple[Any, ...]:
+        """Returns a version, and the arguments and their parts, in words for a SavedModel."""
+        return (_VERSION, *super().serialize())
+
+    def _serialize(self) -> Any:
+        # TensorFlow asks for it when it writes a file.
+        for name, part in self._parts.items():
+            for leaf in _opaque(static_data.encode(part)):
+                raise RegistrationError(
+                    path=f"{self.value_type.__qualname__}.{name}",
+                    expected="static data that can be saved, or a callable that can be imported",
+                    received=f"{leaf!r}",
+                    mend="Define the function at the top level of a module, or the callable as a "
+                    "class that xt.auto_composite_tensor decorates."
+                    if callable(leaf)
+                    else "Make it a tensor, or an enum or namedtuple of plain data.",
+                )
+        return self.serialize()
+
+    @classmethod
+    def deserialize(cls, serialization: Any) -> Any:
+        """Returns the spec that `serialize` described, or TensorFlow Probability's own.
+
+        Arguments that the constructor did not have when it was written are at their defaults.
+
+        Raises:
+            FieldError: If the constructor lacks an argument that it had (also a KeyError).
+            RegistrationError: If it was written by a later version, or what it holds by name is
+                not there (also a ValueError).
+        """
+        version, *rest = serialization
+        if version == _VERSION:
+            parts = {name: static_data.decode(code) for name, code in rest}
+        elif version in (1, 2, 3):
+            tensors, others, *_ = rest
+            parts = {
+                name: part_of_argument(part, f"{cls.__qualname__}.{name}", is_part=True)
+                for name, part in {**tensors, **others}.items()
+            }
+        else:
+            raise RegistrationError(
+                path=cls.__qualname__,
+                expected=f"a serialization of version 1 to {_VERSION}",
+                received=f"version {version}",
+                mend="Install the release of extensor that wrote it, or a later one.",
+            )
+        for name, default in cls.constructor().defaults.items():
+            if name not in parts:
+                parts[name] = part_of_argument(default, f"{cls.__qualname__}.{name}")
+        for name in parts.keys() & set(cls.omitted):
+            del parts[name]
+        check_names(cls, parts)
+        return cls.from_parts({name: parts[name] for name in cls.field_names})
+
+    def _changed(self, of_shape: Callable[..., Any], of_spec: Callable[..., Any]) -> Any:
+        # What a constructor takes a shape for, nobody knows: shapes stay as they are.
+        return super()._changed(lambda shape: shape, of_spec)
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (self.value_type, self.serialize())
+
+
+_UNKNOWN = object()
+
+
+def _key(argument: Any) -> Any:
+    """Returns something that differs for arguments with different parts, or `_UNKNOWN`."""
+    if isinstance(argument, tf.Tensor):
+        # There is one object for each dtype, and it takes long to tell its hash.
+        return id(argument.dtype), argument.shape
+    kind = type(argument)
+    if kind in _KEYS:
+        return kind, argument
+    if kind is list or kind is tuple:
+        keys = tuple([_key(item) for item in argument])
+        return _UNKNOWN if _has_unknown(keys) else (kind, keys)
+    if kind is dict:
+        keys = tuple([(name, _key(item)) for name, item in argument.items()])
+        is_known = all(type(name) is str and key is not _UNKNOWN for name, key in keys)
+        return (kind, keys) if is_known else _UNKNOWN
+    if kind is float:
+        return kind, argument.hex()
+    if isinstance(argument, np.ndarray) and argument.size < _MANY:
+        return static_data.key(argument)
+    if isinstance(argument, CompositeTensor):
+        spec = argument._type_spec
+        if isinstance(spec, DerivedSpec):  # its hash is at hand
+            return spec
+    return _UNKNOWN
+
+
+def _has_unknown(keys: tuple[Any, ...]) -> bool:
+    return any(key is _UNKNOWN for key in keys)
+
+
+def _plain(leaf: Any) -> Any:
+    return leaf.value if isinstance(leaf, Itself) else plain(leaf)
+
+
+def _filled(tensors: Iterator[Any], leaf: Any) -> Any:
+    if not isinstance(leaf, tf.TypeSpec):
+        return _plain(leaf)
+    tensor = next(tensors)
+    return tensor.value if isinstance(tensor, Converted) else tensor
+
+
+def _is_nest(part: Any) -> bool:
+    """Returns whether a part is a nest of specs, as TensorFlow's nest has it, and nothing else."""
+    if isinstance(part, tuple):
+        return type(part) is not FrozenPartial and all(map(_is_nest, part))
+    if isinstance(part, FrozenDict):
+        try:
+            sorted(part)
+        except TypeError:
+            return False
+        return all(map(_is_nest, part.values()))
+    return isinstance(part, tf.TypeSpec) and not isinstance(part, ConvertedSpec)
+
+
+def _opaque(code: Any) -> Iterator[Any]:
+    """Yields what stands in an encoded part that cannot be written into a SavedModel."""
+    if isinstance(code, tuple):
+        for item in code:
+            yield from _opaque(item)
+    elif not isinstance(code, (*_WORDS, tf.TypeSpec, np.ndarray)):
+        yield code
+
+
+_WORDS = (bool, int, float, str, type(None), tf.DType, tf.TensorShape)
+
+
+def _unpickled(value_type: Any, serialization: Any) -> AutoSpec:
+    return value_type._extensor_spec.deserialize(serialization)
+
+
+def not_decorated(cls: type, base: str) -> ArgumentError:
+    """Returns the error that says that a subclass has no spec of its own."""
+    return ArgumentError(
+        path=cls.__qualname__,
+        expected="a class with a spec of its own",
+        received=f"one that has inherited what makes specs from {base}",
+        mend=f"Write @xt.auto_composite_tensor above {cls.__qualname__}.",
+    )

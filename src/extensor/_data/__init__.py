@@ -1,0 +1,1 @@
+"""tf.data datasets of structured batches from files."""

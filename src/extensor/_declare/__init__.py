@@ -1,0 +1,1 @@
+"""`xt.extension_type`: a spec, a constructor and equality from the annotations of a class."""

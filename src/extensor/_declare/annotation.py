@@ -1,0 +1,466 @@
+"""What the annotation of a field lets in, and how a value is brought into that form.
+
+An annotation is read twice: for the values of a field, and for the parts that a spec holds in
+their place. Both readings walk the same containers and differ at the leaves.
+"""
+
+from __future__ import annotations
+
+import abc
+import enum
+import functools
+import typing
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Mapping,
+    Reversible,
+    Sequence,
+    Set,
+)
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._declare.derived_spec import is_spec, part_of
+from extensor._declare.static_data import FrozenDict, Static, freeze
+from extensor._protocol.lossless import is_tensor_like, lossless
+from extensor._tf import CompositeTensor, VariableSpec, describes
+from extensor._tf._tf_as_tensor import is_registered
+from extensor.errors import DTypeError, ExtensorError, StructureError
+
+Converter = Callable[[Any, str], Any]
+"""Takes a value and its path; returns the value in the form to keep, or raises an error."""
+
+_NUMBERS = (int, float, bool, str, bytes)
+_SEQUENCES: tuple[Any, ...] = (Iterable, Collection, Container, Reversible)
+"""What is read as Sequence, because only values that stay as they are can be kept."""
+
+
+def type_arguments(cls: type) -> dict[type, dict[Any, Any]]:
+    """Returns what the type variables of each generic base stand for in a class.
+
+    >>> import typing
+    >>> T = typing.TypeVar("T")
+    >>> class Box(typing.Generic[T]): ...
+    >>> class IntBox(Box[int]): ...
+    >>> type_arguments(IntBox)[Box]
+    {~T: <class 'int'>}
+    """
+    known: dict[type, dict[Any, Any]] = {}
+    for kind in cls.__mro__:  # a class comes before its bases
+        for base in vars(kind).get("__orig_bases__", ()):
+            origin: Any = get_origin(base)
+            variables: tuple[Any, ...] = getattr(origin, "__parameters__", ())
+            args = get_args(base)
+            if len(variables) == len(args):
+                of_base = known.setdefault(origin, {})
+                for variable, arg in zip(variables, args, strict=True):
+                    of_base.setdefault(variable, filled(arg, known.get(kind, {})))
+    return {base: arguments for base, arguments in known.items() if arguments}
+
+
+def filled(annotation: Any, arguments: Mapping[Any, Any]) -> Any:
+    """Returns an annotation with type arguments in place of its type variables."""
+    if isinstance(annotation, TypeVar):
+        return arguments.get(annotation, annotation)
+    variables = getattr(annotation, "__parameters__", ())
+    # A class has its own variables under this name, which are bound where it is subscripted.
+    if get_origin(annotation) is None or not any(v in arguments for v in variables):
+        return annotation
+    return annotation[tuple(arguments.get(v, v) for v in variables)]
+
+
+class Reading(abc.ABC):
+    """One way to read annotations."""
+
+    def converter(self, annotation: Any) -> Converter:
+        """Returns what brings values into the form that an annotation asks for.
+
+        Args:
+            annotation: A type, as the fields of an `xt.extension_type` are annotated with.
+
+        Raises:
+            DTypeError: If there is no telling what the annotation lets in (also a TypeError).
+        """
+        if annotation is Any or annotation is object:
+            return self.anything
+        if isinstance(annotation, TypeVar):
+            bound = annotation.__bound__
+            options = annotation.__constraints__ or ((Any if bound is None else bound),)
+            return _union(list(map(self.converter, options)), annotation)
+        for attribute in ("__supertype__", "__value__"):  # NewType; `type X = ...`
+            if hasattr(annotation, attribute) and not isinstance(annotation, type):
+                variables = getattr(get_origin(annotation), "__type_params__", ())
+                arguments = dict(zip(variables, get_args(annotation), strict=False))
+                return self.converter(filled(getattr(annotation, attribute), arguments))
+        origin, args = get_origin(annotation), get_args(annotation)
+        if origin is Annotated:
+            return self.annotated(self.converter(args[0]), args[1:])
+        if origin is typing.Final:
+            return self.converter(args[0])
+        if origin is Literal:
+            return _literal(args)
+        if origin in (Union, UnionType):
+            return _union(list(map(self.converter, args)), annotation)
+        kind = origin or (type(None) if annotation is None else annotation)
+        is_protocol = getattr(kind, "_is_protocol", False)
+        if not isinstance(kind, type) or (is_protocol and not _asks_instances(kind)):
+            raise DTypeError(
+                path=f"annotation {annotation!r}",
+                expected="a type that tells which values it has",
+                received="a protocol that is not @typing.runtime_checkable"
+                if is_protocol
+                else f"a value of type {type(annotation).__name__}",
+                mend="Annotate fields with types such as tf.Tensor, int or tuple[tf.Tensor, ...].",
+            )
+        if kind in _SEQUENCES or (
+            issubclass(kind, (Sequence, Mapping, Set))
+            and not issubclass(kind, (str, bytes, bytearray, range, memoryview, tf.TensorShape))
+        ):
+            return self._container(kind, args)
+        if kind is np.ndarray and args:
+            return _array(self._leaf(kind), args[-1])
+        if issubclass(kind, (tf.Tensor, CompositeTensor)):
+            return self.tensor(kind)
+        return self._leaf(kind)
+
+    @abc.abstractmethod
+    def anything(self, value: Any, path: str) -> Any:
+        """Converts a value whose annotation says nothing."""
+
+    @abc.abstractmethod
+    def tensor(self, kind: type) -> Converter:
+        """Returns what converts values of a kind that decomposes into tensors."""
+
+    @abc.abstractmethod
+    def annotated(self, inner: Converter, notes: tuple[Any, ...]) -> Converter:
+        """Returns what converts values by `inner` and holds them to the TypeSpecs in `notes`."""
+
+    @abc.abstractmethod
+    def instance(self, kind: type) -> Converter:
+        """Returns what takes values of any other kind, such as an abstract class."""
+
+    def _leaf(self, kind: type) -> Converter:
+        if kind in _NUMBERS:
+            return functools.partial(_number, kind)
+        if kind is tf.DType:
+            return _tried(tf.dtypes.as_dtype, "a tf.DType")
+        if kind is tf.TensorShape:
+            return _tried(tf.TensorShape, "a tf.TensorShape")
+        return self.instance(kind)
+
+    def _container(self, kind: type, args: tuple[Any, ...]) -> Converter:
+        if issubclass(kind, Mapping):
+            return _mapping(*map(self.converter, args or (Any, Any)))
+        if issubclass(kind, Set):
+            return _set(*map(self.converter, args or (Any,)))
+        if hasattr(kind, "_fields"):
+            hints = typing.get_type_hints(kind, include_extras=True)
+            names: tuple[str, ...] = getattr(kind, "_fields", ())
+            arguments = dict(zip(getattr(kind, "__parameters__", ()), args, strict=False))
+            items = [filled(hints.get(name, Any), arguments) for name in names]
+            return _tuple(kind, list(map(self.converter, items)))
+        if issubclass(kind, tuple) and args and args[-1] is not Ellipsis:
+            return _tuple(kind, [self.converter(arg) for arg in args if arg != ()])
+        return _items(self.converter(args[0] if args else Any))
+
+
+class _OfValues(Reading):
+    def anything(self, value: Any, path: str) -> Any:
+        return freeze(value, path, is_tensor_like)
+
+    def tensor(self, kind: type) -> Converter:
+        return _tensor if kind is tf.Tensor else self.instance(kind)
+
+    def instance(self, kind: type) -> Converter:
+        name = "None" if kind is type(None) else f"a value of type {kind.__qualname__}"
+
+        def convert(value: Any, path: str) -> Any:
+            if not isinstance(value, kind):
+                if issubclass(kind, tf.Variable) and _is_keras_variable(value):
+                    raise DTypeError(
+                        path=path,
+                        expected="a value of type tf.Variable",
+                        received="a keras.Variable",
+                        mend="Pass its `.value`.",
+                    )
+                raise _wrong(path, name, value, "Give one, or change the field's annotation.")
+            return freeze(value, path, is_tensor_like)
+
+        return convert
+
+    def annotated(self, inner: Converter, notes: tuple[Any, ...]) -> Converter:
+        specs = [note for note in notes if isinstance(note, tf.TypeSpec)]
+        dtypes = [spec.dtype for spec in specs if isinstance(spec, tf.TensorSpec)]
+
+        def convert(value: Any, path: str) -> Any:
+            if dtypes and value is not None and not is_tensor_like(value):
+                value = _tensor(value, path, dtypes[0])
+            value = inner(value, path)
+            for spec in specs:
+                if is_tensor_like(value) and not spec.is_compatible_with(_held(spec, value)):
+                    raise _mismatch(spec, value, path)
+            return value
+
+        return convert
+
+
+class _OfParts(Reading):
+    def anything(self, value: Any, path: str) -> Any:
+        return freeze(value, path, is_spec)
+
+    def tensor(self, kind: type) -> Converter:
+        expected = f"a TypeSpec of {kind.__qualname__}"
+
+        def convert(value: Any, path: str) -> Any:
+            if not isinstance(value, tf.TypeSpec) or not describes(value, kind):
+                raise _wrong(path, expected, value, "Give what tf.type_spec_from_value returns.")
+            return value
+
+        return convert
+
+    def instance(self, kind: type) -> Converter:
+        of_value = of_values.instance(kind)
+
+        def convert(value: Any, path: str) -> Any:
+            if isinstance(value, tf.TypeSpec):
+                if isinstance(value, kind):
+                    return Static(value)
+                if describes(value, kind):
+                    return value
+            return of_value(value, path)
+
+        return convert
+
+    def annotated(self, inner: Converter, notes: tuple[Any, ...]) -> Converter:
+        specs = [note for note in notes if isinstance(note, tf.TypeSpec)]
+
+        def convert(value: Any, path: str) -> Any:
+            value = inner(value, path)
+            for spec in specs:
+                if isinstance(value, tf.TypeSpec) and not spec.is_compatible_with(
+                    _held(spec, value)
+                ):
+                    raise _mismatch(spec, value, path)
+            return value
+
+        return convert
+
+
+of_values: Reading = _OfValues()
+"""Reads annotations for the values of a field."""
+
+of_parts: Reading = _OfParts()
+"""Reads annotations for what a spec holds in place of these values."""
+
+
+def _asks_instances(protocol: type) -> bool:
+    try:
+        isinstance(None, protocol)
+    except TypeError:
+        return False
+    return True
+
+
+def _held(spec: tf.TypeSpec, value: Any) -> Any:
+    """Returns what to hold to a spec: a variable, to the spec of a tensor, as what it holds."""
+    if isinstance(spec, tf.TensorSpec) and isinstance(value, (tf.Variable, VariableSpec)):
+        return tf.TensorSpec(value.shape, value.dtype)
+    return value
+
+
+def _is_keras_variable(value: Any) -> bool:
+    is_of_keras = type(value).__module__.partition(".")[0] == "keras"
+    return is_of_keras and isinstance(getattr(value, "value", None), tf.Variable)
+
+
+def _wrong(path: str, expected: str, value: Any, mend: str) -> DTypeError:
+    received = type(value).__name__
+    if is_tensor_like(value) and hasattr(value, "dtype"):
+        received = f"a {received} of dtype {value.dtype.name}, shape {value.shape}"
+    return DTypeError(path=path, expected=expected, received=received, mend=mend)
+
+
+def _mismatch(spec: Any, value: Any, path: str) -> ExtensorError:
+    """Returns the error that says how a value, or a spec, is at odds with an annotation."""
+    dtype: Any = getattr(spec, "dtype", None)
+    shape: Any = getattr(spec, "shape", None)
+    if dtype is not None and hasattr(value, "dtype") and dtype != value.dtype:
+        mend = f"Cast it with tf.cast(value, tf.{dtype.name})."
+        return _wrong(path, f"dtype {dtype.name}", value, mend)
+    given = getattr(value, "shape", None)
+    if isinstance(shape, tf.TensorShape) and not shape.is_compatible_with(given):
+        return StructureError(
+            path=path,
+            expected=f"shape {shape}",
+            received=f"shape {given}",
+            mend="The field's annotation declares the shape.",
+        )
+    return DTypeError(
+        path=path,
+        expected=str(spec),
+        received=str(part_of(value)),
+        mend="The field's annotation declares the type.",
+    )
+
+
+def _tensor(value: Any, path: str, dtype: tf.DType | None = None) -> Any:
+    if isinstance(value, tf.Tensor):
+        return value
+    # A composite that TensorFlow was told to convert, such as TFP's TransformedVariable, is read,
+    # as it is in a tf.experimental.ExtensionType.
+    if (
+        is_tensor_like(value)
+        and not isinstance(value, tf.Variable)
+        and not is_registered(type(value))
+    ):
+        raise _wrong(path, "a tf.Tensor", value, "Annotate the field with the type that it holds.")
+    value = lossless(value, dtype, path)
+    try:
+        return tf.convert_to_tensor(value, dtype)
+    except (TypeError, ValueError) as error:
+        as_dtype = "" if dtype is None else f" of dtype {dtype.name}"
+        mend = "Give something that tf.convert_to_tensor takes, or change the field's annotation."
+        raise _wrong(path, f"a tf.Tensor{as_dtype}", value, mend) from error
+
+
+def _number(kind: type, value: Any, path: str) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if kind is float and type(value) is int:
+        value = float(value)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        expected = f"{'an' if kind is int else 'a'} {kind.__name__}"
+        raise _wrong(path, expected, value, "A field that holds a tensor is annotated tf.Tensor.")
+    return value
+
+
+def _tried(convert: Callable[[Any], Any], expected: str) -> Converter:
+    def tried(value: Any, path: str) -> Any:
+        try:
+            return convert(value)
+        except (TypeError, ValueError) as error:
+            raise _wrong(path, expected, value, "Give one, or something that names one.") from error
+
+    return tried
+
+
+def _literal(allowed: tuple[Any, ...]) -> Converter:
+    def literal(value: Any, path: str) -> Any:
+        if not any(type(value) is type(a) and value == a for a in allowed):
+            raise DTypeError(
+                path=path,
+                expected=f"one of {', '.join(map(repr, allowed))}",
+                received=repr(value)
+                if isinstance(value, (str, int, enum.Enum))
+                else type(value).__name__,
+                mend="Check the spelling.",
+            )
+        return value
+
+    return literal
+
+
+def _union(options: list[Converter], annotation: Any) -> Converter:
+    if len(options) == 1:
+        return options[0]
+
+    types = zip(options, get_args(annotation), strict=False)
+    others = [option for option, arg in types if arg is not type(None)]
+
+    def union(value: Any, path: str) -> Any:
+        converted: list[Any] = []
+        for option in options:
+            try:
+                result = option(value, path)
+            except ExtensorError:
+                continue
+            if type(result) is type(value):  # better than what was made into something else
+                return result
+            converted.append(result)
+        if converted:
+            return converted[0]
+        if len(others) == 1:
+            others[0](value, path)  # raises what says more
+        raise _wrong(path, str(annotation), value, "Give a value of one of these types.")
+
+    return union
+
+
+def _tuple(kind: type, items: list[Converter]) -> Converter:
+    is_named = hasattr(kind, "_fields")
+    expected = f"a {kind.__qualname__}" if is_named else f"a tuple of {len(items)}"
+
+    def convert(value: Any, path: str) -> Any:
+        is_kind = isinstance(value, kind if is_named else (list, tuple))
+        if not is_kind or len(value) != len(items):
+            raise DTypeError(
+                path=path,
+                expected=expected,
+                received=f"a {type(value).__name__} of {len(value)}"
+                if isinstance(value, (list, tuple))
+                else type(value).__name__,
+                mend="Give one value for each place.",
+            )
+        converted = [
+            item(v, f"{path}[{i}]") for i, (item, v) in enumerate(zip(items, value, strict=True))
+        ]
+        return kind(*converted) if is_named else tuple(converted)
+
+    return convert
+
+
+def _items(item: Converter) -> Converter:
+    def convert(value: Any, path: str) -> Any:
+        if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+            raise _wrong(path, "a list or tuple", value, "Put the values into a tuple.")
+        return tuple(item(v, f"{path}[{i}]") for i, v in enumerate(value))
+
+    return convert
+
+
+def _array(convert_array: Converter, dtype: Any) -> Converter:
+    """Returns what takes arrays of a dtype, annotated as `np.dtype[np.float32]`."""
+    [scalar] = get_args(dtype) or (Any,)
+    options: tuple[Any, ...] = get_args(scalar) or (scalar,)
+    kinds = [kind for kind in options if isinstance(kind, type) and issubclass(kind, np.generic)]
+
+    def convert(value: Any, path: str) -> Any:
+        array = convert_array(value, path)
+        if kinds and not any(np.issubdtype(array.dtype, kind) for kind in kinds):
+            raise DTypeError(
+                path=path,
+                expected=f"an array of dtype {' or '.join(kind.__name__ for kind in kinds)}",
+                received=f"one of dtype {array.dtype}",
+                mend="Convert it with value.astype.",
+            )
+        return array
+
+    return convert
+
+
+def _set(item: Converter) -> Converter:
+    def convert(value: Any, path: str) -> Any:
+        if not isinstance(value, Set):
+            raise _wrong(path, "a set", value, "Put the values into a set.")
+        inside = f"{path}, an element"
+        return frozenset(freeze(item(v, inside), inside) for v in value)
+
+    return convert
+
+
+def _mapping(key: Converter, item: Converter) -> Converter:
+    def convert(value: Any, path: str) -> Any:
+        if not isinstance(value, Mapping):
+            raise _wrong(path, "a mapping", value, "Give a dict.")
+        inside = f"{path}, a key"
+        return FrozenDict(
+            (freeze(key(k, inside), inside), item(v, f"{path}[{k!r}]")) for k, v in value.items()
+        )
+
+    return convert

@@ -1,0 +1,454 @@
+"""extension_type: a class of annotated fields becomes an extension type."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import tensorflow as tf
+
+from extensor._declare.derived_spec import DerivedSpec
+from extensor._declare.fields import read_annotations, readings
+from extensor._declare.version import VersionedSpec, newest
+from extensor._protocol.registry import register_type_spec
+from extensor._protocol.spec import TypeSpec
+from extensor._tf import refuse
+from extensor.errors import ExtensorError, FieldError, ImmutableError, ProtocolError
+
+if sys.version_info >= (3, 11):
+    from typing import dataclass_transform
+elif TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**kwargs: Any) -> Any:
+        """Says to type checkers that what follows works like dataclass; does nothing."""
+        return lambda decorator: decorator
+
+
+_Class = TypeVar("_Class", bound=type)
+_Value = TypeVar("_Value")
+
+
+@overload
+def extension_type(cls: _Class, /) -> _Class: ...
+@overload
+def extension_type(*, name: str | None = None) -> Callable[[_Class], _Class]: ...
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
+def extension_type(cls: Any = None, /, *, name: str | None = None) -> Any:
+    """Makes a class of annotated fields an extension type; there is nothing else to write.
+
+    The class gets what `dataclasses.dataclass(frozen=True)` gives: `__init__`, repr, defaults,
+    `field()`, keyword-only fields, `__post_init__`, inheritance, pattern matching; and a spec,
+    derived from its fields, with all that follows: tf.function, control flow, tf.data with
+    batching, SavedModel, pickling.
+
+    Fields hold tensors (`tf.Tensor`, `tf.RaggedTensor`, `tf.Variable`, `xt.StructuredTensor`, any
+    extension type), static data (numbers, strings, enums, `tf.DType`, `tf.TensorShape`, arrays,
+    ...), or tuples and mappings of both. Values are converted to what the annotation asks for
+    when an instance is made: lists become tensors or tuples, dicts immutable mappings, arrays
+    frozen copies. `Annotated[tf.Tensor, tf.TensorSpec([None, 3], tf.float32)]` checks dtype and
+    shape too. `__post_init__` runs after that.
+
+    Args:
+        cls: The class.
+        name: The name under which its spec is registered for SavedModels. Default: the module
+            and name of the class; a class inside a function is registered only if named.
+
+    Returns:
+        The class. Its spec is the class's attribute `Spec`.
+
+    Raises:
+        DTypeError: If an annotation is none that can be read (also a TypeError).
+
+    >>> @xt.extension_type
+    ... class MaskedTensor:
+    ...     values: tf.Tensor
+    ...     mask: tf.Tensor
+    >>> masked = MaskedTensor([3.0, 1.0], mask=[True, False])
+    >>> masked.values
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 1.], dtype=float32)>
+    >>> doubled = tf.function(lambda x: xt.replace(x, values=x.values * 2))(masked)
+    >>> doubled.values.numpy()
+    array([6., 2.], dtype=float32)
+    >>> masked.values = 1
+    Traceback (most recent call last):
+    extensor.errors.ImmutableError: MaskedTensor.values: expected no assignment, ...
+    """
+    frame = inspect.currentframe()
+    caller = None if frame is None else frame.f_back
+    if cls is None:
+        return lambda decorated: _declared(decorated, name, caller)
+    return _declared(cls, name, caller)
+
+
+def replace(value: _Value, /, **changes: Any) -> _Value:
+    """Returns a copy of a declared value with some fields changed.
+
+    Args:
+        value: A value of a class declared with `extension_type`.
+        **changes: New values by field name, converted and checked as at construction. The fields
+            that stay are taken as they are; `__post_init__` sees all of them. A class that has
+            `InitVar`s without a default gets them here too.
+
+    Raises:
+        FieldError: If a name is not one of a field that the constructor takes (also a KeyError).
+        ProtocolError: If the value's class was not declared (also a TypeError).
+
+    >>> @xt.extension_type
+    ... class Interval:
+    ...     low: tf.Tensor
+    ...     high: tf.Tensor
+    >>> xt.replace(Interval(0.0, 1.0), high=2.0).high.numpy().item()
+    2.0
+    """
+    value = newest(value)
+    cls: Any = type(value)
+    if "Spec" not in vars(cls) or not hasattr(cls, "_extensor_own"):
+        raise ProtocolError(
+            path="replace",
+            expected="a value of a class declared with xt.extension_type",
+            received=f"a {cls.__qualname__}",
+            mend="Build a new value of the class itself.",
+        )
+    taken = {field.name for field in dataclasses.fields(cls) if field.init}
+    init_only = _init_only(cls)
+    for name in changes:
+        if name not in taken | init_only.keys():
+            raise FieldError(
+                path=f"{cls.__qualname__}.{name}",
+                expected=f"one of the fields {', '.join(sorted(taken))}",
+                received=repr(name),
+                mend="Check the spelling; fields with init=False follow from the others.",
+            )
+    arguments = {name: changes.pop(name, default) for name, default in init_only.items()}
+    for name, argument in arguments.items():
+        if argument is dataclasses.MISSING:
+            raise FieldError(
+                path=f"{cls.__qualname__}.{name}",
+                expected="a value for this InitVar",
+                received="nothing",
+                mend=f"Give it: xt.replace(value, {name}=...).",
+            )
+    copy = object.__new__(cls)
+    copy.__dict__.update({n: v for n, v in vars(value).items() if n in taken}, **changes)
+    _complete(copy, tuple(arguments.values()), taken - changes.keys())
+    return copy
+
+
+# Making the class. What is kept in it: `_extensor_check`, the `__post_init__` that its author
+# wrote; `_extensor_own`, `_extensor_caller` and `_extensor_readings`, of which `reading` tells.
+
+_RESERVED = ("Spec", "_type_spec", "_consumers", "_shape_invariant_to_type_spec")
+"""What TensorFlow, or this decorator, keeps under these names in a class."""
+
+_STAGE = "_extensor_stage"
+"""Stands in a value that is still being made: `init` or `check`, by whose code is at work."""
+
+
+def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any:
+    if not isinstance(cls, type) or cls.__dictoffset__ == 0:
+        raise ProtocolError(
+            path="extension_type",
+            expected="a class whose instances have a __dict__",
+            received=f"{cls.__qualname__}, which has __slots__"
+            if isinstance(cls, type)
+            else f"a {type(cls).__name__}",
+            mend="Write @xt.extension_type above a class without __slots__.",
+        )
+    refuse(cls)
+    made: Any = cls
+    inherited = _prepare_fields(made)
+    if "__init__" in vars(made):
+        made.__init__ = _own_init(made.__init__)
+    if "__post_init__" in vars(made) or not hasattr(made, "_extensor_check"):
+        made._extensor_check = getattr(made, "__post_init__", None)
+        made.__post_init__ = _post_init(made._extensor_check)
+    dataclasses.dataclass(frozen=True, eq=False)(made)
+    for field in inherited:  # the annotation of a base, which is read there
+        del made.__annotations__[field]
+    made.__setattr__ = _set
+    made.__delattr__ = _delete
+    made.__replace__ = replace
+    made.__tf_type_spec__ = _type_spec
+    if made.__reduce__ is object.__reduce__:
+        made.__reduce__ = _reduce
+    # Annotations may be text (`from __future__ import annotations`) that names what is local to
+    # the caller, such as another type that is declared later in the same function.
+    made._extensor_caller = caller
+    made._extensor_own = {}
+    read_annotations(made, names_may_be_missing=True)
+    made.Spec = _spec_class(made)
+    if name is not None or "<locals>" not in made.__qualname__:
+        register_type_spec(made.Spec, name or f"{made.__module__}.{made.__qualname__}")
+    return made
+
+
+def _prepare_fields(cls: Any) -> list[str]:
+    """Turns what dataclass would refuse in a class's fields into what it takes.
+
+    Returns:
+        The names of inherited fields that the class now has as its own, with an annotation that
+        is to be dropped when the dataclass is made.
+    """
+    fields: dict[str, Any] = {}  # in the order of dataclass
+    for base in cls.__mro__[:0:-1]:
+        fields.update(getattr(base, "__dataclass_fields__", {}))
+    own: dict[str, Any] = vars(cls).get("__annotations__", {})
+    for name, annotation in own.items():
+        if name in _RESERVED or name.startswith(("_extensor_", "__")):
+            raise ProtocolError(
+                path=f"{cls.__qualname__}.{name}",
+                expected="a name that is free",
+                received=f"{name!r}, which is reserved",
+                mend="Rename the field.",
+            )
+        text = annotation if isinstance(annotation, str) else repr(annotation)
+        if "ClassVar" in text or "KW_ONLY" in text:
+            continue
+        field = vars(cls).get(name, dataclasses.MISSING)
+        if not isinstance(field, dataclasses.Field):
+            # Each value converts or copies what it gets, so all may share a list.
+            is_mutable = type(field).__hash__ is None and "InitVar" not in text
+            field = (
+                dataclasses.field(default_factory=functools.partial(_itself, field))
+                if is_mutable
+                else dataclasses.field(default=field)
+            )
+            setattr(cls, name, field)
+        fields[name] = field
+    positional = {n: f for n, f in fields.items() if f.init and f.kw_only is not True}
+    after_default = keyword_only = False
+    inherited: list[str] = []
+    for name, field in positional.items():
+        keyword_only = keyword_only or (after_default and not _has_default(field))
+        after_default = after_default or _has_default(field)
+        if not keyword_only:
+            continue
+        if name not in own:
+            field = copy.copy(field)
+            setattr(cls, name, field)
+            cls.__annotations__[name] = field.type
+            inherited.append(name)
+        field.kw_only = True
+    return inherited
+
+
+def _has_default(field: Any) -> bool:
+    return not field.default is field.default_factory is dataclasses.MISSING
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+# Making a value.
+
+
+def _own_init(init: Callable[..., None]) -> Callable[..., None]:
+    """Returns the `__init__` that a class's author wrote, with what follows it."""
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        fields = self.__dict__
+        if _STAGE in fields:  # called by the `__init__` of a subclass
+            init(self, *args, **kwargs)
+            return
+        fields[_STAGE] = "init"
+        init(self, *args, **kwargs)
+        del fields[_STAGE]
+        _complete(self, ())
+
+    return __init__
+
+
+def _post_init(check: Callable[..., None] | None) -> Callable[..., None]:
+    """Returns a `__post_init__` that converts the fields and then calls the author's own."""
+
+    def __post_init__(self: Any, *init_only: Any) -> None:  # noqa: N807
+        stage = self.__dict__.get(_STAGE)
+        if stage is None:
+            _complete(self, init_only)
+        elif stage == "check" and check is not None:  # called by that of a subclass
+            check(self, *init_only)
+
+    return __post_init__
+
+
+def _complete(value: Any, init_only: tuple[Any, ...], unchanged: Collection[str] = ()) -> None:
+    """Converts the fields of a value that is being made, and checks it.
+
+    Args:
+        value: A value with raw fields.
+        init_only: What `__post_init__` gets.
+        unchanged: Fields that are converted already.
+    """
+    cls, fields = type(value), value.__dict__
+    known = vars(cls).get("_extensor_readings") or readings(cls)
+    for name, (path, convert, _, _) in known.items():
+        if name not in unchanged:
+            if name not in fields and not _set_default(cls, fields, name):
+                continue
+            fields[name] = convert(fields[name], path)
+    check = cls._extensor_check
+    if check is not None:
+        before = dict(fields)
+        fields[_STAGE] = "check"
+        check(value, *init_only)
+        del fields[_STAGE]
+        for name, (path, convert, _, _) in known.items():
+            if name in fields and fields[name] is not before.get(name):
+                fields[name] = convert(fields[name], path)
+        fields.pop("_extensor_spec", None)
+    if not known.keys() <= fields.keys():
+        missing = next(name for name in known if name not in fields)
+        raise FieldError(
+            path=known[missing].path,
+            expected="a value",
+            received="none",
+            mend=f"Set self.{missing} in __init__ or __post_init__, or give it a default.",
+        )
+
+
+def _set_default(cls: Any, fields: dict[str, Any], name: str) -> bool:
+    field = cls.__dataclass_fields__[name]
+    if field.default_factory is not dataclasses.MISSING:
+        fields[name] = field.default_factory()
+    elif field.default is not dataclasses.MISSING:
+        fields[name] = field.default
+    return name in fields
+
+
+def _init_only(cls: Any) -> dict[str, Any]:
+    """Returns the names and defaults of a class's InitVars."""
+    return {
+        name: field.default
+        for name, field in cls.__dataclass_fields__.items()
+        if field._field_type.name == "_FIELD_INITVAR"
+    }
+
+
+# What a value has.
+
+
+def _type_spec(self: Any) -> Any:
+    fields = self.__dict__
+    spec = fields.get("_extensor_spec")
+    if spec is None:
+        spec = fields["_extensor_spec"] = type(self).Spec.of(self)
+    return spec
+
+
+_KERAS_MASK = "_keras_mask"
+"""What tf_keras sets in the inputs of a model, and in a `tf.experimental.ExtensionType` may set. It
+is no part of the value."""
+
+
+def _set(self: Any, name: str, value: object) -> None:
+    if name != _KERAS_MASK and (
+        _STAGE not in self.__dict__ or name not in type(self).__dataclass_fields__
+    ):
+        raise _immutable(self, name, "assignment")
+    self.__dict__[name] = value
+
+
+def _delete(self: Any, name: str) -> None:
+    if name != _KERAS_MASK or name not in self.__dict__:
+        raise _immutable(self, name, "deletion")
+    del self.__dict__[name]
+
+
+def _immutable(self: Any, name: str, what: str) -> ImmutableError:
+    is_field = name in type(self).__dataclass_fields__
+    return ImmutableError(
+        path=f"{type(self).__qualname__}.{name}",
+        expected=f"no {what}, because extension values are immutable",
+        received=f"one of {name!r}",
+        mend=f"Make a changed copy: xt.replace(value, {name}=...)."
+        if is_field
+        else "Declare it as a field, or compute it in a property.",
+    )
+
+
+def _reduce(self: Any) -> Any:
+    spec = self.__tf_type_spec__()
+    return _unpickled, (spec, spec.to_components(self))
+
+
+def _unpickled(spec: DerivedSpec, components: dict[str, Any]) -> Any:
+    return spec.from_components(components)
+
+
+# The spec.
+
+
+class _DeclaredSpec(VersionedSpec):
+    """The spec of a declared class; each has a subclass of its own."""
+
+    @classmethod
+    def read_part(cls, name: str, part: Any) -> Any:
+        """Returns a part in frozen form, held to the field's annotation."""
+        field = readings(cls.value_type)[name]
+        return field.convert_part(part, f"{cls.__qualname__}.{name}")
+
+    def rebuilt(self, fields: dict[str, Any]) -> Any:
+        """Returns the value with the given fields, without running `__init__`."""
+        value = object.__new__(self.value_type)
+        value.__dict__.update(fields)
+        return value
+
+
+def _spec_class(cls: Any) -> Any:
+    """Returns the spec class of a declared class, on top of the `class Spec` in it if any."""
+    own = vars(cls).get("Spec", _NO_SPEC)
+    members: dict[str, Any] = {
+        "__doc__": f"The spec of {cls.__qualname__}.",
+        "__module__": cls.__module__,
+        "__qualname__": f"{cls.__qualname__}.Spec",
+        "field_names": tuple(field.name for field in dataclasses.fields(cls)),
+        "value_type": cls,
+    }
+    if own is _NO_SPEC:
+        return type(_DeclaredSpec)("Spec", (_DeclaredSpec,), members)
+    is_of_others = isinstance(own, type) and issubclass(own, tf.TypeSpec)
+    if not isinstance(own, type) or (is_of_others and not issubclass(own, TypeSpec)):
+        raise _wrong_spec(cls, own)
+    if "__init__" in vars(own):
+        members["__init__"] = _own_spec_init(own.__init__)
+    try:
+        return type(_DeclaredSpec)("Spec", (own, _DeclaredSpec), members)
+    except ExtensorError:
+        raise
+    except TypeError as error:  # bases that do not fit together
+        raise _wrong_spec(cls, own) from error
+
+
+_NO_SPEC = object()
+
+
+def _wrong_spec(cls: type, own: object) -> ProtocolError:
+    return ProtocolError(
+        path=f"{cls.__qualname__}.Spec",
+        expected="a class, whose members are added to the spec",
+        received=repr(own),
+        mend="Write `class Spec:` without a base, or give the attribute another name.",
+    )
+
+
+def _own_spec_init(init: Callable[..., None]) -> Callable[..., None]:
+    """Returns the `__init__` that a spec's author wrote, which may assign the parts."""
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        init(self, *args, **kwargs)
+        if "_parts" not in self.__dict__:
+            names = [name for name in self.field_names if name in self.__dict__]
+            DerivedSpec.__init__(self, **{name: self.__dict__.pop(name) for name in names})
+
+    return __init__

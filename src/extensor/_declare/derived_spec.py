@@ -1,0 +1,437 @@
+"""Specs derived from the parts of a value: what is a tensor in it, and what is static.
+
+The parts of a value are the value itself with a TypeSpec in place of every tensor: frozen data
+(see `static`) with TypeSpecs among its leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, ClassVar
+
+import tensorflow as tf
+
+from extensor._declare import static_data
+from extensor._declare.static_data import FrozenDict, FrozenPartial, Static, freeze, mapped
+from extensor._protocol.box import StackableTypeSpec, stacked_spec, unstacked_spec
+from extensor._protocol.casting import compatible
+from extensor._protocol.lossless import is_tensor_like
+from extensor._tf import BaseResourceVariable, VariableSpec, plain_spec
+from extensor.errors import FieldError, ImmutableError, ProtocolError
+
+
+def part_of(value: Any) -> Any:
+    """Returns the part that stands for a tensor, or for one leaf of static data.
+
+    Args:
+        value: A leaf of a frozen value.
+    """
+    if isinstance(value, tf.Tensor):
+        return tf.TensorSpec(value.shape, value.dtype)
+    if isinstance(value, BaseResourceVariable):
+        return VariableSpec.from_value(value)
+    if is_tensor_like(value):
+        return tf.type_spec_from_value(value)
+    return Static(value) if isinstance(value, tf.TypeSpec) else value
+
+
+def is_spec(value: Any) -> bool:
+    """Returns whether a leaf of a part is a TypeSpec: of a tensor, or one that is data."""
+    return isinstance(value, (tf.TypeSpec, Static))
+
+
+def leaves_of(part: Any, name: str = "") -> Iterator[tuple[str, tf.TypeSpec]]:
+    """Yields the name and spec of each tensor in a part."""
+    if isinstance(part, tf.TypeSpec):
+        yield name, part
+    elif isinstance(part, tuple):
+        for i, item in enumerate(part):
+            yield from leaves_of(item, f"{name}[{i}]")
+    elif isinstance(part, FrozenDict):
+        for key, item in part.items():
+            yield from leaves_of(item, f"{name}[{key!r}]")
+
+
+def tensors_of(part: Any, value: Any) -> Iterator[Any]:
+    """Yields the tensors of a value, in the order of `leaves_of`."""
+    if isinstance(part, tf.TypeSpec):
+        yield value
+    elif isinstance(part, tuple):
+        if type(part) is FrozenPartial:
+            value = value.func, value.args, value.keywords
+        for inner, item in zip(part, value, strict=True):
+            yield from tensors_of(inner, item)
+    elif isinstance(part, FrozenDict):
+        for key, inner in part.items():
+            yield from tensors_of(inner, value[key])
+
+
+def plain(leaf: Any) -> Any:
+    """Returns the leaf of a value that a leaf of a part stands for, where it is static data."""
+    return leaf.spec if isinstance(leaf, Static) else leaf
+
+
+def _compatible(a: Any, b: Any) -> bool:
+    """Returns whether two parts may stand for one value."""
+    if isinstance(a, tf.TypeSpec):
+        # Anything else TensorFlow's specs would take for a value, and raise where it is none.
+        return isinstance(b, tf.TypeSpec) and compatible(a, b)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Static):
+        return _compatible(a.spec, b.spec)
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_compatible, a, b))
+    if isinstance(a, FrozenDict):
+        return a.keys() == b.keys() and all(_compatible(v, b[k]) for k, v in a.items())
+    if isinstance(a, (tf.TensorShape, tf.DType)):
+        return a.is_compatible_with(b)
+    return static_data.key(a) == static_data.key(b)
+
+
+class _ApartError(Exception):
+    """Two parts have no part that stands for the values of both."""
+
+
+def _merged(a: Any, b: Any) -> Any:
+    if isinstance(a, tf.TypeSpec) and isinstance(b, tf.TypeSpec):
+        try:
+            merged = a.most_specific_common_supertype([b])
+        except NotImplementedError:  # of variables, where no function has been traced
+            merged = None
+        if merged is None:
+            raise _ApartError
+        return merged
+    if isinstance(a, tf.TensorShape) and isinstance(b, tf.TensorShape):
+        return a.most_specific_compatible_shape(b)
+    if type(a) is type(b):
+        if isinstance(a, Static):
+            return Static(_merged(a.spec, b.spec))
+        if isinstance(a, tuple) and len(a) == len(b):
+            items = iter([_merged(x, y) for x, y in zip(a, b, strict=True)])
+            return type(a)(*items) if hasattr(a, "_fields") else type(a)(items)
+        if isinstance(a, FrozenDict) and a.keys() == b.keys():
+            return FrozenDict((k, _merged(v, b[k])) for k, v in a.items())
+    if static_data.key(a) == static_data.key(b):
+        return a
+    raise _ApartError
+
+
+class DerivedSpec(StackableTypeSpec):
+    """The spec of a class whose values fall into parts, one a field.
+
+    Args:
+        *args: Parts by position.
+        **parts: Parts by name. A part is a TypeSpec for a tensor, static data, or a container of
+            these.
+
+    Raises:
+        FieldError: If a part is missing, or names no field (also a KeyError).
+    """
+
+    field_names: ClassVar[tuple[str, ...]]
+    """The names of the fields, in their order."""
+
+    ignored: ClassVar[Collection[str]] = ()
+    """The names of those whose static data does not count when specs are compared."""
+
+    def __init__(self, *args: Any, **parts: Any) -> None:
+        cls = type(self)
+        given = dict(zip(cls.field_names, args, strict=False))
+        twice = given.keys() & parts.keys()
+        if len(args) > len(cls.field_names) or twice:
+            raise FieldError(
+                path=cls.__qualname__,
+                expected=f"one part a field: {', '.join(cls.field_names)}",
+                received=f"{', '.join(sorted(twice))} twice" if twice else f"{len(args)} parts",
+                mend="Give the parts by name.",
+            )
+        given.update(parts)
+        check_names(cls, given)
+        read = {name: cls.read_part(name, given[name]) for name in cls.field_names}
+        self._take({name: mapped(plain_spec, part) for name, part in read.items()})
+
+    @classmethod
+    def read_part(cls, name: str, part: Any) -> Any:
+        """Returns a part, as the constructor got it, in frozen form.
+
+        Args:
+            name: The field's name.
+            part: A TypeSpec, static data, or a container of these.
+        """
+        return freeze(part, f"{cls.__qualname__}.{name}", is_spec)
+
+    @classmethod
+    def from_parts(cls, parts: Mapping[str, Any]) -> Any:
+        """Returns the spec of frozen parts; the constructor does not run."""
+        spec = object.__new__(cls)
+        spec._take(parts)
+        return spec
+
+    @classmethod
+    def of(cls, value: Any) -> Any:
+        """Returns the spec of a value, whose fields are frozen."""
+        return cls.from_parts({n: mapped(part_of, getattr(value, n)) for n in cls.field_names})
+
+    _parts: Mapping[str, Any]
+    _components: dict[str, Any]
+    _static: dict[str, Any]
+    _is_flat: bool
+    _boxed_names: list[str] | None
+    _key: Any
+    _hash: int | None
+
+    def _take(self, parts: Mapping[str, Any]) -> None:
+        # Not by assignment, which is refused from here on.
+        self.__dict__.update(self._arranged(parts), _parts=parts, _key=None, _hash=None)
+
+    def _arranged(self, parts: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns what to keep of the parts: which components stand for the tensors in them."""
+        leaves = [leaf for name, part in parts.items() for leaf in leaves_of(part, name)]
+        # A dict, which TensorFlow's nest rebuilds twice as fast as a tuple.
+        components = dict(leaves)
+        if len(leaves) != len(components):
+            raise ProtocolError(
+                path=type(self).__qualname__,
+                expected="keys of mappings that differ in their repr",
+                received=", ".join(name for name, _ in leaves),
+                mend="Use strings, numbers or the members of one enum as keys.",
+            )
+        with_tensors = {name.partition("[")[0] for name in components}
+        is_dense = all(isinstance(spec, tf.TensorSpec) for _, spec in leaves)
+        return {
+            "_components": components,
+            "_static": {n: mapped(plain, p) for n, p in parts.items() if n not in with_tensors},
+            "_is_flat": components.keys() == with_tensors,
+            "_boxed_names": sorted(components) if is_dense else None,
+        }
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # An author's `__init__` may assign the parts; methods may keep what they have computed.
+        parts = self.__dict__.get("_parts")
+        if parts is not None and (name in parts or not name.startswith("_")):
+            raise _immutable(self, name, "assignment")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise _immutable(self, name, "deletion")
+
+    def __getattr__(self, name: str) -> Any:
+        # Fields read like the value's own: a spec for a tensor, the data for what is static.
+        parts = self.__dict__.get("_parts", {})
+        if name in parts:
+            return mapped(plain, parts[name])
+        raise AttributeError(f"{type(self).__qualname__} has no attribute {name!r}")
+
+    def rebuilt(self, fields: dict[str, Any]) -> Any:
+        """Returns the value with the given fields. Overridden where a class is derived."""
+        raise NotImplementedError
+
+    @property
+    def component_specs(self) -> dict[str, tf.TypeSpec]:
+        """The specs of the tensors, by field, or by field and place in it: `columns[0]`."""
+        return self._components
+
+    def to_components(self, value: Any) -> dict[str, Any]:
+        """Returns the tensors of a value by name."""
+        if self._is_flat:
+            return {name: getattr(value, name) for name in self._components}
+        return dict(zip(self._components, self.tensors(value), strict=True))
+
+    def from_components(self, components: Mapping[str, Any]) -> Any:
+        """Returns the value that is made of the given tensors."""
+        if self._is_flat:
+            return self.rebuilt({**self._static, **components})
+        tensors = iter([components[name] for name in self._components])
+
+        def build(leaf: Any) -> Any:
+            return next(tensors) if isinstance(leaf, tf.TypeSpec) else plain(leaf)
+
+        return self.rebuilt({name: mapped(build, part) for name, part in self._parts.items()})
+
+    def tensors(self, value: Any) -> Iterator[Any]:
+        """Yields the tensors of a value in the order of its parts."""
+        for name, part in self._parts.items():
+            yield from tensors_of(part, getattr(value, name))
+
+    def serialize(self) -> tuple[Any, ...]:
+        """Returns the fields and their parts, in words that a SavedModel can hold."""
+        return tuple((name, static_data.encode(part)) for name, part in self._parts.items())
+
+    @classmethod
+    def deserialize(cls, serialization: Any) -> Any:
+        """Returns the spec that `serialize` described.
+
+        Raises:
+            FieldError: If the class has other fields by now (also a KeyError).
+            RegistrationError: If an enum or namedtuple in it is not there (also a ValueError).
+        """
+        parts = {name: static_data.decode(code) for name, code in serialization}
+        check_names(cls, parts)
+        return cls.from_parts({name: parts[name] for name in cls.field_names})
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Returns whether a value belongs to this type, or a spec shares values with it.
+
+        Args:
+            spec_or_value: A TypeSpec, or a value that has one.
+        """
+        other = spec_or_value
+        if not isinstance(other, tf.TypeSpec):
+            try:
+                other = tf.type_spec_from_value(other)
+            except (TypeError, ValueError):
+                return False
+        if not isinstance(other, DerivedSpec) or type(self) is not type(other):
+            return False
+        return self is other or all(
+            _compatible(part, other._parts[name])
+            for name, part in self._parts.items()
+            if self._counts(name) or other._counts(name)
+        )
+
+    def most_specific_compatible_type(self, other: tf.TypeSpec) -> Any:
+        """Returns the spec with the shapes of both merged, or None where they differ otherwise."""
+        if not isinstance(other, DerivedSpec) or type(self) is not type(other):
+            return None
+        if self == other:
+            return self
+        try:
+            return self.from_parts(
+                {
+                    name: _merged(part, other._parts[name])
+                    if self._counts(name) or other._counts(name)
+                    else part
+                    for name, part in self._parts.items()
+                }
+            )
+        except _ApartError:
+            return None
+
+    def _counts(self, name: str) -> bool:
+        """Returns whether a field counts when specs are compared: tensors always do."""
+        return name not in self.ignored or any(leaves_of(self._parts[name]))
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (type(self), self._parts)
+
+    def _cmp_key(self) -> Any:
+        if self._key is None:
+            counting = [part for name, part in self._parts.items() if self._counts(name)]
+            self.__dict__["_key"] = tuple(map(static_data.key, counting))
+        return self._key
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, DerivedSpec)
+            and type(self) is type(other)
+            and self._cmp_key() == other._cmp_key()
+        )
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        known = self._hash
+        if known is None:
+            known = self.__dict__["_hash"] = hash((type(self), self._cmp_key()))
+        return known
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={part!r}" for name, part in self._parts.items())
+        return f"{type(self).__qualname__}({fields})"
+
+    def _unboxed(self, boxes: list[Any]) -> Any:
+        names = self._boxed_names
+        if names is None:
+            return super()._unboxed(boxes)
+        # The boxes of tensors are the tensors: a short way, because datasets go it at every step.
+        return self.from_components(dict(zip(names, boxes, strict=True)))
+
+    def stacked(self, num: int | None) -> Any:
+        """Returns the spec of `num` stacked values; static shapes gain a dimension too."""
+        return self._changed(
+            lambda shape: tf.TensorShape([num]).concatenate(shape),
+            lambda spec: stacked_spec(spec, num, type(self).__qualname__),
+        )
+
+    def unstacked(self) -> Any:
+        """Returns the spec of one of the values that a value of this spec stacks."""
+        return self._changed(
+            lambda shape: shape[1:], lambda spec: unstacked_spec(spec, type(self).__qualname__)
+        )
+
+    def _changed(self, of_shape: Callable[..., Any], of_spec: Callable[..., Any]) -> Any:
+        def change(leaf: Any) -> Any:
+            if isinstance(leaf, tf.TypeSpec):
+                return of_spec(leaf)
+            return of_shape(leaf) if isinstance(leaf, tf.TensorShape) else leaf
+
+        return self._mapped(change)
+
+    def _restacked(self, of_shape: Callable[..., Any], of_spec: Callable[..., Any]) -> Any:
+        result = self._changed(of_shape, of_spec)
+        for name, part in result.stacked(None)._parts.items():
+            self.read_part(name, part)  # as the constructor does: it raises if the field is another
+        return result
+
+    def _with_tensor_ranks_only(self) -> Any:
+        def relax(leaf: Any) -> Any:
+            if isinstance(leaf, tf.TypeSpec):
+                return leaf._with_tensor_ranks_only()
+            if isinstance(leaf, tf.TensorShape) and leaf.rank is not None:
+                return tf.TensorShape([None] * leaf.rank)
+            return leaf
+
+        return self._mapped(relax)
+
+    def _without_tensor_names(self) -> Any:
+        return self._mapped(
+            lambda leaf: leaf._without_tensor_names() if isinstance(leaf, tf.TypeSpec) else leaf
+        )
+
+    def _mapped(self, function: Callable[[Any], Any]) -> Any:
+        """Returns the spec with a function applied to the leaves of every part."""
+        return self.from_parts({n: mapped(function, part) for n, part in self._parts.items()})
+
+
+def _immutable(spec: DerivedSpec, name: str, what: str) -> ImmutableError:
+    cls = type(spec).__qualname__
+    return ImmutableError(
+        path=f"{cls}.{name}",
+        expected=f"no {what}, because specs are immutable",
+        received=f"one of {name!r}",
+        mend=f"Make a new spec: {cls}(...).",
+    )
+
+
+def parts_of(spec: DerivedSpec) -> Mapping[str, Any]:
+    """Returns the frozen parts of a spec by their names, which may be those of an older version."""
+    # Under a public name it would be in the way of a field.
+    return spec._parts  # pyright: ignore[reportPrivateUsage]
+
+
+def check_names(cls: type[DerivedSpec], parts: Mapping[str, Any]) -> None:
+    """Raises unless there is one part for each field of a spec."""
+    listed = ", ".join(cls.field_names)
+    for name in cls.field_names:
+        if name not in parts:
+            raise FieldError(
+                path=f"{cls.__qualname__}.{name}",
+                expected="a spec or static data for this field",
+                received="nothing",
+                mend=f"A {cls.__qualname__} has the fields {listed}.",
+            )
+    for name in parts:
+        if name not in cls.field_names:
+            raise FieldError(
+                path=f"{cls.__qualname__}.{name}",
+                expected=f"one of the fields {listed}",
+                received=repr(name),
+                mend="Check the spelling.",
+            )
+
+
+def _unpickled(cls: type[DerivedSpec], parts: Mapping[str, Any]) -> DerivedSpec:
+    # What pickle or deepcopy made of an array can be written to.
+    return cls.from_parts({name: freeze(part, name, is_spec) for name, part in parts.items()})

@@ -1,0 +1,381 @@
+"""Static data: frozen, compared by content, and spelled in the words that a spec may serialize.
+
+Frozen data is made of tuples, namedtuples, `FrozenList`s and `FrozenDict`s, down to leaves that
+cannot change.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import importlib
+import numbers
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._protocol.lossless import is_tensor_like
+from extensor._tf._tf_symbol import public_name
+from extensor.errors import DTypeError, RegistrationError
+
+
+class FrozenDict(Mapping[Any, Any]):
+    """A dict that cannot be changed, is compared by content and can be hashed.
+
+    >>> from extensor._declare.static_data import FrozenDict
+    >>> FrozenDict({"a": 1}) == {"a": 1}
+    True
+    """
+
+    __slots__ = ("_items",)
+
+    _items: dict[Any, Any]
+
+    def __init__(self, items: Any = ()) -> None:
+        object.__setattr__(self, "_items", dict(items))
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("FrozenDict is immutable")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("FrozenDict is immutable")
+
+    def __hash__(self) -> int:
+        return hash(key(self))
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+    def __reduce__(self) -> Any:
+        return FrozenDict, (self._items,)
+
+
+class FrozenList(tuple[Any, ...]):
+    """A list that cannot be changed: a tuple that remembers what it was."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+class FrozenPartial(NamedTuple):
+    """A `functools.partial` that is compared by what it calls, and with which arguments."""
+
+    func: Any
+    args: tuple[Any, ...]
+    keywords: FrozenDict
+
+
+class Itself:
+    """An object that cannot be hashed, and is therefore compared by identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Itself) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+class Static:
+    """A TypeSpec that is data, among parts where a bare one stands for a tensor."""
+
+    __slots__ = ("spec",)
+
+    def __init__(self, spec: tf.TypeSpec) -> None:
+        self.spec = spec
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and self.spec == other.spec
+
+    def __hash__(self) -> int:
+        return hash((Static, self.spec))
+
+    def __repr__(self) -> str:
+        return repr(self.spec)
+
+
+def freeze(
+    value: Any,
+    path: str,
+    keep: Callable[[Any], bool] = lambda value: False,
+    inside: tuple[Any, ...] = (),
+) -> Any:
+    """Returns a value that cannot change: lists become tuples, dicts FrozenDicts, arrays copies.
+
+    Args:
+        value: Static data.
+        path: Where it stands, for errors.
+        keep: Says which values in it, such as tensors, stay as they are.
+        inside: The containers that it stands in.
+
+    Raises:
+        DTypeError: If it is neither a container of such data nor hashable, or holds itself (also
+            a TypeError).
+
+    >>> from extensor._declare.static_data import freeze
+    >>> freeze({"sizes": [1, np.int64(2)]}, "recipe")
+    {'sizes': (1, 2)}
+    """
+    if keep(value):
+        return value
+    if isinstance(value, np.generic) and not value.dtype.hasobject:
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        return _frozen_array(value, path)
+    if isinstance(value, (Mapping, list, tuple)):
+        if any(value is holder for holder in inside):
+            raise DTypeError(
+                path=path,
+                expected="static data that can be frozen",
+                received=f"a {type(value).__name__} that holds itself",
+                mend="Keep data that has an end.",
+            )
+        inside = (*inside, value)
+    if isinstance(value, Mapping):
+        return FrozenDict(
+            (freeze(k, f"{path}, a key"), freeze(v, f"{path}[{k!r}]", keep, inside))
+            for k, v in value.items()
+        )
+    if isinstance(value, (list, tuple)):
+        items = [freeze(v, f"{path}[{i}]", keep, inside) for i, v in enumerate(value)]
+        return _like(value, items)
+    if isinstance(value, (set, frozenset)):
+        return frozenset(freeze(v, f"{path}, an element") for v in value)
+    try:
+        hash(value)
+        is_frozen = not is_tensor_like(value)
+    except TypeError:
+        is_frozen = False
+    if is_frozen:
+        return value
+    raise DTypeError(
+        path=path,
+        expected="static data that can be frozen",
+        received=type(value).__name__,
+        mend="A tensor belongs into a field of tensors, or into a tuple or mapping of them."
+        if is_tensor_like(value)
+        else "Make it a tensor, or an immutable value that defines __hash__ and __eq__.",
+    )
+
+
+def _frozen_array(array: Any, path: str) -> Any:
+    if array.dtype.hasobject or isinstance(array, np.ma.MaskedArray):
+        raise DTypeError(
+            path=path,
+            expected="an array of numbers, strings, bytes or times",
+            received=f"a {type(array).__name__} of dtype {array.dtype}",
+            mend="Give it such a dtype, or make it a tuple.",
+        )
+    dtype = array.dtype.newbyteorder("=")
+    # Memory that belongs to bytes can never be made writeable again.
+    return np.frombuffer(array.astype(dtype).tobytes(), dtype).reshape(array.shape)
+
+
+def _like(container: Any, items: list[Any]) -> Any:
+    """Returns a tuple of items, of the container's own kind if that is a kind of tuple."""
+    if hasattr(container, "_fields"):
+        # Not its type: tf.Module keeps tuples in proxies.
+        return container.__class__(*items)
+    return FrozenList(items) if type(container) is FrozenList else tuple(items)
+
+
+def mapped(function: Callable[[Any], Any], frozen: Any) -> Any:
+    """Returns frozen data with a function applied to every leaf."""
+    if isinstance(frozen, tuple):
+        return _like(frozen, [mapped(function, item) for item in frozen])
+    if isinstance(frozen, FrozenDict):
+        return FrozenDict((k, mapped(function, v)) for k, v in frozen.items())
+    return function(frozen)
+
+
+def thaw(frozen: Any, leaf: Callable[[Any], Any]) -> Any:
+    """Returns frozen data as what it was frozen from: lists, dicts, partials, NumPy scalars.
+
+    Args:
+        frozen: Frozen data, in which an array without dimensions stands for a scalar.
+        leaf: What to do with leaves.
+
+    >>> from extensor._declare.static_data import FrozenDict, FrozenList, thaw
+    >>> thaw(FrozenDict({"sizes": FrozenList([1, 2])}), str)
+    {'sizes': ['1', '2']}
+    """
+    if isinstance(frozen, FrozenDict):
+        return {k: thaw(v, leaf) for k, v in frozen.items()}
+    if isinstance(frozen, tuple):
+        items = [thaw(item, leaf) for item in frozen]
+        if type(frozen) is FrozenPartial:
+            return functools.partial(items[0], *items[1], **items[2])
+        return items if type(frozen) is FrozenList else _like(frozen, items)
+    if isinstance(frozen, np.ndarray):
+        return frozen[()]
+    return leaf(frozen)
+
+
+def key(frozen: Any) -> Any:
+    """Returns something hashable that is equal for equal frozen data only.
+
+    Types count, as they do not for Python's own `==`: `1`, `1.0` and `True` differ. A NaN equals
+    itself.
+    """
+    if isinstance(frozen, tf.TypeSpec):
+        return frozen
+    if isinstance(frozen, np.ndarray):
+        return np.ndarray, frozen.dtype, frozen.shape, frozen.tobytes()
+    if isinstance(frozen, FrozenDict):
+        return FrozenDict, frozenset((key(k), key(v)) for k, v in frozen.items())
+    if isinstance(frozen, tuple):
+        return type(frozen), *map(key, frozen)
+    if isinstance(frozen, frozenset):
+        return frozenset, frozenset(map(key, frozen))
+    if type(frozen) is float:
+        return float, frozen.hex()
+    if type(frozen) is complex:
+        return complex, frozen.real.hex(), frozen.imag.hex()
+    if isinstance(frozen, numbers.Number) and frozen != frozen:
+        return type(frozen), repr(frozen)
+    return type(frozen), frozen
+
+
+_SCALARS = (bool, int, float, str, bytes)
+_TUPLES: dict[type, str] = {tuple: "tuple", FrozenList: "list", FrozenPartial: "partial"}
+
+
+def encode(frozen: Any) -> Any:
+    """Returns frozen data in the words that TensorFlow can write into a SavedModel.
+
+    What has no word of its own becomes a tuple that begins with a tag. Data that cannot be
+    written stays as it is, which shows when it is saved and not before. A TypeSpec, which stands
+    for a tensor, is a word.
+    """
+    kind = type(frozen)
+    if isinstance(frozen, enum.Enum):
+        plain = frozen.value if isinstance(frozen, enum.Flag) else frozen.name
+        return "enum", *_address(frozen), plain
+    if kind in _TUPLES:
+        return _TUPLES[kind], *map(encode, frozen)
+    if isinstance(frozen, tuple):
+        return "named", *_address(frozen), *map(encode, frozen)
+    if isinstance(frozen, FrozenDict):
+        return "dict", *((encode(k), encode(v)) for k, v in frozen.items())
+    if isinstance(frozen, frozenset):
+        return "set", *sorted(map(encode, frozen), key=repr)
+    if isinstance(frozen, Static):
+        return "spec", frozen.spec
+    if kind is bytes:
+        return "bytes", frozen.decode("latin-1")
+    if kind is int and not -(2**63) <= frozen < 2**63:
+        return "int", str(frozen)
+    if isinstance(frozen, _SCALARS) and kind not in _SCALARS:
+        base: Any = next(base for base in _SCALARS if isinstance(frozen, base))
+        return "named", *_address(frozen), encode(base(frozen))
+    if isinstance(frozen, np.ndarray) and frozen.dtype.kind in "USMm":
+        content: bytes = frozen.tobytes()
+        return "array", frozen.dtype.str, frozen.shape, content.decode("latin-1")
+    if callable(frozen):
+        address = _address_of_callable(frozen)
+        return frozen if address is None else ("callable", *address)
+    return frozen
+
+
+def decode(code: Any) -> Any:
+    """Returns the frozen data that `encode` spelled.
+
+    Raises:
+        RegistrationError: If it holds a value of a class that is not there (also a ValueError).
+    """
+    if isinstance(code, np.ndarray):
+        return _frozen_array(code, "a saved array")
+    if not isinstance(code, tuple):
+        return code
+    tag, *rest = code
+    if tag == "tuple":
+        return tuple(map(decode, rest))
+    if tag == "list":
+        return FrozenList(map(decode, rest))
+    if tag == "partial":
+        return FrozenPartial(*map(decode, rest))
+    if tag == "dict":
+        return FrozenDict((decode(k), decode(v)) for k, v in rest)
+    if tag == "set":
+        return frozenset(map(decode, rest))
+    if tag == "spec":
+        return Static(rest[0])
+    if tag == "array":
+        dtype, shape, content = rest
+        return np.frombuffer(content.encode("latin-1"), dtype).reshape(shape)
+    if tag == "bytes":
+        return rest[0].encode("latin-1")
+    if tag == "int":
+        return int(rest[0])
+    return _decode_named(tag, *rest)
+
+
+_NAMED = {
+    "enum": "the enum that saved static data belongs to",
+    "named": "the class that saved static data belongs to",
+    "callable": "the callable that saved static data holds",
+}
+"""What an importable name stands for, by the tag before it."""
+
+
+def _imported(module: str, name: str) -> Any:
+    return functools.reduce(getattr, name.split("."), importlib.import_module(module))
+
+
+def _decode_named(tag: str, module: str, name: str, *rest: Any) -> Any:
+    try:
+        kind = _imported(module, name)
+        if tag == "callable" and callable(kind):
+            return kind
+        if tag == "enum" and issubclass(kind, enum.Enum):
+            return kind[rest[0]] if isinstance(rest[0], str) else kind(rest[0])
+        if tag == "named" and issubclass(kind, (tuple, *_SCALARS)):
+            return kind(*map(decode, rest))
+        problem = f"{kind!r}"
+    except (ImportError, AttributeError, LookupError, TypeError, ValueError) as error:
+        problem = f"{type(error).__name__}: {error}"
+    raise RegistrationError(
+        path=f"{module}.{name}",
+        expected=_NAMED[tag],
+        received=problem,
+        mend=f"Make {name} importable from the module {module}, as it was when it was saved.",
+    )
+
+
+def _address(value: Any) -> tuple[str, str]:
+    return type(value).__module__, type(value).__qualname__
+
+
+def _address_of_callable(value: Any) -> tuple[str, str] | None:
+    """Returns the module and name under which a callable can be imported, or None."""
+    name = public_name(value)
+    if name is not None:
+        return "tensorflow", name
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(name, str):
+        return None
+    try:
+        # A bound method is made anew each time it is asked for.
+        return (module, name) if _imported(module, name) == value else None
+    except (ImportError, AttributeError):
+        return None

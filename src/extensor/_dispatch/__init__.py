@@ -1,0 +1,1 @@
+"""How a type says what TensorFlow's operations do with its values."""

@@ -1,0 +1,365 @@
+"""Asks the types of the arguments of a call what the operation does with them.
+
+The whole road of a call that holds a value of an unknown type: which types follow the protocol, in
+which order they are asked, and what becomes of their answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import threading
+from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import partial
+from types import MethodType
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._dispatch.handlers import FROM_TABLE, handler_of
+from extensor._dispatch.operation import FUNCTIONS, Operation, items, operation_of
+from extensor._lookup import class_attribute, lineage, namespace, raw_attribute
+from extensor._tf._tf_dispatch import (
+    PLAIN,
+    THEIRS,
+    Asking,
+    converts_to_tensor,
+    intercept,
+    is_plain,
+    overrides_nothing,
+)
+from extensor.errors import DTypeError, ExtensorError, ProtocolError
+
+_PROTOCOL = "__tf_dispatch__"
+_TYPES = "__tf_dispatch_types__"
+_UNSET = object()
+_NO_TENSORS = (type(None), slice, type(Ellipsis))  # of what stands in x[...], these are none
+
+Function = Callable[..., Any]
+Keywords = dict[str, Any]
+
+
+def follows_protocol(kind: type) -> bool:
+    """Returns whether a class says what TensorFlow's operations do with its values."""
+    if class_attribute(kind, _PROTOCOL) is not None:
+        return True
+    overrides_nothing(kind)
+    return False
+
+
+def _asking(operation: Operation, plain: Function) -> Asking:
+    """Returns what answers the calls of an operation.
+
+    Args:
+        operation: The operation.
+        plain: Calls its own code.
+    """
+    places = [place for place, _ in operation.places]
+    fewest, most = operation.required, len(operation.public.parameters)
+    fills_in = operation.public.fills_in
+
+    def answer(args: tuple[Any, ...], kwargs: Keywords) -> Any:
+        # Most operations take single tensors only, and most calls hold values of one type. What
+        # such a call costs counts, so it is answered here, and all others below.
+        given: tuple[Any, ...] | None = args
+        count = len(args)
+        if kwargs or fills_in or not fewest <= count <= most:
+            given = operation.given(args, kwargs)
+            if given is None:
+                return None, THEIRS
+            count = len(given)
+        only: Any = None
+        alone = True
+        try:
+            for place in places:
+                if place < count:
+                    kind = type(given[place])
+                    if kind is only:
+                        continue
+                    if kind in PLAIN:
+                        alone = False
+                    elif only is None:
+                        only = kind
+                    else:  # of several types
+                        only = object
+                        break
+            if only is None:
+                return None, _theirs(args, kwargs)
+            # A metaclass may answer every name, or raise another error than AttributeError.
+            look = getattr if type(only) is type else raw_attribute
+            handler = look(only, _PROTOCOL)
+            allowed = look(only, _TYPES)
+        except Exception:  # it does not follow the protocol, leaves something out, has no hash
+            return None, _answer(operation, plain, given, args, kwargs)
+        if (
+            type(handler) is not MethodType
+            or handler.__self__ is not only
+            or (allowed is not None and not (alone and type(allowed) is tuple))
+        ):
+            return None, _answer(operation, plain, given, args, kwargs)
+        return handler, given
+
+    def answer_nested(args: tuple[Any, ...], kwargs: Keywords) -> Any:
+        given = operation.given(args, kwargs)
+        return None, THEIRS if given is None else _answer(operation, plain, given, args, kwargs)
+
+    def answer_iterables(args: tuple[Any, ...], kwargs: Keywords) -> Any:
+        # A generator can be read once, so from here on the call holds lists.
+        args = tuple(map(_listed, args))
+        kwargs = {name: _listed(value) for name, value in kwargs.items()}
+        _, result = answer_nested(args, kwargs)
+        return None, plain(*args, **kwargs) if result is THEIRS else result
+
+    def failed(error: Exception, handler: MethodType) -> None:
+        kind: Any = handler.__self__
+        _tell(error, operation, kind)
+
+    def unanswered(
+        handler: MethodType, answer: Any, args: tuple[Any, ...], kwargs: Keywords
+    ) -> Any:
+        kind: Any = handler.__self__
+        if answer is None:
+            return _nothing(operation, kind)
+        return _declined(operation, plain, [_how_declined(operation, kind)], args, kwargs)
+
+    if operation.any_iterable:
+        ask = answer_iterables
+    else:
+        ask = answer_nested if any(nested for _, nested in operation.places) else answer
+    return Asking(operation.function, ask, failed, unanswered)
+
+
+def _listed(value: Any) -> Any:
+    """Returns the items of an iterable that is neither a sequence nor a tensor, in a list."""
+    kind = type(value)
+    if isinstance(value, (str, list, tuple, tf.Tensor, np.ndarray)) or follows_protocol(kind):
+        return value
+    try:
+        return list(value)
+    except TypeError:
+        return value
+
+
+def _theirs(args: tuple[Any, ...], kwargs: Keywords) -> Any:
+    """Remembers the types in a call that none of them overrides."""
+    for value in items([*args, *kwargs.values()]):
+        follows_protocol(type(value))
+    return THEIRS
+
+
+def _answer(
+    operation: Operation,
+    plain: Function,
+    given: tuple[Any, ...],
+    args: tuple[Any, ...],
+    kwargs: Keywords,
+) -> Any:
+    """Returns the answer of the first type that has one.
+
+    Args:
+        operation: The operation.
+        plain: Calls its own code.
+        given: The arguments in their places.
+        args: The positional arguments as they came.
+        kwargs: The keyword arguments as they came.
+    """
+    kinds = _kinds(operation.tensor_arguments(given))
+    if not kinds:
+        return _theirs(args, kwargs)
+    keywords = kwargs if operation.public.variadic else {}
+    declined: list[str] = []
+    for kind in kinds:
+        handler: Any = class_attribute(kind, _PROTOCOL)
+        allowed: Any = class_attribute(kind, _TYPES, _UNSET)
+        if type(handler) is not MethodType or allowed is _UNSET:
+            allowed = _check(kind)
+        refused = None if allowed is None else _how_refused(operation, given, kind, allowed)
+        if refused:
+            declined.append(refused)
+            continue
+        try:
+            result = handler(operation.function, given, dict(keywords))
+        except Exception as error:
+            _tell(error, operation, kind)
+            raise
+        if result is not NotImplemented:
+            return _nothing(operation, kind) if result is None else result
+        declined.append(_how_declined(operation, kind))
+    return _declined(operation, plain, declined, args, kwargs)
+
+
+def _kinds(tensors: Iterable[Any]) -> list[type]:
+    """Returns the types that follow the protocol, in the order in which they are asked."""
+    found: list[type] = []
+    for tensor in tensors:
+        kind = type(tensor)
+        for other in found:  # it may have no hash
+            if kind is other:
+                break
+        else:
+            found.append(kind)
+    kinds = [kind for kind in found if not is_plain(kind) and follows_protocol(kind)]
+    return kinds if len(kinds) < 2 else by_precedence(kinds)
+
+
+def _declined(
+    operation: Operation,
+    plain: Function,
+    declined: list[str],
+    args: tuple[Any, ...],
+    kwargs: Keywords,
+) -> Any:
+    """Returns what the operation itself makes of its arguments."""
+    indexed = id(args[0]) if args and operation.function is tf.__operators__.getitem else None
+    if indexed is not None and indexed in _indexing.values:
+        # To index a value, TensorFlow makes a tensor of it; for that it asks for its items, which
+        # is to index it.
+        name = type(args[0]).__qualname__
+        raise DTypeError(
+            path=f"{name}[...]",
+            expected=f"a handler for {operation}",
+            received="none",
+            mend=" ".join(declined),
+        )
+    try:
+        with _indexing.of(indexed):
+            return plain(*args, **kwargs)
+    except Exception as error:
+        _add(error, " ".join([f"{operation} was not overridden.", *declined]))
+        raise
+
+
+class _Indexing(threading.local):
+    """The ids of the values that this thread is indexing, though their types declined."""
+
+    values: tuple[int, ...] = ()
+
+    @contextlib.contextmanager
+    def of(self, value: int | None) -> Generator[None, None, None]:
+        before = self.values
+        if value is not None:
+            self.values = (*before, value)
+        try:
+            yield
+        finally:
+            self.values = before
+
+
+_indexing = _Indexing()
+
+
+def _nothing(operation: Operation, kind: type) -> None:
+    """Accepts None as a result, if the operation may have none."""
+    if not operation.may_return_none:
+        raise ProtocolError(
+            path=f"{kind.__qualname__}.{_PROTOCOL}",
+            expected=f"the value of {operation}, or NotImplemented",
+            received="None",
+            mend="Return what the handler computed, and NotImplemented for what it does not know.",
+        )
+
+
+def _how_declined(operation: Operation, kind: type) -> str:
+    if inspect.getattr_static(kind, _PROTOCOL) is not FROM_TABLE:
+        return f"{kind.__qualname__} declined: its {_PROTOCOL} returned NotImplemented."
+    if handler_of(kind, operation.function) is None:
+        return f"{kind.__qualname__} has no handler for {operation}."
+    return f"{kind.__qualname__} declined: its handler for {operation} returned NotImplemented."
+
+
+def _tell(error: Exception, operation: Operation, kind: type) -> None:
+    """Lets the error of a handler say where it comes from."""
+    _add(error, f"Raised while {kind.__qualname__}.{_PROTOCOL} handled {operation}.")
+
+
+def by_precedence(kinds: Sequence[type]) -> list[type]:
+    """Returns types in the order in which they are asked.
+
+    A subclass is asked before its superclass, and otherwise the first that stands in the call.
+
+    >>> from extensor._dispatch.call import by_precedence
+    >>> by_precedence([int, str, bool, float])
+    [<class 'bool'>, <class 'int'>, <class 'str'>, <class 'float'>]
+    """
+    ordered: list[type] = []
+    for kind in kinds:
+        bases = lineage(kind)
+        before = (i for i, other in enumerate(ordered) if any(other is base for base in bases))
+        ordered.insert(next(before, len(ordered)), kind)
+    return ordered
+
+
+def _how_refused(
+    operation: Operation, args: tuple[Any, ...], kind: type, allowed: Any
+) -> str | None:
+    """Returns why a type is not asked, or None if all arguments are of types that it allows."""
+    if not (isinstance(allowed, tuple) and all(isinstance(one, type) for one in allowed)):
+        raise ProtocolError(
+            path=f"{kind.__qualname__}.{_TYPES}",
+            expected="a tuple of types, or None",
+            received=repr(allowed),
+            mend=f"Write {_TYPES} = (tf.Tensor,): the class itself is always one of them.",
+        )
+    allowed = tuple(dict.fromkeys((kind, *allowed)))
+    for value in operation.tensor_arguments(args):
+        if isinstance(value, (*_NO_TENSORS, *allowed)):
+            continue
+        if tf.Tensor in allowed and converts_to_tensor(type(value)):
+            continue
+        names = ", ".join(one.__qualname__ for one in allowed)
+        return (
+            f"{kind.__qualname__} was not asked: of the tensors, its {_TYPES} allows {names}, and "
+            f"one is a {type(value).__qualname__}."
+        )
+    return None
+
+
+def _check(kind: type) -> Any:
+    """Sees that a class follows the protocol, and adds what it leaves out.
+
+    Returns:
+        Its `__tf_dispatch_types__`.
+
+    Raises:
+        ProtocolError: if its `__tf_dispatch__` cannot be called on the class.
+    """
+    handler = inspect.getattr_static(kind, _PROTOCOL)
+    if inspect.isfunction(handler) or not callable(getattr(kind, _PROTOCOL)):
+        raise ProtocolError(
+            path=f"{kind.__qualname__}.{_PROTOCOL}",
+            expected="a classmethod",
+            received=f"a {type(handler).__name__}",
+            mend="Write @classmethod above it: def __tf_dispatch__(cls, op, args, kwargs).",
+        )
+    if not hasattr(kind, _TYPES):
+        # To find anew that it is missing would take longer than all the rest.
+        owner = next((base for base in lineage(kind) if _PROTOCOL in namespace(base)), kind)
+        setattr(owner, _TYPES, None)
+    return getattr(kind, _TYPES)
+
+
+def _add(error: Exception, sentence: str) -> None:
+    """Adds a sentence to the message of an error, which stays the same object.
+
+    What is not a plain text in a plain place is left alone, and the sentence becomes a note, which
+    Python shows below the error from 3.11 on.
+    """
+    plain = type(error).__str__ in (Exception.__str__, ExtensorError.__str__)
+    if plain and len(error.args) == 1 and isinstance(error.args[0], str):
+        # An endless recursion passes by here a thousand times.
+        if sentence not in error.args[0]:
+            error.args = (f"{error.args[0]}\n{sentence}",)
+    else:
+        error.__dict__.setdefault("__notes__", []).append(sentence)
+
+
+for _public in FUNCTIONS.values():
+    _operation = operation_of(_public.function)
+    if _operation.places:
+        intercept(
+            _public,
+            partial(_asking, _operation),
+            [place for place, nested in _operation.places if nested],
+            _operation.any_iterable,
+        )

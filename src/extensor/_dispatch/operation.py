@@ -1,0 +1,180 @@
+"""TensorFlow's functions that can be dispatched, and what a call of one holds."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._dispatch.parameter import takes_tensors
+from extensor._tf._tf_dispatch import PublicFunction, public_functions
+from extensor.errors import ProtocolError
+
+# They return nothing, or what a function of the caller's returns. So do all assertions but two.
+_MAY_RETURN_NONE = frozenset(
+    "Assert case cond io.write_file no_op numpy_function print py_function".split()
+)
+_RETURN_THEIR_ARGUMENT = ("debugging.assert_all_finite", "debugging.assert_same_float_dtype")
+
+# What users call, where TensorFlow calls another function for an operator.
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "__operators__.add": tf.add,
+    "__operators__.eq": tf.equal,
+    "__operators__.ne": tf.not_equal,
+}
+
+
+# Their sequence may be any iterable, which TensorFlow makes a list of.
+_ANY_ITERABLE = ("add_n",)
+
+_NOT_GIVEN = object()
+
+
+class Operation:
+    """One of TensorFlow's functions that types can override.
+
+    Attributes:
+        public: What TensorFlow says of the function.
+        name: Its shortest public name under `tf`.
+        function: The function as users call it: the same object under all its names, and `tf.add`
+            for the operator `+`.
+        tensors: Which of its parameters take a tensor (False) or a sequence of tensors (True).
+        places: The same, as the parameters' positions.
+        required: How many of its parameters have no default.
+        may_return_none: Whether None is a result of it.
+        any_iterable: Whether its sequences may be other iterables than lists and tuples.
+    """
+
+    __slots__ = (
+        *("_index", "any_iterable", "function", "may_return_none", "name", "places", "public"),
+        *("required", "tensors"),
+    )
+
+    def __init__(self, public: PublicFunction) -> None:
+        self.public = public
+        self.name = public.name
+        self.function = _OPERATORS.get(public.name, public.function)
+        self.tensors = takes_tensors(public)
+        self.places = [(public.parameters.index(p), nested) for p, nested in self.tensors.items()]
+        self.required = len(public.parameters) - len(public.defaults)
+        self.may_return_none = self.name in _MAY_RETURN_NONE or (
+            "assert_" in self.name and self.name not in _RETURN_THEIR_ARGUMENT
+        )
+        self.any_iterable = self.name in _ANY_ITERABLE
+        self._index = {name: place for place, name in enumerate(public.parameters)}
+
+    def __repr__(self) -> str:
+        return f"tf.{self.name}"
+
+    def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+        """Returns the arguments of a call in their places, without those that were not given.
+
+        Defaults fill the gaps between them.
+
+        Args:
+            args: The positional arguments.
+            kwargs: The keyword arguments.
+
+        Returns:
+            The shortest tuple that holds all that was given; None if the call is wrong.
+        """
+        if self.public.variadic:
+            return args
+        required, defaults = self.required, self.public.defaults
+        count = len(args)
+        if not kwargs:
+            if not required <= count <= required + len(defaults):
+                return None
+            if self.public.fills_in:
+                while count > required and args[count - 1] is defaults[count - 1 - required]:
+                    count -= 1
+            return args[:count]
+        values = [*args, *[_NOT_GIVEN] * (required - count), *defaults[max(0, count - required) :]]
+        last = count
+        for name, value in kwargs.items():
+            place = self._index.get(name, -1)
+            if place < count:
+                return None
+            values[place] = value
+            last = max(last, place + 1)
+        if len(values) > len(self.public.parameters) or any(
+            value is _NOT_GIVEN for value in values
+        ):
+            return None
+        return tuple(values[:last])
+
+    def tensor_arguments(self, args: tuple[Any, ...]) -> Iterator[Any]:
+        """Yields the arguments of a call that stand where tensors are expected, left to right.
+
+        A sequence of tensors is yielded item by item, however it is nested.
+        """
+        count = len(args)
+        for place, nested in self.places:
+            if self.public.variadic and place == len(self.public.parameters) - 1:
+                yield from items(args[place:])
+            elif place < count:
+                yield from items(args[place]) if nested else (args[place],)
+
+
+def items(value: Any) -> Iterator[Any]:
+    """Yields the items of a nested list or tuple, or the value itself if it is none."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from items(item)
+    else:
+        yield value
+
+
+FUNCTIONS: dict[Callable[..., Any], PublicFunction] = {
+    public.function: public for public in public_functions()
+}
+"""Every function of TensorFlow that types can override."""
+
+
+@functools.cache
+def _operation_of(function: Any) -> Operation:
+    return Operation(FUNCTIONS[function])
+
+
+def operation_of(function: Any) -> Operation:
+    """Returns what is known of one of TensorFlow's functions.
+
+    Raises:
+        ProtocolError: if it is none that can be dispatched.
+    """
+    if inspect.isfunction(function) and function in FUNCTIONS:
+        return _operation_of(function)
+    raise ProtocolError(
+        path=getattr(function, "__qualname__", None) or repr(function),
+        expected="a function of TensorFlow that types can override, such as tf.add",
+        received="another function" if callable(function) else type(function).__name__,
+        mend="An operator is the function that it calls: + is tf.add, and x[i] is "
+        "tf.__operators__.getitem.",
+    )
+
+
+def tensor_parameters(op: Callable[..., Any]) -> tuple[str, ...]:
+    """Returns the parameters of an operation that take a tensor, or a sequence of tensors.
+
+    A value of a dispatchable type is looked for in these, and in no other.
+
+    Args:
+        op: A function of TensorFlow that types can override, under any of its names.
+
+    Returns:
+        The names of the parameters, in their order.
+
+    Raises:
+        ProtocolError: if it is none that types can override.
+
+    >>> xt.dispatch.tensor_parameters(tf.add)
+    ('x', 'y')
+    >>> xt.dispatch.tensor_parameters(tf.reduce_sum)
+    ('input_tensor',)
+    >>> xt.dispatch.tensor_parameters(tf.concat)
+    ('values',)
+    """
+    return tuple(operation_of(op).tensors)

@@ -1,0 +1,253 @@
+"""Python's operators: of tensors beside values of dispatchable types, and of these themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._dispatch.call import follows_protocol
+from extensor._lookup import lineage, namespace
+from extensor._protocol.lossless import lossless
+from extensor._tf._tf_as_tensor import refuse_as_tensor
+from extensor._tf._tf_dispatch import THEIRS, intercept_operator
+from extensor.errors import DTypeError, StructureError
+
+Function = Callable[..., Any]
+
+
+def _of_bools(logical: Function, bitwise: Function) -> Function:
+    """Returns the function for `&` and its kin: one for bools, another for integers."""
+
+    def function(*operands: Any) -> Any:
+        for operand in operands:
+            dtype = getattr(operand, "dtype", None)
+            if dtype is not None:
+                return (logical if dtype == tf.bool else bitwise)(*operands)
+        return logical(*operands)
+
+    return function
+
+
+_and = _of_bools(tf.logical_and, tf.bitwise.bitwise_and)
+_or = _of_bools(tf.logical_or, tf.bitwise.bitwise_or)
+_xor = _of_bools(tf.math.logical_xor, tf.bitwise.bitwise_xor)
+_invert = _of_bools(tf.logical_not, tf.bitwise.invert)
+
+
+def _left(function: Function) -> Function:
+    def operator(self: Any, other: Any) -> Any:
+        return function(self, other)
+
+    return operator
+
+
+def _right(function: Function) -> Function:
+    def operator(self: Any, other: Any) -> Any:
+        dtype = getattr(self, "dtype", None)
+        if isinstance(other, _OF_ANY_DTYPE) and isinstance(dtype, tf.DType):
+            other = _of_dtype(dtype, other, f"left of a {type(self).__qualname__}")
+        return function(other, self)
+
+    return operator
+
+
+_OF_ANY_DTYPE = (int, float, complex, np.number, np.ndarray, list, tuple)
+
+
+def _of_dtype(dtype: tf.DType, numbers: Any, path: str) -> Any:
+    """Returns numbers in a dtype, as `1 / tensor` has them; in tf.truediv they would be int32."""
+    numbers = lossless(numbers, dtype, path)
+    if isinstance(numbers, (list, tuple)):  # tensors may stand in them
+        return tf.convert_to_tensor(numbers, dtype)
+    # No tensor, of which somebody might want the gradient; nor a NumPy scalar, which is slow.
+    return np.asarray(numbers, dtype.as_numpy_dtype)
+
+
+class OperatorsMixin:
+    """Gives a class the operators of a tensor, each of which calls TensorFlow's function for it.
+
+    So `__tf_dispatch__` decides about them all:
+
+    `+ - * / // % ** @ & | ^ ~ < <= > >= abs()`, unary `+ -`, and `x[i]`
+
+    >>> class Length(xt.dispatch.OperatorsMixin):
+    ...     def __init__(self, metres):
+    ...         self.metres = metres
+    ...
+    ...     @classmethod
+    ...     def __tf_dispatch__(cls, op, args, kwargs):
+    ...         if xt.dispatch.is_binary_elementwise_op(op):
+    ...             metres = [x.metres if isinstance(x, cls) else x for x in args[:2]]
+    ...             return cls(op(*metres, *args[2:], **kwargs))
+    ...         return NotImplemented
+    >>> length = Length(tf.constant([1.0, 3.0]))
+    >>> (2.0 * length - length / 2.0).metres.numpy()
+    array([1.5, 4.5], dtype=float32)
+    >>> (length > 2.0).metres.numpy()
+    array([False,  True])
+
+    `&`, `|`, `^` and `~` are logical if the `dtype` of the first operand that has one is bool, or
+    none has one, and bitwise otherwise.
+
+    If the class has a `dtype`, a number, list or array on the left gets it, as in `1 / tensor`.
+
+    `==` stays what Python makes of it, since dicts and `in` need it. A class that wants to compare
+    elements says so: `class Length(OperatorsMixin, elementwise_equality=True)`; then its values
+    have no hash.
+
+    There is no truth in a value, and `bool()` of one is an error. Its `len()` is the first
+    dimension of its `shape`, if it has one and this is known.
+    """
+
+    # NumPy leaves the operators of an array beside such a value to the value.
+    __array_ufunc__ = None
+    __array_priority__ = 100
+
+    def __init_subclass__(cls, elementwise_equality: bool = False, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if elementwise_equality:
+            cls.__eq__ = _left(tf.equal)
+            cls.__ne__ = _left(tf.not_equal)
+            cls.__hash__ = None  # type: ignore[assignment]
+
+    __add__, __radd__ = _left(tf.add), _right(tf.add)
+    __sub__, __rsub__ = _left(tf.subtract), _right(tf.subtract)
+    __mul__, __rmul__ = _left(tf.multiply), _right(tf.multiply)
+    __truediv__, __rtruediv__ = _left(tf.truediv), _right(tf.truediv)
+    __floordiv__, __rfloordiv__ = _left(tf.math.floordiv), _right(tf.math.floordiv)
+    __mod__, __rmod__ = _left(tf.math.floormod), _right(tf.math.floormod)
+    __pow__, __rpow__ = _left(tf.pow), _right(tf.pow)
+    __matmul__, __rmatmul__ = _left(tf.matmul), _right(tf.matmul)
+    __and__, __rand__ = _left(_and), _right(_and)
+    __or__, __ror__ = _left(_or), _right(_or)
+    __xor__, __rxor__ = _left(_xor), _right(_xor)
+    __lt__, __le__ = _left(tf.less), _left(tf.less_equal)
+    __gt__, __ge__ = _left(tf.greater), _left(tf.greater_equal)
+
+    def __neg__(self) -> Any:
+        return tf.negative(self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return tf.abs(self)
+
+    def __invert__(self) -> Any:
+        return _invert(self)
+
+    def __getitem__(self, key: Any) -> Any:
+        return tf.__operators__.getitem(self, key)
+
+    def __bool__(self) -> bool:
+        name = type(self).__name__
+        raise DTypeError(
+            path=f"bool({name})",
+            expected="one truth value",
+            received=f"a {name}",
+            mend="Compare and combine elementwise, as with tf.where or tf.reduce_any; to ask "
+            "whether there is a value, write `x is not None`.",
+        )
+
+    def __len__(self) -> int:
+        shape = getattr(self, "shape", None)
+        sizes: Any = None if shape is None else tf.TensorShape(shape)
+        if sizes is None or not sizes.rank or sizes[0] is None:
+            raise StructureError(
+                path=f"len({type(self).__name__})",
+                expected="a value with a shape whose first dimension is known",
+                received="no shape" if sizes is None else f"shape {sizes}",
+                mend="Write tf.shape(x)[0], if the type defines it.",
+            )
+        return int(sizes[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+
+def _refuse(value: OperatorsMixin) -> None:
+    """Refuses a value of which TensorFlow wants a tensor, or NumPy an array.
+
+    They would take the value for a sequence, and ask for its items, and theirs, with `x[i]`.
+    """
+    name = type(value).__qualname__
+    raise DTypeError(
+        path=name,
+        expected="a tensor, or what converts to one",
+        received=f"a {name}, which does not",
+        mend="Give the class a handler for the function that was called, with "
+        "xt.dispatch.implements, or a method __array__.",
+    )
+
+
+refuse_as_tensor(OperatorsMixin, _refuse)
+
+
+# The operators of TensorFlow's own classes.
+
+
+def _leaving_to(reflected: str, function: Function | None) -> Function:
+    """Returns an operator that leaves values of dispatchable types to themselves.
+
+    Args:
+        reflected: The method of the other operand that Python calls if this one declines.
+        function: What to call if it has none; None if Python shall do what it does then.
+    """
+
+    def operator(one: Any, other: Any) -> Any:
+        if _is_theirs(one, other):
+            return THEIRS
+        # Not of the metaclass, nor what every object has.
+        bases = [base for base in lineage(type(other)) if base is not object]
+        if function is None or any(reflected in namespace(base) for base in bases):
+            return NotImplemented
+        return function(one, other)
+
+    return operator
+
+
+def _swapped(function: Function) -> Function:
+    """Returns a reflected operator, which Python calls if the first operand has none."""
+
+    def operator(one: Any, other: Any) -> Any:
+        return THEIRS if _is_theirs(one, other) else function(other, one)
+
+    return operator
+
+
+def _is_theirs(one: Any, other: Any) -> bool:
+    follows_protocol(type(one))  # if not, it is remembered
+    return not follows_protocol(type(other))
+
+
+_BINARY = {
+    "add": tf.add,
+    "sub": tf.subtract,
+    "mul": tf.multiply,
+    "truediv": tf.truediv,
+    "floordiv": tf.math.floordiv,
+    "mod": tf.math.floormod,
+    "pow": tf.pow,
+    "matmul": tf.matmul,
+    "and": _and,
+    "or": _or,
+    "xor": _xor,
+}
+# Each with the method of the other operand that Python calls, with the comparison turned round.
+_COMPARISONS: list[tuple[str, str, Function | None]] = [
+    ("__lt__", "__gt__", tf.less),
+    ("__le__", "__ge__", tf.less_equal),
+    ("__gt__", "__lt__", tf.greater),
+    ("__ge__", "__le__", tf.greater_equal),
+    ("__eq__", "__eq__", None),
+    ("__ne__", "__ne__", None),
+]
+for _class in (tf.Tensor, tf.Variable, tf.RaggedTensor, tf.SparseTensor):
+    for _name, _function in _BINARY.items():
+        intercept_operator(_class, f"__{_name}__", _leaving_to(f"__r{_name}__", _function))
+        intercept_operator(_class, f"__r{_name}__", _swapped(_function))
+    for _name, _reflected, _function in _COMPARISONS:
+        intercept_operator(_class, _name, _leaving_to(_reflected, _function))

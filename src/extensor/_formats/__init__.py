@@ -1,0 +1,1 @@
+"""File formats: one file a format, each from and to Arrow."""

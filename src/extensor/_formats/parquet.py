@@ -1,0 +1,533 @@
+"""Parquet files from and to Arrow, and straight to StructuredTensors."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import tensorflow as tf
+
+from extensor._arrow.column import chosen_columns, leaf_paths, pruned_schema
+from extensor._arrow.read import from_arrow
+from extensor._arrow.schema import holds, is_category, is_list, is_string_view
+from extensor._arrow.write import to_arrow
+from extensor._path import Path, PathLike
+from extensor._struct.tensor import StructuredTensor
+from extensor._whole_file import whole_file
+from extensor.errors import (
+    DirectoryError,
+    DTypeError,
+    FormatError,
+    MissingFileError,
+    StructureError,
+    UnsupportedTypeError,
+)
+
+FilePath = str | os.PathLike[str]
+
+# A row group is written once it has this many records or bytes.
+_GROUP_ROWS = 1 << 16
+_GROUP_BYTES = 1 << 26
+
+# How a file is read. pyarrow would keep every part of a file that it has read until the file is
+# closed (pre_buffer), and read what a row group has of a column at once (no buffer).
+_PIECEMEAL: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 17}
+
+
+def read_parquet(
+    path_or_paths: FilePath | Iterable[FilePath],
+    columns: Iterable[PathLike] | None = None,
+    row_splits_dtype: Any = tf.int64,
+) -> StructuredTensor:
+    """Returns the records of Parquet files as a StructuredTensor.
+
+    Args:
+        path_or_paths: One file or several of one schema, whose records follow one another.
+        columns: Paths of the fields to read, such as `["title", "ingredients.amount"]`; the rest
+            of the file is not decoded. Fields come in this order. Default: all.
+        row_splits_dtype: As in `from_arrow`.
+
+    Returns:
+        A StructuredTensor of shape `[number of records]`.
+
+    Raises:
+        MissingFileError: If a file does not exist (also a FileNotFoundError).
+        DirectoryError: If a path is a directory (also an IsADirectoryError).
+        FormatError: If a file is not Parquet, or is cut off (also a ValueError).
+        FieldError: If a column does not exist (also a KeyError).
+        StructureError: If no file or no column is given, or the files differ in schema (also a
+            ValueError).
+        DTypeError: If `path_or_paths` or `columns` is no list of paths (also a TypeError).
+        NullError, UnsupportedTypeError: As in `from_arrow`.
+
+    >>> path = getfixture("tmp_path") / "recipes.parquet"
+    >>> xt.write_parquet(xt.DenseStructuredTensor([2], {"title": ["a", "b"], "x": [1, 2]}), path)
+    >>> xt.read_parquet(path, columns=["title"])
+    <StructuredTensor shape=(2,) {title: string}>
+    """
+    files = ParquetFiles(path_or_paths, columns, keep_dictionaries=True)
+    tables = list(files.tables())
+    if any(table.schema != tables[0].schema for table in tables):
+        tables = [table.cast(files.schema) for table in tables]  # dictionaries in some files only
+    return from_arrow(pa.concat_tables(tables), row_splits_dtype)
+
+
+def write_parquet(
+    records: StructuredTensor | Iterable[StructuredTensor],
+    path: FilePath,
+    schema: pa.Schema | None = None,
+) -> None:
+    """Writes records to a Parquet file.
+
+    The file appears under its name only once it is whole. Batches are gathered into row groups of
+    65,536 records or 64 MiB.
+
+    Args:
+        records: A StructuredTensor of rank 1, or batches of one schema, such as a dataset's.
+        path: The file; one that exists is replaced.
+        schema: The Arrow schema to write, as in `to_arrow`.
+
+    Raises:
+        DTypeError: If `records` holds anything but StructuredTensors of rank 1 (also a
+            TypeError).
+        StructureError: If there is no batch, or batches differ in schema (also a ValueError).
+        UnsupportedTypeError: If Parquet has no such type, such as records without fields (also a
+            TypeError).
+        MissingFileError, DirectoryError: If there is no folder to write to, or a directory of
+            that name (also a FileNotFoundError, an IsADirectoryError).
+        FormatError: If a string that becomes text is not UTF-8, or `path` is a device (also a
+            ValueError).
+
+    >>> path = getfixture("tmp_path") / "recipes.parquet"
+    >>> xt.write_parquet(xt.DenseStructuredTensor([2], {"est_time": [55.0, 30.0]}), path)
+    >>> xt.read_parquet(path).to_py()
+    [{'est_time': 55.0}, {'est_time': 30.0}]
+    """
+    batches = [records] if isinstance(records, StructuredTensor) else records
+    if not isinstance(batches, Iterable):
+        batches = [batches]  # an error in its place, as for any batch of the wrong type
+    write((_batch(batch, schema) for batch in batches), path)
+
+
+def _batch(records: Any, schema: pa.Schema | None) -> pa.RecordBatch:
+    if not isinstance(records, StructuredTensor) or records.rank != 1:
+        raise DTypeError(
+            path="write_parquet",
+            expected="StructuredTensors of rank 1",
+            received=repr(records)
+            if isinstance(records, StructuredTensor)
+            else type(records).__name__,
+            mend="Parquet holds a list of records: give a batch of them.",
+        )
+    return to_arrow(records, schema)
+
+
+def read(
+    path_or_paths: FilePath | Iterable[FilePath], columns: Iterable[PathLike] | None = None
+) -> pa.Table:
+    """Returns the records of Parquet files as an Arrow Table.
+
+    Args:
+        path_or_paths: As in `read_parquet`.
+        columns: As in `read_parquet`.
+    """
+    files = ParquetFiles(path_or_paths, columns)
+    return pa.concat_tables(list(files.tables()))
+
+
+def write(batches: Iterable[pa.RecordBatch], path: FilePath) -> None:
+    """Writes Arrow record batches of one schema to a Parquet file."""
+    # The file that a link points to is replaced, not the link.
+    path = os.path.realpath(*_paths([path]))
+    folder = os.path.dirname(path)
+    if os.path.isdir(path):
+        raise _directory(path, "Give the name of a file in it.")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise FormatError(
+            path=path,
+            expected="a file, or a new name",
+            received="a device or pipe, which cannot be replaced by a whole file",
+            mend="Write to a file.",
+        )
+    if not os.path.isdir(folder):
+        raise MissingFileError(
+            path=path,
+            expected="a folder to write to",
+            received=f"{folder}, which does not exist",
+            mend="Make the folder first.",
+        )
+    with whole_file(path) as unfinished:
+        _write_all(iter(batches), unfinished)
+
+
+def _write_all(batches: Iterator[pa.RecordBatch], path: str) -> None:
+    first = next(batches, None)
+    if first is None:
+        raise StructureError(
+            path="write_parquet",
+            expected="at least one batch of records",
+            received="none",
+            mend="A batch without records, of the right schema, makes an empty file.",
+        )
+    _check_storable(pa.struct(list(first.schema)), Path())
+    with pq.ParquetWriter(path, first.schema) as writer:
+        for group in _row_groups(itertools.chain([first], batches), first.schema):
+            writer.write_table(group)
+
+
+def _row_groups(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Joins batches: every row group costs space and time of its own, however small it is."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if batch.schema != schema:
+            raise StructureError(
+                path="write_parquet",
+                expected=f"batches of one schema: {_line(schema)}",
+                received=_line(batch.schema),
+                mend="Give schema=, or make the batches alike.",
+            )
+        waiting.append(batch)
+        rows += batch.num_rows
+        size += batch.get_total_buffer_size()
+        if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _check_storable(arrow: pa.DataType, path: Path) -> None:
+    """Raises for what Parquet cannot hold, or what pyarrow cannot read back."""
+    empty = pa.types.is_struct(arrow) and not arrow.num_fields
+    if empty or (pa.types.is_fixed_size_list(arrow) and not arrow.list_size):
+        raise UnsupportedTypeError(
+            path=path if path else "write_parquet",
+            expected="records with at least one field, and lists of at least one value",
+            received="records without fields" if empty else "lists of the fixed size 0",
+            mend="Parquet stores columns of values. Leave the field out with without."
+            if path
+            else "Parquet stores columns of values. Add a field with with_updates.",
+        )
+    if pa.types.is_struct(arrow):
+        for field in arrow.fields:
+            _check_storable(field.type, path / field.name)
+    elif is_list(arrow) or pa.types.is_fixed_size_list(arrow):
+        _check_storable(arrow.value_type, path)
+
+
+def _line(schema: pa.Schema) -> str:
+    return ", ".join(
+        f"{field.name}: {field.type}" + ("" if field.nullable else " not null") for field in schema
+    )
+
+
+class ParquetFiles:
+    """Parquet files of one schema, opened for reading some of their fields.
+
+    Args:
+        path_or_paths: One file or several.
+        columns: Paths of the fields to read; None for all.
+        keep_dictionaries: Whether columns that are stored as dictionaries of strings are read as
+            Arrow dictionary arrays, which is faster, rather than as strings.
+
+    Raises:
+        As `read_parquet`, except for what concerns nulls and types.
+    """
+
+    def __init__(
+        self,
+        path_or_paths: FilePath | Iterable[FilePath],
+        columns: Iterable[PathLike] | None = None,
+        keep_dictionaries: bool = False,
+    ) -> None:
+        self.paths = _paths(path_or_paths)
+        self._keep_dictionaries = keep_dictionaries
+        self._rows: list[int] = []
+        whole: pa.Schema = None
+        stored: list[str] = []
+        for path in self.paths:
+            with _opened(path) as file, _readable(path):
+                self._rows.append(file.metadata.num_rows)
+                arrow = file.schema_arrow
+                if whole is None:
+                    whole = arrow
+                    # Parquet stores leaf columns only, in the order in which Arrow nests them.
+                    stored = [file.schema.column(i).path for i in range(len(file.schema))]
+                elif not arrow.equals(whole):
+                    raise StructureError(
+                        path=path,
+                        expected=f"the schema of {self.paths[0]}: {_line(whole)}",
+                        received=_line(arrow),
+                        mend="Read files of different schemas one by one.",
+                    )
+        self.num_rows = sum(self._rows)
+        """How many records the files hold together."""
+        self.schema: pa.Schema = whole
+        """The Arrow schema of what is read."""
+        self._whole = whole
+        self._columns: list[str] | None = None
+        if columns is not None:
+            chosen = chosen_columns(columns, whole)
+            self.schema = pruned_schema(whole, chosen)
+            leaves = leaf_paths(whole)
+            self._columns = [
+                name
+                for name, leaf in zip(stored, leaves, strict=True)
+                if any(leaf[: len(path)] == path for path in chosen)
+            ]
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yields the records of one file after another."""
+        for path, file in self._files():
+            with _readable(path):
+                table = self._read_dictionaries(path, file) if self._keep_dictionaries else None
+                table = self._read(file) if table is None else table
+            _check_count(path, file, table.num_rows)
+            yield self._pruned(table)
+
+    def _read(self, file: pq.ParquetFile) -> pa.Table:
+        try:
+            return file.read(columns=self._columns)
+        except pa.ArrowNotImplementedError:
+            return self._read_groups(file)
+
+    def _read_groups(self, file: pq.ParquetFile) -> pa.Table:
+        # One row group at a time: Arrow joins no dictionaries inside lists and structs.
+        groups = range(file.metadata.num_row_groups)
+        return pa.concat_tables([file.read_row_group(i, columns=self._columns) for i in groups])
+
+    def _read_dictionaries(self, path: str, file: pq.ParquetFile) -> pa.Table | None:
+        """Returns the records with dictionary arrays, or None where there are none to be had."""
+        names = _dictionary_columns(file)
+        if not names:
+            return None
+        with pq.ParquetFile(
+            path, metadata=file.metadata, read_dictionary=names, **_PIECEMEAL
+        ) as again:
+            try:
+                return self._read_groups(again)
+            except pa.ArrowNotImplementedError:
+                return None
+
+    def batches(
+        self, batch_size: int, max_rows: int = 0, max_bytes: int = 0
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields the records in pieces, in their order.
+
+        Args:
+            batch_size: The pieces have so many records, or a multiple of it, save at the end of a
+                file or row group.
+            max_rows: How many they should have at most, where `batch_size` is less.
+            max_bytes: About how many bytes they should have at most, too.
+        """
+        for path, file in self._files():
+            rows = min(max_rows, int(max_bytes / max(1.0, _bytes_per_row(file.metadata))))
+            rows = max(1, rows // batch_size) * batch_size
+            pieces, count = self._pieces(file, rows), 0
+            state = _state(path)
+            while True:
+                with _readable(path):
+                    piece = next(pieces, None)
+                # Another file of that name is none of our business, as long as ours is open.
+                if (now := _state(path)) != state and now[:1] == state[:1]:
+                    raise _replaced(path, "the file as it was when it was opened")
+                if piece is None:
+                    break
+                count += piece.num_rows
+                yield self._pruned(piece)
+            _check_count(path, file, count)
+
+    def _pieces(self, file: pq.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:
+        if not any(holds(field.type, is_category) for field in file.schema_arrow):
+            yield from file.iter_batches(rows, columns=self._columns)
+            return
+        # Arrow joins no dictionaries of several row groups inside lists and structs.
+        for i in range(file.metadata.num_row_groups):
+            yield from file.iter_batches(rows, row_groups=[i], columns=self._columns)
+
+    def _files(self) -> Iterator[tuple[str, pq.ParquetFile]]:
+        """Yields each file, open until the next one is asked for."""
+        for path, rows in zip(self.paths, self._rows, strict=True):
+            with _opened(path) as file:
+                with _readable(path):
+                    is_same = file.metadata.num_rows == rows and file.schema_arrow.equals(
+                        self._whole
+                    )
+                if not is_same:
+                    raise _replaced(path, f"the {rows} records of before, of the same schema")
+                yield path, file
+
+    def _pruned(self, data: Any) -> Any:
+        if self._columns is None:
+            return data
+        data = data.select(self.schema.names)
+        # pyarrow chooses columns by text, in which a name that holds a dot reads as two names:
+        # the cast drops what came along.
+        return data if _decoded(data.schema) == self.schema else data.cast(self.schema)
+
+
+def _state(path: str) -> tuple[Any, ...]:
+    """Returns which file a path leads to, and what changes when it is written to."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return (None,)
+    return (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns
+
+
+def _replaced(path: str, expected: str) -> FormatError:
+    return FormatError(
+        path=path,
+        expected=expected,
+        received="a file that was replaced since it was first opened",
+        mend="Open the files anew.",
+    )
+
+
+def _check_count(path: str, file: pq.ParquetFile, count: int) -> None:
+    if count != file.metadata.num_rows:
+        raise FormatError(
+            path=path,
+            expected=f"the {file.metadata.num_rows} records that its footer counts",
+            received=f"{count}",
+            mend="Write it anew.",
+        )
+
+
+def _bytes_per_row(metadata: Any) -> float:
+    """Returns about how many bytes a record takes, with all its columns."""
+    if not metadata.num_row_groups:
+        return 0.0
+    group = metadata.row_group(0)
+    return group.total_byte_size / max(1, group.num_rows)
+
+
+def _dictionary_columns(file: pq.ParquetFile) -> list[str]:
+    """Returns the columns whose strings are stored as places in a dictionary, in all row groups.
+
+    A writer that gives up on a dictionary stores the rest of the strings one by one, each behind
+    its length of four bytes, so a column that takes less space than that has not been given up.
+    """
+    metadata, schema = file.metadata, file.schema
+    if any(holds(field.type, is_string_view) for field in file.schema_arrow):
+        return []  # Arrow makes no views of dictionaries
+    if sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)) < _SMALL:
+        return []
+    strings = [i for i in range(len(schema)) if schema.column(i).physical_type == "BYTE_ARRAY"]
+    groups = [
+        _checked_row_group(file, i, [schema.column(j).path for j in strings])
+        for i in range(metadata.num_row_groups if strings else 0)
+    ]
+    names: list[str] = []
+    for i in strings if groups else ():
+        chunks = [group.column(i) for group in groups]
+        if all(
+            chunk.has_dictionary_page and chunk.total_uncompressed_size < 4 * chunk.num_values
+            for chunk in chunks
+        ):
+            names.append(chunks[0].path_in_schema)
+    return names
+
+
+_SMALL = 1 << 16
+"""Bytes below which a file is read before it is known how its strings are stored."""
+
+
+def _checked_row_group(file: pq.ParquetFile, number: int, columns: list[str]) -> Any:
+    """Returns the metadata of a row group, of which some columns may be asked.
+
+    To ask for a column whose metadata is damaged ends the process (pyarrow 26). To read from it
+    raises an error, so one record is read first.
+    """
+    next(file.iter_batches(1, row_groups=[number], columns=columns, use_threads=False), None)
+    return file.metadata.row_group(number)
+
+
+def _decoded(schema: pa.Schema) -> pa.Schema:
+    """Returns a schema with strings in place of dictionaries of them."""
+
+    def decoded(field: pa.Field) -> pa.Field:
+        arrow = field.type
+        if pa.types.is_dictionary(arrow):
+            return field.with_type(arrow.value_type)
+        if pa.types.is_struct(arrow):
+            return field.with_type(pa.struct([decoded(inner) for inner in arrow.fields]))
+        if pa.types.is_list(arrow):
+            return field.with_type(pa.list_(decoded(arrow.value_field)))
+        if pa.types.is_large_list(arrow):
+            return field.with_type(pa.large_list(decoded(arrow.value_field)))
+        if pa.types.is_fixed_size_list(arrow):
+            return field.with_type(pa.list_(decoded(arrow.value_field), arrow.list_size))
+        return field
+
+    return pa.schema([decoded(field) for field in schema], schema.metadata)
+
+
+def _paths(path_or_paths: Any) -> list[str]:
+    try:
+        if isinstance(path_or_paths, (str, bytes, os.PathLike)):
+            path_or_paths = [path_or_paths]
+        paths = [os.fsdecode(path) for path in path_or_paths]
+    except TypeError as error:
+        raise DTypeError(
+            path="Parquet files",
+            expected="a path, or a list of paths",
+            received=f"something else ({error})",
+            mend="Write a path as text or as a pathlib.Path.",
+        ) from error
+    if not paths:
+        raise StructureError(
+            path="Parquet files",
+            expected="at least one file",
+            received="an empty list",
+            mend="Check the pattern that made the list.",
+        )
+    return paths
+
+
+def _opened(path: str) -> pq.ParquetFile:
+    if os.path.isdir(path):
+        mend = "List the files: sorted(pathlib.Path(folder).glob('*.parquet'))."
+        raise _directory(path, mend)
+    with _readable(path):
+        return pq.ParquetFile(path, **_PIECEMEAL)
+
+
+def _directory(path: str, mend: str) -> DirectoryError:
+    return DirectoryError(path=path, expected="a file", received="a directory", mend=mend)
+
+
+class _readable:  # noqa: N801 - used like a function
+    """Turns pyarrow's complaints about a file into errors that name it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, FileNotFoundError):
+            raise MissingFileError(
+                path=self.path,
+                expected="a Parquet file",
+                received="nothing: it does not exist",
+                mend="Check the path; relative paths start from the working directory.",
+            ) from error
+        # An OSError with a number comes from the system (no permission, too many open files).
+        # A KeyError comes from a footer that calls one column by two names, a UnicodeDecodeError
+        # from names that are not UTF-8.
+        unreadable = (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError, UnicodeDecodeError)
+        if isinstance(error, unreadable) or (isinstance(error, OSError) and not error.errno):
+            reason = (str(error).splitlines() or ["no reason given"])[0]
+            raise FormatError(
+                path=self.path,
+                expected="a whole Parquet file",
+                received=f"a file that cannot be read as one ({reason})",
+                mend="Write it anew; a file that was cut off lacks its footer.",
+            ) from error

@@ -1,0 +1,92 @@
+"""xt.recompute_grad and xt.ForwardAccumulator: gradients of extension values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._functions.nested import tensor_or_value
+from extensor._tf import GRADIENT, differentiable, with_differentiable
+
+
+def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that forgets what it computed and computes it again for its gradient.
+
+    As `tf.recompute_grad`, for functions that take and return nests of tensors and extension
+    values. Gradients flow through the floating point components of both.
+
+    Args:
+        f: The function.
+
+    >>> ragged = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    >>> with tf.GradientTape() as tape:
+    ...     tape.watch(ragged.values)
+    ...     squares = xt.recompute_grad(lambda x: x * x)(ragged)
+    >>> tape.gradient(squares, ragged.values)
+    <tf.Tensor: shape=(3,), dtype=float32, numpy=array([2., 4., 6.], dtype=float32)>
+    """
+
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        arguments = (args, kwargs)
+        first: list[Any] = []
+
+        def of_floats(*floats: Any) -> Any:
+            args, kwargs = with_differentiable(arguments, iter(floats))
+            result = tf.nest.map_structure(tensor_or_value, f(*args, **kwargs))
+            if not computed:
+                # What has no gradient does not come through the gradient's machinery.
+                first.append(result)
+                computed.append(True)
+            return tuple(differentiable(result))
+
+        computed: list[bool] = []
+        floats = tf.recompute_grad(of_floats)(*differentiable(arguments))
+        return with_differentiable(first.pop(), iter(floats))
+
+    return wrapped
+
+
+class ForwardAccumulator(tf.autodiff.ForwardAccumulator):
+    """Computes Jacobian-vector products forward, as `tf.autodiff.ForwardAccumulator`.
+
+    Args:
+        primals: A nest of tensors and extension values to watch.
+        tangents: The vectors, of the same structure. Of an extension value only the floating point
+            components count.
+
+    >>> @xt.extension_type
+    ... class Weighted:
+    ...     value: tf.Tensor
+    ...     count: tf.Tensor
+    >>> at = Weighted([3.0], [1])
+    >>> with xt.ForwardAccumulator(at, Weighted([1.0], [0])) as accumulator:
+    ...     square = xt.replace(at, value=at.value ** 2)
+    >>> accumulator.jvp(square).value
+    <tf.Tensor: shape=(1,), dtype=float32, numpy=array([6.], dtype=float32)>
+    """
+
+    def __init__(self, primals: Any, tangents: Any) -> None:
+        tf.nest.assert_same_structure(primals, tangents)
+        super().__init__(differentiable(primals), differentiable(tangents))
+
+    def jvp(self, primals: Any, unconnected_gradients: Any = tf.UnconnectedGradients.NONE) -> Any:
+        """Returns the Jacobian-vector products of values that were computed.
+
+        Args:
+            primals: A nest of tensors and extension values.
+            unconnected_gradients: As in `tf.autodiff.ForwardAccumulator`.
+
+        Returns:
+            A nest of the same structure, with None for what does not depend on what is watched.
+            An extension value keeps the components that have no gradient.
+        """
+
+        def product(value: Any) -> Any:
+            found = super(ForwardAccumulator, self).jvp(
+                differentiable(value), unconnected_gradients
+            )
+            return GRADIENT.replace_gradient_components(value, found) if found else None
+
+        return tf.nest.map_structure(product, primals)

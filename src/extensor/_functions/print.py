@@ -1,0 +1,90 @@
+"""xt.print: extension values, printed when a graph runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import tensorflow as tf
+
+from extensor._tf import CompositeTensor
+
+
+def print_(*inputs: Any, **kwargs: Any) -> Any:
+    """Prints values, also in a graph: what they are when the graph runs.
+
+    As `tf.print`, for nests of tensors and extension values. An extension value is shown by its
+    components.
+
+    Args:
+        *inputs: What to print.
+        **kwargs: As `tf.print` takes them.
+
+    Returns:
+        What `tf.print` returns.
+
+    >>> @xt.extension_type
+    ... class Interval:
+    ...     low: tf.Tensor
+    ...     high: tf.Tensor
+    ...     unit: str
+    >>> xt.print("within", Interval(0, 1, "mm"))  # doctest: +SKIP
+    within Interval(high=1, low=0)
+    """
+    if not any(map(_is_extension, tf.nest.flatten(inputs))):
+        return tf.print(*inputs, **kwargs)
+    tensors: list[Any] = []
+    text = kwargs.pop("sep", " ").join(
+        value if isinstance(value, str) else "".join(_template(value, tensors)) for value in inputs
+    )
+    line = tf.strings.format(text, tensors, _PLACEHOLDER, kwargs.pop("summarize", 3))
+    return tf.print(line, **kwargs)
+
+
+_PLACEHOLDER = "\N{OBJECT REPLACEMENT CHARACTER}"
+
+
+def _is_extension(value: Any) -> bool:
+    shown_by_tensorflow = (tf.RaggedTensor, tf.SparseTensor, tf.Variable)
+    return isinstance(value, CompositeTensor) and not isinstance(value, shown_by_tensorflow)
+
+
+def _template(value: Any, tensors: list[Any]) -> Iterator[str]:
+    """Yields the text of a value, with a placeholder for each tensor, which it collects."""
+    if isinstance(value, (tf.Tensor, tf.Variable, tf.RaggedTensor)):
+        tensors.append(value)
+        yield _PLACEHOLDER
+    elif isinstance(value, CompositeTensor):
+        spec = tf.type_spec_from_value(value)
+        components = spec._to_components(value)
+        names = _names(spec, components)
+        yield f"{type(value).__name__}("
+        for i, component in enumerate(tf.nest.flatten(components)):
+            yield (", " if i else "") + (f"{names[i]}=" if names else "")
+            yield from _template(component, tensors)
+        yield ")"
+    elif isinstance(value, Mapping):
+        yield "{"
+        for i, (key, item) in enumerate(cast("Mapping[Any, Any]", value).items()):
+            yield f"{', ' if i else ''}{key!r}: "
+            yield from _template(item, tensors)
+        yield "}"
+    elif isinstance(value, (list, tuple)):
+        opening, closing = "[]" if isinstance(value, list) else "()"
+        yield opening
+        for i, item in enumerate(cast("list[Any]", value)):
+            yield ", " if i else ""
+            yield from _template(item, tensors)
+        yield closing
+    else:
+        yield repr(value)
+
+
+def _names(spec: Any, components: Any) -> list[str]:
+    """Returns the names of flat components, as far as a spec tells them."""
+    if isinstance(components, Mapping):
+        return sorted(cast("Mapping[str, Any]", components))
+    # The components of ragged records are no fields: their fields stand in one of them.
+    is_record = hasattr(spec, "field_names") and getattr(spec, "record", spec) is spec
+    names = sorted(spec.field_names()) if is_record else []
+    return names if len(names) == len(tf.nest.flatten(components)) else []

@@ -1,0 +1,86 @@
+"""xt.scan: every accumulated value of a loop over extension values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._functions.nested import nested_specs
+from extensor._functions.sequence import Sequence, accumulated, box_all, unbox_all
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Applies a function over a sequence, and returns all the accumulated values.
+
+    As `tf.scan`, for nests of tensors and of extension values that stack.
+
+    Args:
+        fn: Takes the accumulated value and an element; returns the next accumulated value.
+        elems: A nest of tensors and extension values, unstacked along their first dimension.
+        initializer: The first accumulated value. Default: the first element.
+        parallel_iterations: As in `tf.scan`.
+        swap_memory: As in `tf.scan`.
+        infer_shape: As in `tf.scan`.
+        reverse: Whether to begin with the last element.
+        name: A prefix for the names of the ops.
+
+    Returns:
+        What `fn` returned for each element, stacked.
+
+    Raises:
+        StructureError: If `fn` returns what cannot be cast to the type of the accumulated value
+            (also a ValueError).
+
+    >>> @xt.extension_type
+    ... class Account:
+    ...     balance: tf.Tensor
+    ...     entries: tf.Tensor
+    >>> days = Account([5.0, -2.0, 4.0], [1, 1, 2])
+    >>> xt.scan(lambda a, b: Account(a.balance + b.balance, a.entries + b.entries), days)
+    Account(balance=<... numpy=array([5., 3., 7.], ...)>, entries=<... numpy=array([1, 2, 4], ...)>)
+    """
+    sequence = Sequence(elems)
+    first = sequence.element_spec
+    if initializer is not None:
+        first = _relaxed(nested_specs(initializer), first)
+
+    def step(boxed: Any, boxes: Any) -> Any:
+        result = fn(unbox_all(first, boxed), sequence.element(boxes))
+        return box_all(first, accumulated(first, result))
+
+    boxes = tf.scan(
+        step,
+        sequence.boxes,
+        None if initializer is None else box_all(first, initializer),
+        parallel_iterations=parallel_iterations,
+        swap_memory=swap_memory,
+        infer_shape=infer_shape,
+        reverse=reverse,
+        name=name,
+    )
+    return unbox_all(tf.nest.map_structure(lambda spec: spec._batch(sequence.size), first), boxes)
+
+
+def _relaxed(specs: Any, others: Any) -> Any:
+    """Returns specs that hold values of both nests, where those are of one type."""
+    flat, other = tf.nest.flatten(specs), tf.nest.flatten(others)
+    if len(flat) != len(other):
+        return specs
+    merged = [a.most_specific_common_supertype([b]) for a, b in zip(flat, other, strict=True)]
+    # TensorFlow's own rule for tensors is that their shape stays as it is.
+    kept = [
+        a if b is None or isinstance(a, tf.TensorSpec) else b
+        for a, b in zip(flat, merged, strict=True)
+    ]
+    return tf.nest.pack_sequence_as(specs, kept)

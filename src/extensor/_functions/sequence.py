@@ -1,0 +1,91 @@
+"""Extension values that are unstacked along their first dimension, for loops over them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._functions.nested import nested_specs, tensor_or_value
+from extensor._protocol.box import box, boxed_specs, unbox
+from extensor._protocol.casting import cast_value, castable_type, supertype
+from extensor._protocol.component import does_not_stack
+from extensor._tf import BatchableTypeSpec, CompositeTensor
+from extensor.errors import ExtensorError, StructureError
+
+
+class Sequence:
+    """Values to be unstacked along their first dimension, as tensors that TensorFlow can unstack.
+
+    Args:
+        elems: A nest of tensors and extension values.
+    """
+
+    def __init__(self, elems: Any) -> None:
+        elems = tf.nest.map_structure(tensor_or_value, elems)
+        specs = nested_specs(elems)
+        for spec in tf.nest.flatten(specs):
+            if not isinstance(spec, BatchableTypeSpec):
+                raise does_not_stack(spec)
+        self.element_spec = tf.nest.map_structure(lambda spec: spec._unbatch(), specs)
+        self.boxes = box_all(specs, elems, 1)
+        self.size = tf.compat.dimension_value(self.boxes[0].shape[0]) if self.boxes else None
+
+    def element(self, boxes: Any) -> Any:
+        """Returns the element that its boxed tensors stand for."""
+        return unbox_all(self.element_spec, boxes)
+
+
+def box_all(specs: Any, values: Any, minimum_rank: int = 0) -> tuple[Any, ...]:
+    """Returns the tensors that hold a nest of values."""
+    boxes: list[Any] = []
+    for spec, value in zip(tf.nest.flatten(specs), tf.nest.flatten(values), strict=True):
+        boxes.extend(box(spec, tensor_or_value(value), minimum_rank))
+    return tuple(boxes)
+
+
+def unbox_all(specs: Any, boxes: Any) -> Any:
+    """Returns the nest of values that tensors hold."""
+    rest = list(boxes)
+    values: list[Any] = []
+    for spec in tf.nest.flatten(specs):
+        count = len(boxed_specs(spec))
+        values.append(unbox(spec, rest[:count]))
+        del rest[:count]
+    return tf.nest.pack_sequence_as(specs, values)
+
+
+def accumulated(specs: Any, result: Any, any_shape: bool = False) -> Any:
+    """Returns what a step of a loop returned, as values of the accumulated value's type.
+
+    Args:
+        specs: The specs of the accumulated value.
+        result: What was returned.
+        any_shape: Whether a value of another shape is accumulated too, and where types meet.
+    """
+    tf.nest.assert_same_structure(specs, result)
+
+    def accumulated(spec: Any, value: Any) -> Any:
+        if isinstance(spec, tf.TensorSpec) and not isinstance(value, CompositeTensor):
+            return value  # which TensorFlow converts
+        value = tensor_or_value(value)
+        own = tf.type_spec_from_value(value)
+        if any_shape:
+            met = castable_type(spec, own)
+            belongs = supertype(spec, own) is not None
+        else:
+            met, belongs = spec, spec.is_compatible_with(value)
+        try:
+            if met is not None:
+                return value if belongs else cast_value(met, value)
+        except ExtensorError:
+            pass
+        raise StructureError(
+            path=type(value).__name__,
+            expected=f"an accumulated value of {spec}",
+            received=str(own),
+            mend="fn must return values of the type that it gets: cast them, or give an "
+            "initializer of the type that it returns.",
+        )
+
+    return tf.nest.map_structure(accumulated, specs, result)

@@ -1,0 +1,25 @@
+"""xt.tuple: extension values, none of them before all of them are computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+
+def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> Any:
+    """Returns the values unchanged, none of them before all of them are computed.
+
+    As `tf.tuple`, for lists of tensors and extension values.
+
+    Args:
+        tensors: A list of tensors and extension values.
+        control_inputs: Further ops to wait for.
+        name: A name for the op.
+
+    >>> xt.tuple([tf.ragged.constant([[1], []]), tf.constant(2)])
+    [<tf.RaggedTensor [[1], []]>, <tf.Tensor: shape=(), dtype=int32, numpy=2>]
+    """
+    flat = tf.nest.flatten(tensors, expand_composites=True)
+    flat = tf.tuple(flat, control_inputs=control_inputs, name=name)
+    return tf.nest.pack_sequence_as(tensors, flat, expand_composites=True)

@@ -1,0 +1,87 @@
+"""Whether an input is of the type that a model was built for, and if not, where it differs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._struct.spec import StructuredTensorSpec
+from extensor.errors import DTypeError
+
+
+def check_input(expected: Any, received: Any, model: str) -> None:
+    """Raises unless specs of an input are compatible with those that a model was built for.
+
+    Args:
+        expected: A nest of specs.
+        received: Another.
+        model: The model's name, for the error.
+
+    Raises:
+        DTypeError: Naming model, path, what was expected and what came (also a TypeError).
+    """
+    _check(_as_lists(expected), _as_lists(received), Path(), model)
+
+
+def _check(want: Any, have: Any, path: Path, model: str) -> None:
+    is_nest = isinstance(want, (dict, list))
+    if type(want) is type(have) and is_nest and len(want) == len(have):
+        is_dict = isinstance(want, dict)
+        keys: list[Any] = list(want) if is_dict else list(range(len(want)))
+        for name in keys:
+            if is_dict and name not in have:
+                raise _mismatch(model, str(path / str(name)), "this input", _shown(have))
+            _check(want[name], have[name], path / str(name), model)
+    elif is_nest or isinstance(have, (dict, list)):
+        raise _mismatch(model, str(path), _shown(want), _shown(have))
+    elif not want.is_compatible_with(have) and not _casts(want, have):
+        at, wanted, had = _difference(want, have, path)
+        raise _mismatch(model, str(at), wanted, had)
+
+
+def _shown(part: Any) -> str:
+    return f"inputs {', '.join(part)}" if isinstance(part, dict) else str(part)
+
+
+def _casts(want: Any, have: Any) -> bool:
+    """Returns whether Keras casts the one to the other, as it does with plain floats."""
+    if not (isinstance(want, tf.TensorSpec) and isinstance(have, tf.TensorSpec)):
+        return False
+    floats = want.dtype.is_floating and have.dtype.is_floating
+    return floats and want.shape.is_compatible_with(have.shape)
+
+
+def _as_lists(structure: Any) -> Any:
+    """Returns a nest with tuples as lists, between which Keras makes no difference."""
+    if isinstance(structure, dict):
+        return {name: _as_lists(item) for name, item in structure.items()}
+    return [_as_lists(i) for i in structure] if isinstance(structure, (list, tuple)) else structure
+
+
+def _mismatch(model: str, path: str, expected: str, received: str) -> DTypeError:
+    return DTypeError(
+        path=f"{model}: input {path}" if path else f"{model}: input",
+        expected=expected,
+        received=received,
+        mend="Give the model the fields and dtypes that it was built for: "
+        "with_only, with_updates and tf.cast adapt records.",
+    )
+
+
+def _difference(want: Any, have: Any, path: Path) -> tuple[Path, str, str]:
+    """Returns the path of the first difference, what was wanted there and what stood there."""
+    if isinstance(want, StructuredTensorSpec) and isinstance(have, StructuredTensorSpec):
+        if not want.shape.is_compatible_with(have.shape):
+            return path, f"records of shape {want.shape}", f"shape {have.shape}"
+        wanted, had = want.record.field_specs, have.record.field_specs
+        for name in wanted:
+            if name not in had:
+                return path / name, "this field", "records without it"
+            if not wanted[name].is_compatible_with(had[name]):
+                return _difference(wanted[name], had[name], path / name)
+        for name in had:
+            if name not in wanted:
+                return path / name, "no such field", "this field"
+    return path, str(want), str(have)

@@ -1,0 +1,111 @@
+"""Placeholders: extension values whose tensors are KerasTensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor._struct.leaf import register_symbolic_tensor
+from extensor._struct.partition import register_symbolic_ragged
+from extensor.errors import UnsupportedTypeError
+
+
+class SymbolicRagged:
+    """Stands for a RaggedTensor while a functional model is put together.
+
+    Give it to an `xt.keras.Layer`, whose `call` gets the RaggedTensor, or apply a stock layer to
+    its values: `names.with_flat_values(lookup(names.flat_values))`.
+
+    Args:
+        flat_values: The KerasTensor of the innermost values.
+        nested_row_splits: The KerasTensors of the row splits, outermost first.
+    """
+
+    __slots__ = ("flat_values", "nested_row_splits")
+
+    def __init__(self, flat_values: Any, nested_row_splits: Sequence[Any]) -> None:
+        self.flat_values = flat_values
+        self.nested_row_splits = tuple(nested_row_splits)
+
+    @property
+    def row_splits(self) -> Any:
+        """The outermost row splits."""
+        return self.nested_row_splits[0]
+
+    @property
+    def values(self) -> Any:
+        """The values below the outermost ragged dimension."""
+        inner = self.nested_row_splits[1:]
+        return SymbolicRagged(self.flat_values, inner) if inner else self.flat_values
+
+    @property
+    def ragged_rank(self) -> int:
+        """How many ragged dimensions there are."""
+        return len(self.nested_row_splits)
+
+    @property
+    def dtype(self) -> tf.DType:
+        """The dtype of the values."""
+        return tf.dtypes.as_dtype(self.flat_values.dtype)
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The static shape, None for the ragged dimensions."""
+        nsplits = self.row_splits.shape[0]
+        outer = [None if nsplits is None else nsplits - 1] + [None] * self.ragged_rank
+        return tf.TensorShape(outer).concatenate(self.flat_values.shape[1:])
+
+    def with_flat_values(self, flat_values: Any) -> SymbolicRagged:
+        """Returns the same rows of other values, one for each value here."""
+        return SymbolicRagged(flat_values, self.nested_row_splits)
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        """Raises: it holds no tensor yet that an operation could take."""
+        raise UnsupportedTypeError(
+            path=f"{self}",
+            expected="a tensor",
+            received="a placeholder for a ragged one",
+            mend="Compute with it in the call of an xt.keras.Layer, or in xt.keras.Lambda; stock "
+            "layers take its flat_values.",
+        )
+
+    def __repr__(self) -> str:
+        return f"<SymbolicRagged shape={self.shape}, dtype={self.dtype.name}>"
+
+
+class SymbolicValue:
+    """Stands for a value of a type that cannot hold KerasTensors, because it computes with them.
+
+    Give it to an `xt.keras.Layer`, whose `call` gets the value.
+
+    Args:
+        spec: The spec of the value.
+        tensors: The KerasTensors of its components, in the order of `tf.nest`.
+    """
+
+    __slots__ = ("spec", "tensors")
+
+    def __init__(self, spec: tf.TypeSpec, tensors: Sequence[Any]) -> None:
+        self.spec = spec
+        self.tensors = list(tensors)
+
+    def __repr__(self) -> str:
+        return f"<SymbolicValue {self.spec}>"
+
+
+def _ragged_spec(value: SymbolicRagged) -> tf.RaggedTensorSpec:
+    splits_dtype = tf.dtypes.as_dtype(value.row_splits.dtype)
+    return tf.RaggedTensorSpec(value.shape, value.dtype, value.ragged_rank, splits_dtype)
+
+
+register_symbolic_tensor(keras.KerasTensor, lambda t: tf.TensorSpec(t.shape, t.dtype))
+register_symbolic_tensor(SymbolicRagged, _ragged_spec)
+register_symbolic_ragged(keras.KerasTensor, lambda values, splits: SymbolicRagged(values, [splits]))
+register_symbolic_ragged(
+    SymbolicRagged,
+    lambda values, splits: SymbolicRagged(values.flat_values, [splits, *values.nested_row_splits]),
+)
+register_symbolic_tensor(SymbolicValue, lambda value: value.spec)

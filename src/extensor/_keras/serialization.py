@@ -1,0 +1,90 @@
+"""Specs and extension values in the configurations of layers and models."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor._keras.lowering import is_extension, lower, raised
+from extensor._keras.spec_key import check_savable, mark, marked_spec
+from extensor.errors import DTypeError
+
+
+def serialize(value: Any) -> dict[str, Any]:
+    """Returns a spec or an extension value in a form that JSON can hold.
+
+    `keras.saving.deserialize_keras_object` reads it, also in another process, as long as that
+    imports extensor and the module that registers the type.
+
+    Args:
+        value: A TypeSpec, or a value that holds tensors and not placeholders.
+
+    Raises:
+        DTypeError: If it is neither (also a TypeError).
+        RegistrationError: If the TypeSpec is not registered (also a ValueError).
+
+    >>> spec = tf.RaggedTensorSpec([None, None], tf.string)
+    >>> keras.saving.deserialize_keras_object(xt.keras.serialize(spec)) == spec
+    True
+    """
+    return check_savable(keras.saving.serialize_keras_object(_Kept(value)))
+
+
+def kept(config: Any) -> Any:
+    """Returns a configuration with specs and extension values in the form that JSON can hold."""
+    if isinstance(config, dict):
+        return {name: kept(item) for name, item in config.items()}
+    if isinstance(config, (list, tuple)) and not hasattr(config, "_fields"):
+        return type(config)(kept(item) for item in config)
+    return serialize(config) if isinstance(config, tf.TypeSpec) or is_extension(config) else config
+
+
+def revived(config: Any) -> Any:
+    """Returns a configuration with the specs and values that `kept` put away."""
+    if isinstance(config, dict):
+        if config.get("registered_name") == _NAME:
+            return keras.saving.deserialize_keras_object(config)
+        return {name: revived(item) for name, item in config.items()}
+    if isinstance(config, (list, tuple)) and not hasattr(config, "_fields"):
+        return type(config)(revived(item) for item in config)
+    return config
+
+
+@keras.saving.register_keras_serializable(package="extensor", name="Kept")
+class _Kept:
+    """Holds a spec or value on its way into a configuration."""
+
+    def __init__(self, value: Any) -> None:
+        if not (isinstance(value, tf.TypeSpec) or is_extension(value)):
+            raise DTypeError(
+                path="xt.keras.serialize",
+                expected="a TypeSpec or an extension value",
+                received=type(value).__name__,
+                mend="Keras serializes all else by itself.",
+            )
+        self.value = value
+
+    def get_config(self) -> dict[str, Any]:
+        if isinstance(self.value, tf.TypeSpec):
+            return {"spec": mark(self.value)}
+        form = lower(self.value)
+        ((key, tensors),) = form.items()
+        packed = [base64.b64encode(tf.io.serialize_tensor(t).numpy()).decode() for t in tensors]
+        return {"spec": key, "tensors": packed, "dtypes": [t.dtype.name for t in tensors]}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        """Returns the spec or value itself, and no holder of it."""
+        if "tensors" not in config:
+            return marked_spec(config["spec"])
+        tensors = [
+            tf.io.parse_tensor(base64.b64decode(packed), dtype)
+            for packed, dtype in zip(config["tensors"], config["dtypes"], strict=True)
+        ]
+        return raised({config["spec"]: tuple(tensors)})
+
+
+_NAME = "extensor>Kept"

@@ -1,0 +1,164 @@
+"""Layers of Keras's own purpose for values that Keras's own layers do not take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor._keras.layer import Layer
+from extensor._keras.lowering import is_extension, lower
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import UnsupportedTypeError
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class Identity(Layer):
+    """Returns what it is given, as `keras.layers.Identity`."""
+
+    def call(self, inputs: Any) -> Any:
+        """Returns the inputs."""
+        return inputs
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class Lambda(Layer):
+    """Applies a function, as `keras.layers.Lambda`.
+
+    Args:
+        function: Takes the value, and the arguments given by name. To be read from a file it is
+            registered with `keras.saving.register_keras_serializable`.
+        arguments: Arguments for the function, by name.
+        **kwargs: Options of `keras.layers.Layer`.
+
+    >>> title = xt.keras.Lambda(lambda recipes: recipes["title"])
+    >>> title(xt.DenseStructuredTensor([1], {"title": ["Flapjacks"]})).numpy()
+    array([b'Flapjacks'], dtype=object)
+    """
+
+    def __init__(
+        self, function: Any, arguments: dict[str, Any] | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.function = function
+        self.arguments = dict(arguments or {})
+
+    def call(self, inputs: Any) -> Any:
+        """Returns what the function makes of the inputs."""
+        return self.function(inputs, **self.arguments)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor."""
+        function = keras.saving.serialize_keras_object(self.function)
+        return {**super().get_config(), "function": function, "arguments": dict(self.arguments)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Lambda:
+        """Returns the layer that `get_config` described."""
+        function = keras.saving.deserialize_keras_object(config["function"])
+        return super().from_config({**config, "function": function})
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class TimeDistributed(Layer):
+    """Applies a layer to each step of each row, as `keras.layers.TimeDistributed`.
+
+    The steps may be those of a ragged tensor, or the records in ragged rows: the layer gets the
+    steps of all rows in one batch, and what it makes of them is cut into the same rows. A dense
+    tensor has its steps along the second dimension.
+
+    Args:
+        layer: A layer that takes a batch of steps.
+        **kwargs: Options of `keras.layers.Layer`.
+
+    >>> scores = tf.ragged.constant([[[1.], [2.]], [], [[3.]]], ragged_rank=1)
+    >>> doubled = xt.keras.TimeDistributed(keras.layers.Rescaling(2.0))
+    >>> doubled(scores).to_list()
+    [[[2.0], [4.0]], [], [[6.0]]]
+    """
+
+    def __init__(self, layer: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.layer = layer
+
+    def call(self, inputs: Any) -> Any:
+        """Returns the layer's outputs, cut into the rows of the inputs."""
+        if isinstance(inputs, (tf.RaggedTensor, RaggedStructuredTensor)):
+            outputs = self.layer(inputs.values)
+            return tf.nest.map_structure(lambda steps: _cut(steps, inputs.row_splits), outputs)
+        if isinstance(inputs, tf.Tensor):
+            sizes = tf.shape(inputs)[:2]
+            merged = tf.reshape(inputs, tf.concat([[-1], tf.shape(inputs)[2:]], 0))
+            merged.set_shape([None, *inputs.shape[2:]])
+            outputs = self.layer(merged)
+            return tf.reshape(outputs, tf.concat([sizes, tf.shape(outputs)[1:]], 0))
+        raise UnsupportedTypeError(
+            path=self.name,
+            expected="a tensor, a ragged tensor, or records in ragged rows",
+            received=type(inputs).__name__,
+            mend="Give one field, or call the layer on the values.",
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor."""
+        layer = keras.saving.serialize_keras_object(self.layer)
+        return {**super().get_config(), "layer": layer}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> TimeDistributed:
+        """Returns the layer that `get_config` described."""
+        layer = keras.saving.deserialize_keras_object(config["layer"])
+        return super().from_config({**config, "layer": layer})
+
+
+def _cut(steps: Any, row_splits: Any) -> Any:
+    if isinstance(steps, StructuredTensor):
+        return RaggedStructuredTensor.of_parts(steps, row_splits)
+    return tf.RaggedTensor.from_row_splits(steps, row_splits, validate=False)
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class Masked(Layer):
+    """Returns a plain tensor with its Keras mask, for layers that use masks.
+
+    LSTM, MultiHeadAttention, GlobalAveragePooling1D and their kin take the mask by themselves. A
+    ragged tensor is padded to its longest row, and masked where it was padded. A value of another
+    type hands over its mask by a method `__keras_mask__()`, which returns a tensor and its mask:
+    boolean, of the tensor's first dimensions, True where the tensor holds something.
+
+    >>> ragged = tf.ragged.constant([[[1.], [3.]], [[4.]]], ragged_rank=1)
+    >>> mean = keras.layers.GlobalAveragePooling1D()
+    >>> mean(xt.keras.Masked()(ragged)).numpy().tolist()
+    [[2.0], [4.0]]
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def call(self, inputs: Any) -> Any:
+        """Returns the tensor."""
+        return tf.identity(self._parts(inputs)[0])  # not the same one, which may go without a mask
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """Returns the mask; None of placeholders, of which nothing is masked yet."""
+        if any(isinstance(part, keras.KerasTensor) for part in tf.nest.flatten(lower(inputs))):
+            return None
+        return self._parts(inputs)[1]
+
+    def _parts(self, value: Any) -> tuple[Any, Any]:
+        if isinstance(value, tf.RaggedTensor):
+            tensor = value.to_tensor()
+            return tensor, tf.sequence_mask(value.row_lengths(), tf.shape(tensor)[1])
+        if is_extension(value) and hasattr(value, "__keras_mask__"):
+            tensor, mask = value.__keras_mask__()
+            return tensor, mask
+        raise UnsupportedTypeError(
+            path=self.name,
+            expected="a ragged tensor, or a value with a method __keras_mask__",
+            received=type(value).__name__,
+            mend="Give one field, or write __keras_mask__(self), which returns a tensor and its "
+            "mask.",
+        )

@@ -1,0 +1,52 @@
+"""The fields of inputs and outputs, by their paths, for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._struct.spec import StructuredTensorSpec
+
+
+def field_lines(nest: Any) -> list[str]:
+    """Returns a line for each tensor in a nest of specs: its path, dtype and shape.
+
+    >>> from extensor._keras.summary import field_lines
+    >>> spec = xt.DenseStructuredTensorSpec([None], {
+    ...     "title": tf.TensorSpec([None], tf.string),
+    ...     "steps": tf.RaggedTensorSpec([None, None], tf.float32)})
+    >>> field_lines({"recipe": spec})
+    ['recipe.title: string (None,)', 'recipe.steps: float32 (None, None) ragged']
+    """
+    return [f"{path}: {text}" if path.names else text for path, text in _fields(nest, Path())]
+
+
+def _fields(part: Any, path: Path, outer: tf.TensorShape | None = None, rank: int = 0) -> Any:
+    """Yields paths and texts.
+
+    Args:
+        part: A spec, or a nest of specs.
+        path: Where it stands.
+        outer: The shape of the lists of records that it is a field of, if they are ragged.
+        rank: How many of its own dimensions those of `outer` stand for.
+    """
+    if isinstance(part, (dict, list, tuple)):
+        items = part.items() if isinstance(part, dict) else enumerate(part)
+        for name, item in items:
+            # What is the only output has no name.
+            yield from _fields(item, path if name == "" else path / str(name))
+    elif isinstance(part, StructuredTensorSpec):
+        inner = part.record
+        if outer is not None or inner is not part:
+            outer = part.shape if outer is None else outer.concatenate(part.shape[rank:])
+        for name, item in inner.field_specs.items():
+            yield from _fields(item, path / name, outer, inner.rank)
+    elif isinstance(part, (tf.TensorSpec, tf.RaggedTensorSpec, tf.SparseTensorSpec)):
+        shape = part.shape if outer is None else outer.concatenate(part.shape[rank:])
+        is_ragged = outer is not None or isinstance(part, tf.RaggedTensorSpec)
+        kind = " sparse" if isinstance(part, tf.SparseTensorSpec) else " ragged" * is_ragged
+        yield path, f"{part.dtype.name} {shape}{kind}"
+    else:
+        yield from _fields(part._component_specs, path)

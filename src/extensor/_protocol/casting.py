@@ -1,0 +1,383 @@
+"""Casting: a value of one type as an equivalent value of another, and the type where two meet.
+
+The rules here are those between TensorFlow's own types. A type of the user's own says in the
+methods `cast` and `castable_type` of its spec what else it is cast from; both are asked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._protocol.lossless import lossless
+from extensor._tf import (
+    CAST_CONTEXT,
+    BaseResourceVariable,
+    CompositeTensor,
+    VariableSpec,
+    component_specs,
+    from_components,
+    install_casting,
+    to_components,
+)
+from extensor.errors import DTypeError, ExtensorError, StructureError
+
+
+def castable_type(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
+    """Returns the spec of a type that values of both specs can be cast to, or None.
+
+    Args:
+        a: A spec of any type.
+        b: Another. Which one comes first makes no difference, unless their types disagree.
+
+    >>> from extensor._protocol.casting import castable_type
+    >>> castable_type(tf.TensorSpec([2, 3]), tf.RaggedTensorSpec([2, None]))
+    RaggedTensorSpec(TensorShape([2, None]), tf.float32, 1, tf.int64)
+    """
+    if isinstance(a, VariableSpec) or isinstance(b, VariableSpec):
+        return _of_variables(a, b)
+    found = supertype(a, b)
+    for spec, other in ((a, b), (b, a)):
+        if found is None and hasattr(spec, "castable_type"):
+            found = spec.castable_type(other)  # pyright: ignore[reportAttributeAccessIssue]
+    return _of_tensors(a, b) if found is None else found
+
+
+def compatible(a: tf.TypeSpec, b: tf.TypeSpec) -> bool:
+    """Returns whether two specs of any types share values, whichever comes first.
+
+    >>> from extensor._protocol.casting import compatible
+    >>> dense, row = tf.TensorSpec([2]), tf.RaggedTensorSpec([2], ragged_rank=0)
+    >>> dense.is_compatible_with(row), compatible(dense, row), compatible(row, dense)
+    (False, True, True)
+    """
+    # A row of a RaggedTensor is a tensor, which only the spec of the row says.
+    return a.is_compatible_with(b) or (
+        isinstance(b, tf.RaggedTensorSpec) and b.is_compatible_with(a)
+    )
+
+
+def supertype(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
+    """Returns the most specific spec that holds the values of both as they are, or None."""
+    try:
+        return a.most_specific_common_supertype([b])
+    except NotImplementedError:  # the spec of a variable, of which no function has been traced
+        return None
+
+
+def cast_value(spec: tf.TypeSpec, value: Any, path: str | None = None) -> Any:
+    """Returns a value that is equivalent to `value` and belongs to the type of a spec.
+
+    Args:
+        spec: A spec of any type.
+        value: A value of a type that it is cast from, or what Python has for one: numbers,
+            lists, arrays.
+        path: What to call it in errors.
+
+    Raises:
+        DTypeError: If there is no such value (also a TypeError).
+        StructureError: If its shape does not fit (also a ValueError). In a graph that may show
+            only when it runs.
+
+    >>> from extensor._protocol.casting import cast_value
+    >>> cast_value(tf.RaggedTensorSpec([None, None]), tf.ones([1, 2]))
+    <tf.RaggedTensor [[1.0, 1.0]]>
+    """
+    path = path or type(spec).__qualname__
+    if type(spec) is tf.TensorSpec:
+        return _tensor(spec, value, path)
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return _ragged(spec, value, path)
+    try:
+        return spec.cast(value, CAST_CONTEXT)
+    except ExtensorError:
+        raise
+    except (AttributeError, AssertionError, NotImplementedError, TypeError, ValueError) as error:
+        # So TensorFlow's own specs fail on a value that is none of theirs.
+        raise not_castable(spec, value, path) from error
+
+
+install_casting(cast_value, castable_type)
+
+
+def cast_components(specs: Any, components: Any, path: str) -> Any:
+    """Returns components cast one by one.
+
+    Args:
+        specs: The nest of their specs.
+        components: A nest of the same structure, in which lists may stand for tensors.
+        path: What they are the components of, for errors.
+
+    Raises:
+        DTypeError: If they have another structure, or one cannot be cast (also a TypeError).
+        StructureError: If the shape of one does not fit (also a ValueError).
+    """
+    if isinstance(specs, Mapping):
+        by_name = cast("Mapping[Any, Any]", specs)
+        if not isinstance(components, Mapping) or set(cast("Any", components)) != set(by_name):
+            named = ", ".join(sorted(map(str, by_name)))
+            raise _other_structure(f"a mapping with {named}", components, path)
+        items = [(k, cast_components(s, components[k], f"{path}.{k}")) for k, s in by_name.items()]
+        return type(specs)(items)  # pyright: ignore[reportCallIssue]
+    if isinstance(specs, (list, tuple)):
+        inner: Any = cast("Any", specs)
+        if not isinstance(components, (list, tuple)) or len(cast("Any", components)) != len(inner):
+            raise _other_structure(f"{len(inner)} components", components, path)
+        pairs = enumerate(zip(inner, cast("Any", components), strict=True))
+        items = [cast_components(spec, value, f"{path}[{i}]") for i, (spec, value) in pairs]
+        return type(inner)(*items) if hasattr(inner, "_fields") else type(inner)(items)
+    return cast_value(specs, components, path)
+
+
+def not_castable(
+    spec: tf.TypeSpec, value: Any, path: str | None = None, mend: str | None = None
+) -> DTypeError:
+    """Returns the error for a value that cannot be cast to the type of a spec.
+
+    Args:
+        spec: The spec.
+        value: The value, or its spec.
+        path: What to call it. Default: the spec's class.
+        mend: What to do about it.
+    """
+    name = type(spec).__qualname__
+    return DTypeError(
+        path=path or name,
+        expected=f"a value that can be cast to {spec}",
+        received=str(value) if isinstance(value, tf.TypeSpec) else described(value),
+        mend=mend or f"Convert it before, or say in {name}.cast how to.",
+    )
+
+
+def described(value: Any) -> str:
+    """Returns in words what a value is, without what is in it."""
+    if isinstance(value, (tf.Tensor, CompositeTensor)):
+        return str(tf.type_spec_from_value(value))
+    return f"a {type(value).__name__}"
+
+
+def _other_structure(expected: str, components: Any, path: str) -> DTypeError:
+    received = described(components)
+    if isinstance(components, Mapping):
+        received = f"one with {', '.join(sorted(map(str, cast('Any', components)))) or 'nothing'}"
+    elif isinstance(components, (list, tuple)):
+        received = f"a {type(components).__name__} of {len(cast('Any', components))}"
+    return DTypeError(
+        path=path,
+        expected=expected,
+        received=received,
+        mend="Give a value of the type, or one value for each of its components.",
+    )
+
+
+def _of_variables(a: Any, b: Any) -> Any:
+    """Returns where specs meet of which one at least is of a variable."""
+    if isinstance(a, VariableSpec) and isinstance(b, VariableSpec):
+        # Which variable it is does not count: a function is traced for one, and takes others.
+        same = (a.shape, a.dtype, a.trainable) == (b.shape, b.dtype, b.trainable)
+        return a if same else None
+    # A variable where a tensor is asked for is read.
+    readable = (VariableSpec, tf.TensorSpec)
+    if isinstance(a, readable) and isinstance(b, readable):
+        read = tf.TensorSpec(a.shape, a.dtype)
+        return read.most_specific_common_supertype([tf.TensorSpec(b.shape, b.dtype)])
+    return None
+
+
+def _of_tensors(a: Any, b: Any) -> tf.RaggedTensorSpec | None:
+    """Returns where a dense and a ragged tensor meet, or two that are ragged in different ways."""
+    if isinstance(b, tf.RaggedTensorSpec):
+        a, b = b, a
+    if not isinstance(a, tf.RaggedTensorSpec):
+        return None
+    if not isinstance(b, (tf.TensorSpec, tf.RaggedTensorSpec)) or a.dtype != b.dtype:
+        return None
+    if a.shape.rank is not None and b.shape.rank is not None and a.shape.rank != b.shape.rank:
+        return None
+    ragged = [spec for spec in (a, b) if isinstance(spec, tf.RaggedTensorSpec)]
+    if any(spec.flat_values_spec is not None for spec in ragged):
+        return None
+    ragged_rank = max(spec.ragged_rank for spec in ragged)
+    if isinstance(b, tf.TensorSpec) and 0 < ragged_rank >= (b.shape.rank or 0):
+        return None  # too few dimensions for ragged rows, or not known how many
+    return tf.RaggedTensorSpec(
+        a.shape.most_specific_compatible_shape(b.shape),
+        a.dtype,
+        ragged_rank,
+        tf.int64 if any(spec.row_splits_dtype == tf.int64 for spec in ragged) else tf.int32,
+    )
+
+
+def _tensor(spec: tf.TensorSpec, value: Any, path: str) -> Any:
+    """Returns a value as a tensor of a spec."""
+    if isinstance(value, tf.RaggedTensor):
+        value = _uniform(value, path)
+    elif not isinstance(value, (tf.Tensor, BaseResourceVariable)):
+        value = lossless(value, spec.dtype, path)
+        try:
+            value = tf.convert_to_tensor(value, spec.dtype)
+        except (TypeError, ValueError) as error:
+            raise _unconverted(spec, value, path, error) from error
+        rank = value.shape.rank
+        if spec.shape.rank is not None and rank < spec.shape.rank and 0 in value.shape:
+            # A list without items does not tell how long its items would be.
+            inner = [size or 0 for size in spec.shape[rank:]]
+            value = tf.zeros([*value.shape, *inner], spec.dtype)
+    if (
+        isinstance(value, tf.Tensor)
+        and not value.shape.is_subtype_of(spec.shape)
+        and value.shape.is_compatible_with(spec.shape)
+    ):
+        # TensorFlow would take the spec's word for the sizes that a graph does not know.
+        value = tf.ensure_shape(value, spec.shape)
+    if isinstance(value, tf.Tensor) and not value.shape.is_compatible_with(spec.shape):
+        raise StructureError(
+            path=path,
+            expected=f"a shape that fits {spec.shape}",
+            received=f"{value.shape}",
+            mend="Slice, pad or reshape it before.",
+        )
+    try:
+        return spec.cast(value, CAST_CONTEXT)
+    except (TypeError, ValueError) as error:
+        raise not_castable(spec, value, path, "Cast it before, with tf.cast.") from error
+
+
+def _ragged(spec: Any, value: Any, path: str) -> Any:
+    """Returns a value as a RaggedTensor of a spec."""
+    dense_spec = tf.TensorSpec(spec.shape, spec.dtype)
+    if spec.ragged_rank <= 0 and spec.flat_values_spec is None:
+        return _tensor(dense_spec, value, path)
+    if isinstance(value, (tf.Tensor, BaseResourceVariable, np.ndarray)):
+        value = tf.RaggedTensor.from_tensor(
+            _tensor(dense_spec, value, path),
+            ragged_rank=spec.ragged_rank,
+            row_splits_dtype=spec.row_splits_dtype,
+        )
+    elif isinstance(value, (list, tuple)):
+        value = _ragged_of_lists(spec, value, path)
+    if not isinstance(value, tf.RaggedTensor) or value.dtype != spec.dtype:
+        raise not_castable(spec, value, path, "Cast it before, with tf.cast.")
+    if value.row_splits.dtype != spec.row_splits_dtype:
+        value = value.with_row_splits_dtype(spec.row_splits_dtype)
+    value = _partitioned(value, spec.ragged_rank, path)
+    if not value.shape.is_compatible_with(spec.shape):
+        raise StructureError(
+            path=path,
+            expected=f"a shape that fits {spec.shape}",
+            received=f"{value.shape}",
+            mend="Slice, pad or reshape it before.",
+        )
+    own = tf.type_spec_from_value(value)
+    if own.is_subtype_of(spec):
+        return value
+    # What a graph does not know of the shape, the spec does.
+    value = _with_lengths(value, spec.shape, path)
+    parts = cast_components(component_specs(spec), to_components(own, value), path)
+    return from_components(spec, parts)
+
+
+def _ragged_of_lists(spec: Any, value: Any, path: str) -> Any:
+    inner = spec.shape[spec.ragged_rank + 1 :]
+    value = lossless(value, spec.dtype, path)
+    try:
+        ragged = tf.ragged.constant(
+            value,
+            spec.dtype,
+            ragged_rank=spec.ragged_rank,
+            inner_shape=tuple(inner) if inner.is_fully_defined() else None,
+            row_splits_dtype=spec.row_splits_dtype,
+        )
+    except (TypeError, ValueError) as error:
+        raise _unconverted(spec, value, path, error) from error
+    if ragged.flat_values.shape[0] == 0 and ragged.flat_values.shape.rank <= inner.rank:
+        # Lists without items do not tell how long the items would be.
+        flat = tf.zeros([0, *(size or 0 for size in inner)], spec.dtype)
+        ragged = ragged.with_flat_values(flat)
+    return ragged
+
+
+def _partitioned(value: Any, ragged_rank: int, path: str) -> Any:
+    """Returns a RaggedTensor with a number of row partitions."""
+    if value.ragged_rank < ragged_rank:
+        flat = tf.RaggedTensor.from_tensor(
+            value.flat_values,
+            ragged_rank=ragged_rank - value.ragged_rank,
+            row_splits_dtype=value.row_splits.dtype,
+        )
+        return value.with_flat_values(flat)
+    if value.ragged_rank > ragged_rank:
+        inner = value
+        for _ in range(ragged_rank):
+            inner = inner.values
+        return tf.RaggedTensor.from_nested_row_splits(
+            _uniform(inner, path), value.nested_row_splits[:ragged_rank], validate=False
+        )
+    return value
+
+
+def _uniform(value: Any, path: str) -> tf.Tensor:
+    """Returns a RaggedTensor whose rows all have one length as a tensor.
+
+    Raises:
+        StructureError: If their lengths differ; in a graph, an InvalidArgumentError when it runs.
+    """
+    dense = value.to_tensor()
+    # Where nothing was padded there are as many items as before.
+    items = tf.shape(value.flat_values)[0]
+    room = tf.reduce_prod(tf.shape(dense)[: value.ragged_rank + 1])
+    wrong = StructureError(
+        path=path,
+        expected="rows of one length, as a dense tensor has",
+        received="rows of different lengths",
+        mend="Pad them before, with to_tensor().",
+    )
+    with tf.control_dependencies(required(items == room, wrong)):
+        return tf.identity(dense)
+
+
+def _with_lengths(value: Any, shape: tf.TensorShape, path: str) -> Any:
+    """Returns a RaggedTensor whose rows are as long as a shape says, where it says that."""
+    for axis in range(1, value.ragged_rank + 1):
+        if shape[axis] is None or value.shape[axis] is not None:
+            continue
+        lengths = value.row_lengths(axis)
+        lengths = lengths.flat_values if isinstance(lengths, tf.RaggedTensor) else lengths
+        wrong = StructureError(
+            path=path,
+            expected=f"rows of {shape[axis]} in dimension {axis}",
+            received="rows of other lengths",
+            mend="Slice or pad them before.",
+        )
+        same = tf.reduce_all(lengths == tf.cast(shape[axis], lengths.dtype))
+        with tf.control_dependencies(required(same, wrong)):
+            value = value.with_flat_values(tf.identity(value.flat_values))
+    return value
+
+
+def required(holds: Any, error: StructureError) -> list[Any]:
+    """Returns the ops that must run before what rests on something; raises where it is known.
+
+    Args:
+        holds: A scalar tensor that tells whether it holds.
+        error: What to raise if not; a graph says the same when it runs.
+    """
+    if not hasattr(holds, "numpy"):
+        return [tf.debugging.Assert(holds, [str(error)])]
+    if not holds:
+        raise error
+    return []
+
+
+def _unconverted(spec: tf.TypeSpec, value: Any, path: str, error: Exception) -> DTypeError:
+    """Returns the error for a value that TensorFlow does not convert."""
+    mend = error.mend if isinstance(error, DTypeError) else None
+    return DTypeError(
+        path=path,
+        expected=f"what converts to {spec}",
+        received=described(value),
+        mend=mend or "Give numbers or strings of that dtype, in evenly nested lists.",
+    )

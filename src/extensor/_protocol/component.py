@@ -1,0 +1,89 @@
+"""Components that are not what the spec of their value says they are, or that do not stack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._tf import VariableSpec
+from extensor.errors import ProtocolError
+
+_MEND = "Let component_specs describe, one by one, what to_components returns."
+
+
+def mismatch(spec: Any, components: Any) -> ProtocolError | None:
+    """Returns the error for components that do not match the component specs, or None if they do.
+
+    Args:
+        spec: The spec of a value.
+        components: What its `to_components` returned.
+
+    >>> from extensor._protocol.component import mismatch
+    >>> spec = xt.spec_of(tf.ragged.constant([[1, 2], [3]]))
+    >>> print(mismatch(spec, (tf.constant([1, 2, 3]), tf.constant([0, 2, 3]))))
+    RaggedTensorSpec.to_components, component 1: expected TensorSpec(shape=(3,), dtype=tf.int64,
+    name=None), got TensorSpec(shape=(3,), dtype=tf.int32, name=None). Let component_specs
+    describe, one by one, what to_components returns.
+    """
+    path = f"{type(spec).__qualname__}.to_components"
+    specs = spec.component_specs
+    try:
+        tf.nest.assert_same_structure(specs, components)
+    except (TypeError, ValueError):
+        return ProtocolError(
+            path=path,
+            expected=f"components in the structure {specs}",
+            received=str(tf.nest.map_structure(_described, components)),
+            mend=_MEND,
+        )
+    pairs = zip(tf.nest.flatten(specs), tf.nest.flatten(components), strict=True)
+    for i, (wanted, component) in enumerate(pairs):
+        if not (_has_spec(component) and wanted.is_compatible_with(component)):
+            return ProtocolError(
+                path=f"{path}, component {i}",
+                expected=str(wanted),
+                received=str(_described(component)),
+                mend=_MEND,
+            )
+    return None
+
+
+def does_not_stack(spec: tf.TypeSpec, path: str | None = None) -> ProtocolError:
+    """Returns the error for a spec whose values do not stack.
+
+    Args:
+        spec: Such a spec.
+        path: The name of the spec that it is a part of, or the path of a field. Default: it is
+            part of nothing.
+    """
+    name = type(spec).__qualname__
+    if isinstance(spec, VariableSpec):
+        received, mend = "a Variable", "Read it first: tf.convert_to_tensor(variable)."
+    else:
+        received, mend = name, f"Derive {name} from xt.StackableTypeSpec."
+    if path is None:
+        return ProtocolError(
+            path=name,
+            expected="a type whose values stack",
+            received=f"{received}, whose values do not",
+            mend=mend,
+        )
+    return ProtocolError(
+        path=path,
+        expected="components whose values stack",
+        received=f"{received}, which does not",
+        mend=mend,
+    )
+
+
+def _has_spec(component: Any) -> bool:
+    return isinstance(_described(component), tf.TypeSpec)
+
+
+def _described(component: Any) -> Any:
+    """Returns the spec of a component, or the name of its class if it is no value for a graph."""
+    try:
+        return tf.type_spec_from_value(component)
+    except (TypeError, ValueError):
+        return type(component).__qualname__

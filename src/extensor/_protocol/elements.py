@@ -1,0 +1,363 @@
+"""Batches of extension values that differ in their sizes: `ragged_batch` and `padded_batch`.
+
+tf.data does both with plain tensors only. For the first, values are cast to what stacks raggedly;
+for the second they are taken apart: each dense component is stacked raggedly, and padded then.
+"""
+
+# What a spec says of its parts is no name for its authors to override.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._protocol.box import StackableTypeSpec, box, ragged_row
+from extensor._protocol.casting import cast_value, required
+from extensor._tf import data_nest, install_batching, mapped, restructured
+from extensor.errors import FieldError, StructureError
+
+
+def ragged_batch(
+    dataset: Any, batch_size: Any, drop_remainder: Any, row_splits_dtype: Any, name: Any
+) -> Any:
+    """Returns batches in which what is dense, and of unknown size, is ragged.
+
+    Args:
+        dataset: Of any elements.
+        batch_size: As in `Dataset.ragged_batch`, like all that follow.
+        drop_remainder: See there.
+        row_splits_dtype: See there.
+        name: See there.
+
+    Raises:
+        DTypeError: If a type cannot hold ragged components (also a TypeError).
+    """
+    spec = dataset.element_spec
+    rows = [ragged_row(part, row_splits_dtype) for part in data_nest.flatten(spec)]
+
+    def boxes(element: Any) -> Any:
+        pairs = zip(rows, data_nest.flatten(element), strict=True)
+        return tuple(b for row, value in pairs for b in box(row, cast_value(row, value)))
+
+    stacking = restructured(mapped(dataset, boxes), data_nest.pack_sequence_as(spec, rows))
+    return stacking.batch(batch_size, drop_remainder, name=name)
+
+
+def padded_batch(
+    dataset: Any,
+    batch_size: Any,
+    padded_shapes: Any,
+    padding_values: Any,
+    drop_remainder: Any,
+    name: Any,
+) -> Any:
+    """Returns batches in which every dense component is padded to one size.
+
+    Args:
+        dataset: Of any elements.
+        batch_size: As in `Dataset.padded_batch`.
+        padded_shapes: As there. For an extension value: None, one shape for all its components,
+            or a nest like that of its components, of which any may be left out. What is ragged
+            stays so, except for rows of a ragged tensor for which a shape is given.
+        padding_values: As there. For an extension value likewise.
+        drop_remainder: As in `Dataset.padded_batch`.
+        name: As in `Dataset.padded_batch`.
+
+    Raises:
+        FieldError: If one is given for a component that is not there (also a KeyError).
+        StructureError: If a shape does not fit its component (also a ValueError).
+        DTypeError: If a padding value is of another dtype (also a TypeError).
+    """
+    element_spec = dataset.element_spec
+    specs: Any = data_nest.flatten(element_spec)
+    trees = _trees(element_spec, padded_shapes, padding_values)
+    parts = [list[_Part](tf.nest.flatten(tree)) for tree in trees]
+    flat = [part for each in parts for part in each]
+
+    def boxes(element: Any) -> Any:
+        values = [
+            component
+            for spec, value in zip(specs, data_nest.flatten(element), strict=True)
+            for component in _taken_apart(spec, value)
+        ]
+        pairs = zip(flat, values, strict=True)
+        return tuple(b for part, value in pairs for b in box(part.row, part.checked(value)))
+
+    def padded(batch: Any) -> Any:
+        rest = iter([part.padded(value) for part, value in zip(flat, batch, strict=True)])
+        values = [
+            _put_together(_stacked(spec, each), rest)
+            for spec, each in zip(specs, parts, strict=True)
+        ]
+        return data_nest.pack_sequence_as(element_spec, values)
+
+    stacking = restructured(mapped(dataset, boxes), tuple(part.row for part in flat))
+    return mapped(stacking.batch(batch_size, drop_remainder, name=name), padded)
+
+
+def bucket_shapes(element_spec: Any, padded_shapes: Any) -> Any:
+    """Returns shapes for `padded_batch` in which none is left out.
+
+    Args:
+        element_spec: Of a dataset.
+        padded_shapes: As `padded_batch` takes them.
+    """
+    shapes = [
+        tf.nest.map_structure(lambda part: part.shape, tree)
+        for tree in _trees(element_spec, padded_shapes, None)
+    ]
+    return data_nest.pack_sequence_as(element_spec, shapes)
+
+
+install_batching(ragged_batch, padded_batch, bucket_shapes)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """A dense component, which is padded, or another value, which is stacked as it is.
+
+    Attributes:
+        path: What to call it in errors.
+        spec: Its spec, before it is padded and stacked.
+        row: The spec by which it is stacked.
+        shape: To which it is padded, with None for the longest; of another value empty.
+        value: With what it is padded, a scalar tensor; of another value None.
+    """
+
+    path: str
+    spec: Any
+    row: Any
+    shape: list[Any]
+    value: Any
+
+    @property
+    def grows(self) -> bool:
+        """Whether it is padded to another size than the one that its spec says."""
+        if self.row is self.spec or self.spec.shape.rank is None:
+            return False
+        return any(
+            own is not None and size is not None and not _is_equal(own, size)
+            for own, size in zip(self.spec.shape, self.shape, strict=True)
+        )
+
+    def checked(self, value: Any) -> Any:
+        """Returns the value as one of `row`, if it is not too large."""
+        if self.row is self.spec:
+            return value
+        value = tf.ensure_shape(value, [None] * len(self.shape))
+        checks: list[Any] = []
+        for axis, size in enumerate(self.shape):
+            if size is not None:
+                wrong = StructureError(
+                    path=self.path,
+                    expected=f"a size that can be padded to {self.shape}",
+                    received=f"a larger one in dimension {axis}",
+                    mend="Pad to a larger shape, or slice what is longer before.",
+                )
+                fits = tf.shape(value, tf.int64)[axis] <= tf.cast(size, tf.int64)
+                checks.extend(required(fits, wrong))
+        with tf.control_dependencies(checks):
+            return cast_value(self.row, tf.identity(value), self.path)
+
+    def padded(self, stack: Any) -> Any:
+        """Returns a stack of such values, padded."""
+        if self.row is self.spec:
+            return stack
+        shape: Any = [None, *self.shape]
+        if any(isinstance(size, tf.Tensor) for size in shape):
+            shape = tf.stack([tf.cast(-1 if n is None else n, tf.int64) for n in shape])
+        return stack.to_tensor(self.value, shape=shape)
+
+
+def _is_equal(size: Any, other: Any) -> bool:
+    return not isinstance(other, tf.Tensor) and size == other
+
+
+def _taken_apart(spec: Any, value: Any) -> list[Any]:
+    """Returns the components of a value, and theirs, down to what is a part of its own."""
+    if not _has_parts(spec):
+        return [value]
+    pairs = zip(
+        tf.nest.flatten(spec.component_specs),
+        tf.nest.flatten(spec.to_components(value)),
+        strict=True,
+    )
+    return [part for inner, component in pairs for part in _taken_apart(inner, component)]
+
+
+def _put_together(spec: Any, parts: Iterator[Any]) -> Any:
+    """Returns the value whose parts an iterator yields."""
+    if not _has_parts(spec):
+        return next(parts)
+    components = [_put_together(inner, parts) for inner in tf.nest.flatten(spec.component_specs)]
+    return spec.from_components(tf.nest.pack_sequence_as(spec.component_specs, components))
+
+
+def _has_parts(spec: Any) -> bool:
+    return isinstance(spec, StackableTypeSpec) and spec._stacks_by_components()
+
+
+def _stacked(spec: Any, parts: list[_Part]) -> Any:
+    """Returns the spec of a stack of values whose parts are padded."""
+    if not _has_parts(spec):
+        return spec
+    if any(part.grows for part in parts):
+        spec = spec._with_tensor_ranks_only()
+    return spec.stacked(None)
+
+
+def _trees(element_spec: Any, padded_shapes: Any, padding_values: Any) -> list[Any]:
+    """Returns for each value of an element the nest of its parts."""
+    specs: Any = data_nest.flatten(element_spec)
+    shapes: Any = [None] * len(specs)
+    if padded_shapes is not None:
+        shapes = data_nest.flatten_up_to(element_spec, padded_shapes)
+    values: Any = [padding_values] * len(specs)
+    if data_nest.is_nested(element_spec) and data_nest.is_nested(padding_values):
+        values = data_nest.flatten_up_to(element_spec, padding_values)
+    return [
+        _tree(spec, shape, value, Path())
+        for spec, shape, value in zip(specs, shapes, values, strict=True)
+    ]
+
+
+def _tree(spec: Any, shape: Any, value: Any, path: Path) -> Any:
+    """Returns the nest of the parts of values of a spec.
+
+    Args:
+        spec: A spec, or a nest of those of components.
+        shape: The padded shape that was given for it, or a nest of them.
+        value: The padding value that was given for it, or a nest of them.
+        path: Where it stands in the value.
+    """
+    if _has_parts(spec):
+        tree = _tree(spec._named_components(), shape, value, path)
+        _check_rows(spec, tree, path)
+        return tree
+    if isinstance(spec, tf.TypeSpec):
+        return _part(spec, shape, value, f"padded_batch, {path}" if path.names else "padded_batch")
+    by_key = cast("dict[Any, Any]", spec if isinstance(spec, Mapping) else dict(enumerate(spec)))
+    keys = sorted(by_key)
+    shapes = _for_each(keys, shape, _is_shape, "padded_shapes", path)
+    values = _for_each(keys, value, lambda given: not _is_nest(given), "padding_values", path)
+    return {
+        key: _tree(by_key[key], shape, value, path / str(key))
+        for key, shape, value in zip(keys, shapes, values, strict=True)
+    }
+
+
+def _for_each(keys: list[Any], given: Any, is_one: Any, name: str, path: Path) -> list[Any]:
+    """Returns for each of several components what was given for it, or None."""
+    if given is None or is_one(given):
+        return [given] * len(keys)
+    where = f"{name}, {path}" if path.names else name
+    names = ", ".join(map(str, keys))
+    if isinstance(given, Mapping):
+        by_key = cast("Mapping[Any, Any]", given)
+        unknown = [str(key) for key in by_key if key not in keys]
+        if unknown:
+            raise FieldError(
+                path=where,
+                expected=f"some of the components {names}",
+                received=", ".join(unknown),
+                mend="Name components as the spec does.",
+            )
+        return [by_key.get(key) for key in keys]
+    if len(given) == len(keys):
+        return list(given)
+    raise StructureError(
+        path=where,
+        expected=f"one for all, or one for each of the components {names}",
+        received=f"{len(given)}",
+        mend="Give a dict of those that are not padded by default.",
+    )
+
+
+def _is_nest(given: Any) -> bool:
+    return isinstance(given, (Mapping, list, tuple))
+
+
+def _is_shape(given: Any) -> bool:
+    """Whether something is one shape, and not a nest of shapes."""
+    if isinstance(given, (list, tuple)):
+        sizes = cast("list[Any]", given)
+        return not any(_is_nest(size) or isinstance(size, tf.TensorShape) for size in sizes)
+    return not isinstance(given, Mapping)
+
+
+def _part(spec: Any, shape: Any, value: Any, path: str) -> _Part:
+    if not isinstance(spec, tf.TensorSpec):
+        if shape is None or not _sizes(shape, path):
+            return _Part(path, spec, spec, [], None)
+        if not isinstance(spec, tf.RaggedTensorSpec) or spec.ragged_rank > 0:
+            raise StructureError(
+                path=path,
+                expected="no padded shape, because it is stacked as it is",
+                received=str(shape),
+                mend="Give shapes for tensors only, by the names of the components.",
+            )
+        # One row of a ragged tensor is a tensor. It becomes a dense one for whom says how large.
+        spec = tf.TensorSpec(spec.shape, spec.dtype)
+    sizes = _sizes(spec.shape if shape is None else shape, path)
+    own = [None] * len(sizes) if spec.shape.rank is None else spec.shape.as_list()
+    known = [None if isinstance(size, tf.Tensor) else size for size in sizes]
+    if len(own) != len(sizes) or any(
+        a is not None and b is not None and a > b for a, b in zip(own, known, strict=True)
+    ):
+        raise StructureError(
+            path=path,
+            expected=f"a shape that {spec.shape} can be padded to",
+            received=str(shape),
+            mend="Give one with as many dimensions, none of them smaller.",
+        )
+    padded = [
+        axis
+        for axis, (a, b) in enumerate(zip(own, sizes, strict=True))
+        if a is None or not (b is None or _is_equal(a, b))
+    ]
+    zero = tf.zeros([], spec.dtype)
+    if not padded:
+        return _Part(path, spec, spec, sizes, zero)
+    value = zero if value is None else cast_value(tf.TensorSpec([], spec.dtype), value, path)
+    inner = padded[-1] + 1
+    row = tf.RaggedTensorSpec([None] * inner + own[inner:], spec.dtype, inner - 1, tf.int64)
+    return _Part(path, spec, row, sizes, value)
+
+
+def _sizes(shape: Any, path: str) -> list[Any]:
+    """Returns the sizes of a shape: numbers, scalar tensors, and None for the longest."""
+    if isinstance(shape, tf.Tensor):
+        return tf.unstack(shape)
+    try:
+        sizes: Any = shape.as_list() if isinstance(shape, tf.TensorShape) else list(shape)
+    except (TypeError, ValueError) as error:
+        raise StructureError(
+            path=path,
+            expected="a padded shape of known rank",
+            received=str(shape),
+            mend="Give a list of sizes, with None for the size of the longest.",
+        ) from error
+    sizes = [size if isinstance(size, tf.Tensor) or size is None else int(size) for size in sizes]
+    return [None if isinstance(size, int) and size < 0 else size for size in sizes]
+
+
+def _check_rows(spec: Any, tree: Any, path: Path) -> None:
+    """Raises if the rows themselves would be padded, of which some parts are not."""
+    shape: Any = getattr(spec, "shape", None)
+    parts: list[_Part] = tf.nest.flatten(tree)
+    if not isinstance(shape, tf.TensorShape) or shape.is_fully_defined():
+        return
+    for part in parts:
+        if part.value is None:
+            raise StructureError(
+                path=part.path,
+                expected=f"a dense component, because {type(spec).__name__} of shape {shape} are "
+                "padded as a whole",
+                received=str(part.spec),
+                mend="Stack them with ragged_batch.",
+            )

@@ -1,0 +1,442 @@
+"""TypeSpec: the static half of an extension type, with its four jobs."""
+
+from __future__ import annotations
+
+import abc
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._protocol.casting import (
+    cast_components,
+    castable_type,
+    compatible,
+    not_castable,
+    supertype,
+)
+from extensor._protocol.component import does_not_stack, mismatch
+from extensor._protocol.registry import redefines
+from extensor._tf import (
+    BatchableTypeSpec,
+    CompositeTensor,
+    is_refused,
+    nan_equal_to_itself,
+    number_key,
+    refuse,
+)
+from extensor.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from typing_extensions import Self
+
+_PROPERTIES = ("component_specs", "value_type")
+"""Public names that are read as properties; a plain method in their place is a slip."""
+
+
+class TypeSpec(tf.TypeSpec):
+    """Describes the type of an extension value: all that is static about it.
+
+    A subclass has four jobs:
+
+    1. **Store** static data, in its constructor.
+    2. **Serialize** itself: `serialize` (and `deserialize`).
+    3. **Decompose** values into tensors and rebuild them: `to_components`, `from_components`,
+       `component_specs`, `value_type`.
+    4. **Compare** types: `__eq__`, `__hash__`, `is_compatible_with`,
+       `most_specific_compatible_type`. All of them have defaults that follow from `serialize`.
+
+    It overrides these public names and no other. See `ExtensionType` for a whole example.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in _PROPERTIES:
+            if inspect.isfunction(vars(cls).get(name)):
+                raise ProtocolError(
+                    path=f"{cls.__module__}.{cls.__qualname__}.{name}",
+                    expected="a property",
+                    received="a method",
+                    mend=f"Put @property above `def {name}(self)`.",
+                )
+        value_type = vars(cls).get("value_type")
+        if isinstance(value_type, type) and is_refused(value_type):
+            refuse(value_type)
+        # The `class Spec` in a declared class is a base, and no TypeSpec itself.
+        author = next(base for base in cls.__mro__ if "cast" in vars(base))
+        own = vars(author)["cast"]
+        is_new = author is cls or not issubclass(author, tf.TypeSpec)
+        if is_new and inspect.isfunction(own) and len(inspect.signature(own).parameters) == 2:
+            cls.cast = _with_context(own)
+
+    # Job 2: serialize the spec.
+
+    @abc.abstractmethod
+    def serialize(self) -> tuple[Any, ...]:
+        """Returns the state of this spec as a nested tuple.
+
+        It may hold bool, int, float, str, None, `tf.DType`, `tf.TensorShape`, `tf.TensorSpec`,
+        TypeSpec, `np.ndarray`, and nested tuples, namedtuples, dicts and OrderedDicts of these.
+
+        The defaults of equality, hashing, pickling, repr, compatibility and SavedModel storage
+        follow from it. If it is not the tuple of the constructor's arguments, override
+        `deserialize` too.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def deserialize(cls, serialization: Any) -> Self:
+        """Returns the spec that `serialize` described.
+
+        Args:
+            serialization: What `serialize` returned. A namedtuple that went through a SavedModel
+                comes back as another namedtuple class of the same name and fields.
+        """
+        return cls(*serialization)
+
+    # Job 3: decompose values and rebuild them.
+
+    @property
+    @abc.abstractmethod
+    def value_type(self) -> type:
+        """The Python type of the values that this spec describes."""
+        raise NotImplementedError
+
+    @property
+    @abc.abstractmethod
+    def component_specs(self) -> Any:
+        """A nest of specs, one for each component that `to_components` returns."""
+        raise NotImplementedError
+
+    @abc.abstractmethod
+    def to_components(self, value: Any) -> Any:
+        """Returns the tensors that a value is made of.
+
+        Args:
+            value: A value that this spec describes.
+
+        Returns:
+            A nest (as `tf.nest` has it) of tensors and extension values that matches
+            `component_specs`. Must not call any TensorFlow op.
+        """
+        raise NotImplementedError
+
+    @abc.abstractmethod
+    def from_components(self, components: Any) -> Any:
+        """Returns the value that is made of the given components.
+
+        Args:
+            components: A nest that matches `component_specs`.
+
+        Returns:
+            A value that this spec describes. Must not call any TensorFlow op.
+        """
+        raise NotImplementedError
+
+    # Job 4: compare types.
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Returns whether a value belongs to this type, or a spec shares values with it.
+
+        By default two specs are compatible if they are of the same class and their
+        serializations are: shapes, dtypes and specs by their own rule, all else by equality.
+        Equal specs always are.
+
+        Args:
+            spec_or_value: A TypeSpec, or a value that has one.
+        """
+        if not isinstance(spec_or_value, tf.TypeSpec):
+            try:
+                spec_or_value = tf.type_spec_from_value(spec_or_value)
+            except (TypeError, ValueError):
+                return False
+        if type(self) is not type(spec_or_value):
+            return False
+        other = cast("TypeSpec", spec_or_value)
+        return self == other or _compatible(self.serialize(), other.serialize())
+
+    def most_specific_compatible_type(self, other: tf.TypeSpec) -> TypeSpec | None:
+        """Returns the most specific spec whose type holds the values of both, or None.
+
+        By default two specs of one class whose serializations differ in shapes only are merged
+        by merging the shapes.
+
+        Args:
+            other: Another TypeSpec.
+
+        Returns:
+            A TypeSpec, or None where no type holds the values of both.
+        """
+        if type(self) is not type(other):
+            return None
+        if self == other:
+            return self
+        merged = _merged(self.serialize(), cast("TypeSpec", other).serialize())
+        return None if merged is _NOTHING else self.deserialize(merged)
+
+    # Casting: values of other types as values of this one.
+
+    def cast(self, value: Any, casting_context: Any = None) -> Any:
+        """Returns a value that is equivalent to `value` and belongs to this type.
+
+        A value of this type comes back as it is. By default a value is cast one component after
+        the other, if it is of the same type but for what its components are (a dense tensor for
+        a ragged one, a spec with the same static data), or if it is a nest of what the components
+        are made of, with Python's numbers and lists or NumPy's arrays for tensors.
+
+        A subclass that can be made from values of other types overrides this as `cast(self,
+        value)` and leaves all that it does not know to `super().cast(value)`.
+
+        Args:
+            value: A value of a type that can be cast to this one.
+            casting_context: What TensorFlow gives when it casts the arguments of a function.
+
+        Raises:
+            DTypeError: If the value cannot be cast, or its static data differs (also a
+                TypeError).
+            StructureError: If a shape does not fit (also a ValueError).
+
+        >>> @xt.extension_type
+        ... class Interval:
+        ...     low: tf.Tensor
+        ...     high: tf.Tensor
+        ...     unit: str
+        >>> spec = Interval.Spec(tf.TensorSpec([]), tf.TensorSpec([]), "mm")
+        >>> spec.cast({"low": 1, "high": 2}).high
+        <tf.Tensor: shape=(), dtype=float32, numpy=2.0>
+        >>> spec.cast(Interval(1.0, 2.0, "inch"))
+        Traceback (most recent call last):
+        extensor.errors.DTypeError: Interval.Spec: expected a value that can be cast to
+        Interval.Spec(..., unit='mm'), got Interval.Spec(..., unit='inch'). ...
+        """
+        if isinstance(value, tf.TypeSpec):
+            # TensorFlow gives the spec of an argument where there is no value of it yet.
+            if value == self or value.is_subtype_of(self):
+                return self
+            raise not_castable(self, value)
+        type_spec = getattr(value, "__tf_type_spec__", None)
+        if type_spec is None:
+            if isinstance(value, (tf.Tensor, CompositeTensor)):
+                raise not_castable(self, value)
+            components = value
+        else:
+            spec = type_spec()
+            if type(spec) is not type(self) and redefines(type(spec), type(self)):
+                # One of the two classes is what is left of a notebook cell that ran again.
+                spec = self.deserialize(spec.serialize())
+            if self._takes(spec):
+                return value
+            own = spec
+            if type(self) is not type(spec) and hasattr(spec, "_extensor_resolved"):
+                # Of a stand-in, for a class that was imported later.
+                spec = spec._extensor_resolved()
+            if type(self) is not type(spec) or self.castable_type(spec) is None:
+                raise not_castable(self, value)
+            components = own.to_components(value)
+        return self.from_components(
+            cast_components(self.component_specs, components, type(self).__qualname__)
+        )
+
+    def _takes(self, spec: Any) -> bool:
+        """Whether values of a spec are values of this one."""
+        # TensorFlow casts each argument of a function with a signature three times a call, most
+        # often of few shapes.
+        taken: set[Any] = self.__dict__.setdefault("_taken", set())
+        if spec == self or spec in taken:
+            return True
+        try:
+            takes = spec.is_subtype_of(self)
+        except NotImplementedError:  # as in `supertype`
+            takes = False
+        if takes:
+            if len(taken) >= _MOST_TAKEN:
+                taken.clear()
+            taken.add(spec)
+        return takes
+
+    def castable_type(self, spec: tf.TypeSpec) -> tf.TypeSpec | None:
+        """Returns the spec of a type that values of this spec and another can be cast to, or None.
+
+        Branches of `tf.cond`, datasets that are concatenated and whatever else joins values meet
+        at that type. By default it is `most_specific_compatible_type`; and two specs of one class
+        whose serializations differ in shapes and in specs only meet where those meet.
+
+        A subclass overrides this together with `cast`. Where two types meet, it is enough that
+        one of them knows the other.
+
+        Args:
+            spec: A spec of any type.
+
+        >>> @xt.extension_type
+        ... class Steps:
+        ...     minutes: tf.Tensor | tf.RaggedTensor
+        >>> dense = Steps.Spec(tf.TensorSpec([2, 3]))
+        >>> dense.castable_type(Steps.Spec(tf.RaggedTensorSpec([None, None])))
+        Steps.Spec(minutes=RaggedTensorSpec(TensorShape([None, None]), tf.float32, 1, tf.int64))
+        """
+        if type(self) is not type(spec):
+            return None
+        try:
+            found = self.most_specific_compatible_type(spec)
+        except NotImplementedError:  # as in `supertype`
+            found = None
+        if found is None:
+            a, b = self.serialize(), cast("TypeSpec", spec).serialize()
+            # What would merge without a cast has been refused by the type's own rule.
+            merged = _merged(a, b, castable_type) if _merged(a, b) is _NOTHING else _NOTHING
+            found = None if merged is _NOTHING else self.deserialize(merged)
+        return found
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return deserialized, (type(self), self.serialize())
+
+    # What TensorFlow calls. A subclass has no reason to override anything below.
+
+    def _serialize(self) -> Any:
+        return self.serialize()
+
+    @classmethod
+    def _deserialize(cls, serialization: Any) -> Self:
+        return cls.deserialize(serialization)
+
+    @property
+    def _component_specs(self) -> Any:
+        return self.component_specs
+
+    def _to_components(self, value: Any) -> Any:
+        return self.to_components(value)
+
+    def _from_components(self, components: Any) -> Any:
+        return self.from_components(components)
+
+    # A spec that stacks overrides these three, as StackableTypeSpec does.
+
+    def _batch(self, batch_size: int | None) -> Any:
+        raise does_not_stack(self)
+
+    def _unbatch(self) -> Any:
+        raise does_not_stack(self)
+
+    def _to_batched_tensor_list(self, value: Any) -> Any:
+        if isinstance(self, BatchableTypeSpec):  # by a base that comes after this one
+            return super()._to_batched_tensor_list(value)
+        raise does_not_stack(self)
+
+    def to_tensors(self, value: Any) -> Any:
+        """Returns the tensors of a value, one after the other; TensorFlow asks this."""
+        try:
+            return super().to_tensors(value)
+        except (TypeError, ValueError, AttributeError) as error:
+            wrong = mismatch(self, self.to_components(value))
+            if wrong is None:
+                raise
+            raise wrong from error
+
+    def most_specific_common_supertype(self, others: Sequence[Any]) -> TypeSpec | None:
+        """Returns the most specific spec that holds the values of all; TensorFlow asks this."""
+        result = self
+        for other in others:
+            if result == other:
+                continue
+            merged = result.most_specific_compatible_type(other)
+            if merged is None:
+                return None
+            result = merged
+        return result
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Returns whether every value of this type is one of `other`'s; TensorFlow asks this."""
+        if type(self) is not type(other):
+            return False
+        return self == other or self.most_specific_compatible_type(other) == other
+
+
+nan_equal_to_itself(TypeSpec)
+
+
+def deserialized(cls: type[TypeSpec], serialization: Any) -> TypeSpec:
+    """Returns the spec of a class that was serialized: what unpickles a spec."""
+    return cls.deserialize(serialization)
+
+
+def _with_context(own: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Returns an author's `cast(self, value)`, as TensorFlow calls it too."""
+
+    @functools.wraps(own)
+    def cast(self: Any, value: Any, casting_context: Any = None) -> Any:
+        if isinstance(value, tf.TypeSpec):
+            return TypeSpec.cast(self, value, casting_context)
+        return own(self, value)
+
+    return cast
+
+
+_MOST_TAKEN = 64
+"""How many specs a spec remembers to have taken values of."""
+
+_NOTHING = object()
+"""Stands for "no merge": None is a value that a serialization may hold."""
+
+
+def _same_kind(a: Any, b: Any) -> bool:
+    """Whether two parts of serializations are of one class, as far as a SavedModel keeps it.
+
+    A namedtuple comes back as another class of the same name and fields, an OrderedDict as a dict.
+    """
+    if hasattr(a, "_fields") and hasattr(b, "_fields"):
+        return type(a).__name__ == type(b).__name__ and a._fields == b._fields
+    if isinstance(a, dict):
+        return isinstance(b, dict)
+    return type(a) is type(b)
+
+
+def _compatible(a: Any, b: Any) -> bool:
+    if isinstance(a, tf.TypeSpec):
+        # Anything else TensorFlow's specs would take for a value, and raise where it is none.
+        return isinstance(b, tf.TypeSpec) and compatible(a, b)
+    if not _same_kind(a, b):
+        return False
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(_compatible, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_compatible(a[k], b[k]) for k in a)
+    if isinstance(a, (tf.TensorShape, tf.DType)):
+        return a.is_compatible_with(b)
+    return _equal(a, b)
+
+
+def _merged(a: Any, b: Any, of_specs: Callable[[Any, Any], Any] = supertype) -> Any:
+    if isinstance(a, tf.TypeSpec) and isinstance(b, tf.TypeSpec):
+        merged = of_specs(a, b)
+        return _NOTHING if merged is None else merged
+    if not _same_kind(a, b):
+        return _NOTHING
+    if isinstance(a, tf.TensorShape):
+        return a.most_specific_compatible_shape(b)
+    if isinstance(a, (list, tuple)):
+        if len(a) != len(b):
+            return _NOTHING
+        items = [_merged(x, y, of_specs) for x, y in zip(a, b, strict=True)]
+        if any(item is _NOTHING for item in items):
+            return _NOTHING
+        return type(a)(*items) if hasattr(a, "_fields") else type(a)(items)
+    if isinstance(a, dict):
+        if a.keys() != b.keys():
+            return _NOTHING
+        pairs = [(k, _merged(a[k], b[k], of_specs)) for k in a]
+        return _NOTHING if any(v is _NOTHING for _, v in pairs) else type(a)(pairs)
+    return a if _equal(a, b) else _NOTHING
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray):
+        if a.dtype != b.dtype or a.shape != b.shape:
+            return False
+        return np.array_equal(a, b) or number_key(a.tolist()) == number_key(b.tolist())
+    if isinstance(a, (float, np.generic)):
+        return number_key(a) == number_key(b)
+    return bool(a == b)

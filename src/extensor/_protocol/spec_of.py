@@ -1,0 +1,216 @@
+"""The specs of values that TensorFlow has, under the names that a TypeSpec of ours has."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import tensorflow as tf
+
+from extensor import _tf
+from extensor._protocol.box import box, boxed_specs, unbox
+from extensor._protocol.casting import cast_value, castable_type
+from extensor._protocol.lossless import lossless
+from extensor._protocol.spec import TypeSpec
+from extensor.errors import DTypeError, ExtensorError, ProtocolError
+
+
+def spec_of(value: Any) -> Any:
+    """Returns the spec of any value that TensorFlow takes, with the methods of `xt.TypeSpec`.
+
+    The spec of an extension type is the one that `__tf_type_spec__` returns. Of all else it is
+    TensorFlow's own (an instance of `tf.RaggedTensorSpec`, say, equal to the one that
+    `tf.type_spec_from_value` gives, and to be used in its place), which answers to the public names
+    too: `value_type`,
+    `component_specs`, `to_components`, `from_components`, `serialize`, `deserialize`,
+    `is_compatible_with`, `most_specific_compatible_type`, `cast` and `castable_type`; and, if its
+    values stack, to those of `xt.StackableTypeSpec`.
+
+    Args:
+        value: A Tensor, Variable, RaggedTensor, SparseTensor, IndexedSlices, Dataset, iterator,
+            Optional, or extension value, of either kind; what `tf.convert_to_tensor` takes
+            (numbers, texts, lists, NumPy arrays); or a spec of any of these.
+
+    Raises:
+        DTypeError: If it is none of these, such as a dict (also a TypeError).
+        ProtocolError: If its `__tf_type_spec__` returns no TypeSpec (also a TypeError).
+
+    >>> sparse = tf.sparse.from_dense([[1, 0], [0, 2]])
+    >>> spec = xt.spec_of(sparse)
+    >>> spec.serialize()
+    (TensorShape([2, 2]), tf.int32)
+    >>> indices, values, dense_shape = spec.to_components(sparse)
+    >>> spec.from_components((indices, values * 2, dense_shape)).values.numpy()
+    array([2, 4], dtype=int32)
+    >>> spec.most_specific_compatible_type(xt.spec_of(tf.constant(1))) is None
+    True
+    """
+    spec = value
+    if not isinstance(value, tf.TypeSpec):
+        try:
+            spec = tf.type_spec_from_value(value)
+        except ExtensorError:
+            raise
+        except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
+            raise DTypeError(
+                path="spec_of",
+                expected="a value that TensorFlow takes as one, or what converts to a tensor",
+                received=type(value).__qualname__,
+                mend="Of a nest, take the specs of its leaves: "
+                "tf.nest.map_structure(xt.spec_of, nest). A class of yours needs __tf_type_spec__.",
+            ) from error
+    if not isinstance(spec, tf.TypeSpec):
+        raise ProtocolError(
+            path=f"{type(value).__qualname__}.__tf_type_spec__",
+            expected="a TypeSpec",
+            received=type(spec).__qualname__,
+            mend="Return a spec that describes the value. See xt.ExtensionType.",
+        )
+    return _public(spec)
+
+
+def _public(spec: Any) -> Any:
+    """Returns a spec that answers to the public names, equal to the given one."""
+    if isinstance(spec, (TypeSpec, _tf.StandIn)):
+        return spec
+    return _stand_in(type(spec))._deserialize(_tf.serialize(spec))
+
+
+class _PublicNames(_tf.StandIn):
+    """The public names, in front of a class of TensorFlow's that has private ones."""
+
+    # Jobs 2 and 3.
+
+    def serialize(self: Any) -> tuple[Any, ...]:
+        """As `xt.TypeSpec.serialize`."""
+        return self._serialize()
+
+    @classmethod
+    def deserialize(cls: Any, serialization: tuple[Any, ...]) -> Any:
+        """As `xt.TypeSpec.deserialize`."""
+        return cls._deserialize(serialization)
+
+    @property
+    def component_specs(self: Any) -> Any:
+        """As `xt.TypeSpec.component_specs`."""
+        return _as_tuple(self._component_specs)
+
+    def to_components(self: Any, value: Any) -> Any:
+        """As `xt.TypeSpec.to_components`. What is no tensor yet is converted to one."""
+        return _as_tuple(self._to_components(_converted(self, value)))
+
+    def from_components(self: Any, components: Any) -> Any:
+        """As `xt.TypeSpec.from_components`."""
+        is_list = isinstance(self._component_specs, list)
+        return self._from_components(list(components) if is_list else components)
+
+    # Job 4. TensorFlow compares the classes of specs, so those that are stood for are compared.
+
+    def is_compatible_with(self: Any, spec_or_value: Any) -> bool:
+        """As `xt.TypeSpec.is_compatible_with`."""
+        plain = self.plain
+        try:
+            if plain.is_compatible_with(_tf.plain_spec(spec_or_value)):
+                return True
+            # Of what it would convert, such as a list, TensorFlow knows the spec if asked for it.
+            return not isinstance(spec_or_value, tf.TypeSpec) and plain.is_compatible_with(
+                _tf.plain_spec(spec_of(spec_or_value))
+            )
+        except (TypeError, ValueError):  # it is nothing that has a spec
+            return False
+
+    def most_specific_compatible_type(self: Any, other: Any) -> Any:
+        """As `xt.TypeSpec.most_specific_compatible_type`."""
+        merged = self.plain.most_specific_common_supertype([_tf.plain_spec(other)])
+        return None if merged is None else _public(merged)
+
+    def most_specific_common_supertype(self: Any, others: Any) -> Any:
+        """As TensorFlow's own."""
+        return self.plain.most_specific_common_supertype(list(map(_tf.plain_spec, others)))
+
+    def is_subtype_of(self: Any, other: Any) -> bool:
+        """As TensorFlow's own."""
+        return self.plain.is_subtype_of(_tf.plain_spec(other))
+
+    def __eq__(self: Any, other: object) -> bool:
+        return isinstance(other, tf.TypeSpec) and bool(self.plain == _tf.plain_spec(other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self: Any) -> int:
+        return hash(self.plain)
+
+    def __repr__(self: Any) -> str:
+        return repr(self.plain)
+
+    def __reduce__(self: Any) -> Any:
+        return _public, (self.plain,)
+
+    # Casting.
+
+    def cast(self: Any, value: Any, casting_context: Any = None) -> Any:
+        """As `xt.TypeSpec.cast`."""
+        if isinstance(value, tf.TypeSpec):  # as TensorFlow asks
+            return self.plain.cast(_tf.plain_spec(value), casting_context)
+        return cast_value(self.plain, value)
+
+    def castable_type(self: Any, spec: Any) -> Any:
+        """As `xt.TypeSpec.castable_type`."""
+        found = castable_type(self.plain, _tf.plain_spec(spec))
+        return None if found is None else _public(found)
+
+
+class _StackableNames(_PublicNames):
+    """The same for a class whose values stack. One boxed tensor stands alone, in no list."""
+
+    def to_boxed_tensor(self: Any, value: Any, minimum_rank: int = 0) -> Any:
+        """As `xt.StackableTypeSpec.to_boxed_tensor`."""
+        return _alone(box(self.plain, _converted(self, value), minimum_rank))
+
+    def from_boxed_tensor(self: Any, boxed_tensor: Any) -> Any:
+        """As `xt.StackableTypeSpec.from_boxed_tensor`."""
+        is_list = isinstance(boxed_tensor, (list, tuple))
+        return unbox(self.plain, list(boxed_tensor) if is_list else [boxed_tensor])
+
+    def boxed_tensor_spec(self: Any, minimum_rank: int = 0) -> Any:
+        """As `xt.StackableTypeSpec.boxed_tensor_spec`."""
+        return _alone(boxed_specs(self.plain, minimum_rank))
+
+    def stacked(self: Any, num: int | None) -> Any:
+        """As `xt.StackableTypeSpec.stacked`."""
+        return _public(_tf.stacked(self.plain, num))
+
+    def unstacked(self: Any) -> Any:
+        """As `xt.StackableTypeSpec.unstacked`."""
+        return _public(_tf.unstacked(self.plain))
+
+
+@functools.cache
+def _stand_in(plain_class: Any) -> Any:
+    """Returns the class of specs that stand in for those of a class."""
+    stacks = issubclass(plain_class, _tf.BatchableTypeSpec)
+    return type(plain_class)(
+        plain_class.__name__,
+        (_StackableNames if stacks else _PublicNames, plain_class),
+        {
+            "__doc__": plain_class.__doc__,
+            "__module__": __name__,
+            "__qualname__": plain_class.__qualname__,
+            "plain_class": plain_class,
+        },
+    )
+
+
+def _converted(spec: Any, value: Any) -> Any:
+    if isinstance(spec, tf.TensorSpec) and not isinstance(value, tf.Tensor):
+        return tf.convert_to_tensor(lossless(value, spec.dtype, "TensorSpec"), spec.dtype)
+    return value
+
+
+def _as_tuple(nest: Any) -> Any:
+    return tuple(nest) if isinstance(nest, list) else nest
+
+
+def _alone(items: list[Any]) -> Any:
+    return items[0] if len(items) == 1 else items

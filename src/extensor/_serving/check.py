@@ -1,0 +1,168 @@
+"""Whether tensors that came from elsewhere fit each other, asked in a graph or outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._serving.layout import components, typed_leaves
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.spec import DenseStructuredTensorSpec
+from extensor._tf import component_specs, to_components
+from extensor.errors import StructureError
+
+
+def check(structure: Any, values: Any, ragged: str = "row_splits") -> list[Any]:
+    """Checks that the tensors in values fit each other.
+
+    Row splits must begin with 0, never decrease and end with the number of values; the fields of
+    records must have as many rows as there are records; the indices of a sparse tensor must lie
+    within its shape. What else the tensors of a type of one's own have in common is not known here.
+
+    Args:
+        structure: A nest of specs, and of static data.
+        values: A nest of values of these specs.
+        ragged: Whether ragged rows came as `row_splits` or as `row_lengths`, to say what is wrong.
+
+    Returns:
+        In a graph, operations to depend on, which fail where something does not fit.
+
+    Raises:
+        StructureError: Outside a graph, where something does not fit (also a ValueError).
+    """
+    found = _Found(_TOLD[ragged])
+    for names, spec, value in typed_leaves(structure, values):
+        found.sizes(spec, value, Path(*names))
+    return found.assertions
+
+
+_TOLD = {
+    "row_splits": (
+        "row splits that never decrease",
+        "row splits that end with the number of values",
+    ),
+    "row_lengths": (
+        "row lengths of which none is negative",
+        "row lengths that add up to the number of values",
+    ),
+}
+"""What is expected of rows, and of the last one, by how they are told."""
+
+
+class _Found:
+    """What was found so far. The arithmetic is NumPy's outside a graph, and TensorFlow's inside."""
+
+    def __init__(self, told: tuple[str, str]) -> None:
+        self._rows, self._end = told
+        self.assertions: list[Any] = []
+        self._is_eager = tf.executing_eagerly()
+
+    def sizes(self, spec: Any, value: Any, path: Path, least: int = 0) -> Any:
+        """Checks a value, and returns its leading sizes, as far as they have to be the same.
+
+        Args:
+            spec: The spec of the value.
+            value: The value.
+            path: Where it is.
+            least: How many dimensions it must have, where its spec does not say how many it has.
+
+        Returns:
+            A vector of static length, or None.
+        """
+        if isinstance(value, tf.Tensor):
+            return self._leading(self._shape(value), least, path)
+        if isinstance(spec, tf.RaggedTensorSpec):
+            flat_spec, *_ = component_specs(spec)
+            rows = self.sizes(flat_spec, value.flat_values, path, 1)
+            row_sizes = [None] * spec.ragged_rank if spec.shape.rank is None else spec.shape[1:]
+            cuts = zip(value.nested_row_splits, row_sizes, strict=False)
+            for splits, row_size in reversed(list(cuts)):
+                rows = self._cut(splits, rows, path, row_size)
+            return rows
+        if isinstance(spec, tf.SparseTensorSpec):
+            return self._leading(self._sparse(spec, value, path), least, path)
+        if isinstance(spec, RaggedStructuredTensorSpec):
+            if not spec.is_row:
+                rows = self.sizes(spec.values_spec, value.values, path, 1)
+                return self._cut(value.row_splits, rows, path)
+            spec = spec.values_spec
+        records = spec.rank if isinstance(spec, DenseStructuredTensorSpec) else 0
+        known: list[tuple[Path, Any]] = []
+        parts = tf.nest.flatten(to_components(spec, value))
+        for (names, part_spec), part in zip(components(spec), parts, strict=True):
+            inner = Path(*path, *names)
+            size = self.sizes(part_spec, part, inner, records)
+            if size is not None:
+                known.append((inner, size))
+        return self._common(known, records) if records and known else None
+
+    def _common(self, known: list[tuple[Path, Any]], rank: int) -> Any:
+        """Returns the sizes that all fields of records share."""
+        _, most = max(known, key=lambda item: item[1].shape[0])
+        for path, size in known:
+            if size is not most:
+                both = min(size.shape[0], rank)
+                self._require(size[:both] == most[:both], path, "as many rows as the other fields")
+        return most[:rank]
+
+    def _leading(self, sizes: Any, least: int, path: Path) -> Any:
+        """Returns sizes as a vector of static length, or None if that is 0 or not known."""
+        if sizes.shape[0] is not None:
+            return sizes if sizes.shape[0] else None
+        if not least:
+            return None
+        self._require(tf.size(sizes) >= least, path, f"at least {least} dimensions")
+        with tf.control_dependencies(self.assertions[-1:]):  # else the slice may fail first
+            return tf.slice(sizes, [0], [least])
+
+    def _cut(self, splits: Any, rows: Any, path: Path, row_size: int | None = None) -> Any:
+        splits = self._numbers(splits)
+        self._require(self._shape(splits) > 0, path, "row splits that begin with 0")
+        with tf.control_dependencies(self.assertions[-1:]):  # as in `_leading`
+            first = splits[0]
+        self._require(first == 0, path, "row splits that begin with 0")
+        lengths = splits[1:] - splits[:-1]
+        self._require(lengths >= 0, path, self._rows)
+        if row_size is not None:
+            self._require(lengths == row_size, path, f"rows of {row_size} values")
+        if rows is not None:
+            last = splits[-1] if self._is_eager else tf.cast(splits[-1], tf.int64)
+            self._require(last == rows[0], path, self._end)
+        return self._shape(lengths)
+
+    def _sparse(self, spec: Any, value: Any, path: Path) -> Any:
+        indices, shape = self._numbers(value.indices), self._numbers(value.dense_shape)
+        count = self._shape(value.values)
+        self._require(self._shape(indices)[:1] == count, path, "one index a value")
+        rank = self._shape(indices)[1:] == self._shape(shape)
+        self._require(rank, path, "indices with as many columns as the shape has dimensions")
+        self._require(shape >= 0, path, "a shape of which no size is negative")
+        if spec.shape.rank:
+            sizes = np.array([-1 if size is None else size for size in spec.shape], np.int64)
+            self._require((shape == sizes) | (sizes < 0), path, f"the shape {spec.shape}")
+        inside = (indices >= 0) & (indices < shape)
+        self._require(inside, path, "indices that lie within the shape")
+        return shape
+
+    def _shape(self, tensor: Any) -> Any:
+        if self._is_eager:
+            return np.array(tensor.shape, np.int64)
+        return tf.shape(tensor, tf.int64)
+
+    def _numbers(self, tensor: Any) -> Any:
+        return tensor.numpy() if self._is_eager else tensor
+
+    def _require(self, condition: Any, path: Path, expected: str) -> None:
+        if not self._is_eager:
+            message = f"{path}: expected {expected}"
+            self.assertions.append(tf.debugging.Assert(tf.reduce_all(condition), [message]))
+        elif not np.all(condition):
+            raise StructureError(
+                path=path,
+                expected=expected,
+                received="others",
+                mend="Give the tensors as they were made, all of one value.",
+            )

@@ -1,0 +1,1 @@
+"""StructuredTensor: nested records as tensors, in Arrow's own layout."""

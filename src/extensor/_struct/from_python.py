@@ -1,0 +1,89 @@
+"""Records written in Python: lists, one in the other for the dimensions, of dicts."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping
+from typing import Any, cast
+
+from extensor.errors import FieldError, StructureError
+
+
+def columns_of(value: Any, names: Collection[str], rank: int, path: str) -> dict[str, Any]:
+    """Returns for each field the values of all records, nested as the records are.
+
+    Args:
+        value: Lists of dicts; or one dict, which has the values of all records already.
+        names: The names of the fields.
+        rank: How many lists are one in the other.
+        path: What to call the records in errors.
+
+    Raises:
+        FieldError: If a record has other fields (also a KeyError).
+        StructureError: If the lists are nested otherwise (also a ValueError).
+
+    >>> from extensor._struct.from_python import columns_of
+    >>> columns_of([{"a": 1}, {"a": 2}], ["a"], 1, "records")
+    {'a': [1, 2]}
+    """
+    if isinstance(value, Mapping):
+        rank = 0
+    _check(value, names, rank, path)
+    return {name: _column(value, name, rank) for name in names}
+
+
+def sizes_of(value: Any, rank: int) -> list[int]:
+    """Returns how long lists are that are nested evenly, from the outermost to the innermost."""
+    return [len(value), *sizes_of(value[0] if value else [], rank - 1)] if rank else []
+
+
+def rows_of(value: Any, path: str) -> tuple[list[Any], list[int]]:
+    """Returns what stands in the rows of a list of lists, in one list, and where each row ends.
+
+    Raises:
+        StructureError: If it is no list of lists (also a ValueError).
+
+    >>> from extensor._struct.from_python import rows_of
+    >>> rows_of([["a"], [], ["b", "c"]], "records")
+    (['a', 'b', 'c'], [0, 1, 1, 3])
+    """
+    for row in _items(value, path):
+        _items(row, path)
+    return list(itertools.chain(*value)), [0, *itertools.accumulate(map(len, value))]
+
+
+def _items(value: Any, path: str) -> list[Any]:
+    if not isinstance(value, (list, tuple)):
+        raise StructureError(
+            path=path,
+            expected="a list",
+            received=f"a {type(value).__name__}",
+            mend="Nest one list in the other for each dimension of the records.",
+        )
+    return cast("list[Any]", value)
+
+
+def _check(value: Any, names: Collection[str], depth: int, path: str) -> None:
+    if depth:
+        for i, item in enumerate(_items(value, path)):
+            _check(item, names, depth - 1, f"{path}[{i}]")
+        return
+    if not isinstance(value, Mapping):
+        raise StructureError(
+            path=path,
+            expected="a record, as a dict",
+            received=f"a {type(value).__name__}",
+            mend="Nest one list in the other for each dimension of the records.",
+        )
+    received = cast("Mapping[Any, Any]", value)
+    if set(received) != set(names):
+        raise FieldError(
+            path=path,
+            expected=f"the fields {', '.join(names)}",
+            received=", ".join(map(str, received)) or "none",
+            mend="Give every record a value for each field, and no other.",
+        )
+
+
+def _column(value: Any, name: str, depth: int) -> Any:
+    return value[name] if depth == 0 else [_column(item, name, depth - 1) for item in value]

@@ -1,0 +1,107 @@
+"""What may stand in a field, and how it is described."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._protocol.lossless import is_tensor_like, lossless
+from extensor._tf import BaseResourceVariable, CompositeTensor, VariableSpec
+from extensor.errors import DTypeError, StructureError
+
+_symbolic_specs: dict[type, Callable[[Any], tf.TypeSpec]] = {}
+
+
+def register_symbolic_tensor(cls: type, spec_of_value: Callable[[Any], tf.TypeSpec]) -> None:
+    """Lets values of another library's placeholder type stand in fields as they are.
+
+    Args:
+        cls: A type with `shape` and `dtype` that is no TensorFlow value, such as KerasTensor.
+        spec_of_value: Returns the spec of the TensorFlow values that such a value stands for.
+    """
+    _symbolic_specs[cls] = spec_of_value
+
+
+def as_field(value: Any, path: Path) -> Any:
+    """Returns a value as it is kept in a field: as it is, or converted to a tensor.
+
+    Args:
+        value: A Tensor, Variable, RaggedTensor, StructuredTensor or any extension value; or
+            something that `tf.convert_to_tensor` takes (a number, a list, a NumPy array).
+        path: Where it is going to stand, for errors.
+
+    Raises:
+        StructureError: If it cannot be converted because it is ragged (also a ValueError).
+        DTypeError: If it cannot be converted at all, or would lose a mask (also a TypeError).
+    """
+    if is_tensor_like(value) or any(type(value) is cls for cls in _symbolic_specs):
+        return value
+    value = lossless(value, None, str(path))
+    try:
+        return tf.convert_to_tensor(value)
+    except ValueError as error:
+        raise StructureError(
+            path=path,
+            expected="a tensor, or something that converts to one",
+            received=f"{type(value).__name__} that does not",
+            mend="Make records of a dict: xt.DenseStructuredTensor(shape, fields)."
+            if isinstance(value, Mapping)
+            else "Give all values one dtype, and make lists of different lengths a "
+            f"tf.ragged.constant. TensorFlow says: {_first_line(error)}",
+        ) from error
+    except TypeError as error:
+        raise DTypeError(
+            path=path,
+            expected="a tensor, or something that converts to one",
+            received=f"{type(value).__name__} that does not",
+            mend=f"Give all values of a field one dtype. TensorFlow says: {_first_line(error)}",
+        ) from error
+
+
+def shape_of(value: Any) -> tf.TensorShape:
+    """Returns the static shape of a field's value, of unknown rank where nothing tells it.
+
+    A type of the user's own may mean anything by `shape`, so its spec is asked.
+    """
+    if isinstance(value, tf.Tensor):
+        return value.shape
+    if isinstance(value, CompositeTensor):
+        shape = getattr(value, "shape", None)
+        if not isinstance(shape, tf.TensorShape):
+            shape = getattr(tf.type_spec_from_value(value), "shape", None)
+        return shape if isinstance(shape, tf.TensorShape) else tf.TensorShape(None)
+    return tf.TensorShape(getattr(value, "shape", None))
+
+
+def spec_of_field(value: Any, hint: Any = None) -> tf.TypeSpec:
+    """Returns the spec of a field's value.
+
+    Args:
+        value: What stands in the field.
+        hint: A spec that describes the value, perhaps with fewer sizes. Where it says that a
+            plain tensor is one row of a ragged tensor (`RaggedTensorSpec` of ragged rank 0), the
+            result says so too: stacking such rows gives a ragged tensor.
+    """
+    if isinstance(value, tf.Tensor):
+        if isinstance(hint, tf.RaggedTensorSpec):
+            return tf.RaggedTensorSpec(value.shape, value.dtype, 0, hint.row_splits_dtype)
+        return tf.TensorSpec(value.shape, value.dtype)
+    if isinstance(value, BaseResourceVariable):
+        return VariableSpec.from_value(value)
+    symbolic = _symbolic_specs.get(type(value))
+    return tf.type_spec_from_value(value) if symbolic is None else symbolic(value)
+
+
+def row_splits_dtypes(value: Any) -> set[tf.DType]:
+    """Returns the dtypes of the row splits inside a field's value."""
+    if isinstance(value, tf.RaggedTensor):
+        return {value.row_splits.dtype}
+    partitions = getattr(value, "_row_splits_dtypes", None)
+    return set() if partitions is None else partitions()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0][:200]

@@ -1,0 +1,205 @@
+"""Row splits: checking them, cutting a field's values by them, and taking the cut away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._protocol.box import box
+from extensor._protocol.row_splits import check_splits
+from extensor._struct.leaf import row_splits_dtypes
+from extensor._struct.spec import DenseStructuredTensorSpec
+from extensor._tf import BaseResourceVariable
+from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
+
+_symbolic_ragged: dict[type, Callable[[Any, Any], Any]] = {}
+
+
+def register_symbolic_ragged(cls: type, cut_values: Callable[[Any, Any], Any]) -> None:
+    """Lets placeholders of another library be cut into rows.
+
+    Args:
+        cls: The type of the placeholders, such as KerasTensor.
+        cut_values: Takes values and row splits, and returns the placeholder for the RaggedTensor.
+    """
+    _symbolic_ragged[cls] = cut_values
+
+
+def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
+    """Returns row splits as a tensor that is known to cut `values`, where that can be known.
+
+    Args:
+        row_splits: A vector of integers.
+        values: The StructuredTensor to cut.
+        validate: Whether to add assertions when the tensors are part of a graph.
+
+    Raises:
+        StructureError: If the splits do not cut the values.
+        DTypeError: If they are no integers, or another dtype than splits within the values.
+    """
+    known = None
+    if not isinstance(row_splits, (tf.Tensor, BaseResourceVariable)):
+        known = row_splits = _numbers(row_splits)
+    row_splits = tf.convert_to_tensor(row_splits)
+    if row_splits.dtype not in (tf.int64, tf.int32):
+        raise DTypeError(
+            path="row_splits",
+            expected="int64 or int32",
+            received=row_splits.dtype.name,
+            mend="Cast them with tf.cast(row_splits, tf.int64).",
+        )
+    inner = row_splits_dtypes(values)
+    if inner - {row_splits.dtype}:
+        raise DTypeError(
+            path="row_splits",
+            expected=f"{next(iter(inner - {row_splits.dtype})).name}, the dtype of the row splits "
+            "inside the values",
+            received=row_splits.dtype.name,
+            mend="TensorFlow does not mix the two: cast one side, or read with "
+            "row_splits_dtype=...",
+        )
+    if row_splits.shape.rank is None:
+        row_splits = tf.ensure_shape(row_splits, [None])
+    if row_splits.shape.rank != 1:
+        raise _bad_splits("a vector", f"shape {row_splits.shape}")
+    if known is None and hasattr(row_splits, "numpy"):
+        known = row_splits.numpy()
+    if known is not None:
+        check_splits(known, values.shape[0], "row_splits")
+    elif validate:
+        with tf.control_dependencies(_assertions(row_splits, values)):
+            row_splits = tf.identity(row_splits)
+    return row_splits
+
+
+def _numbers(row_splits: Any) -> np.ndarray[Any, Any]:
+    """Returns a list or array as NumPy has it, Python's own integers as int64."""
+    try:
+        numbers = np.asarray(row_splits)
+    except ValueError as error:
+        raise _bad_splits("a vector", "lists of different lengths") from error
+    if numbers.dtype == object:
+        raise DTypeError(
+            path="row_splits",
+            expected="int64 or int32",
+            received="something else than numbers",
+            mend="Give a list, array or tensor of integers.",
+        )
+    if not isinstance(row_splits, np.ndarray) and (numbers.dtype.kind == "i" or not numbers.size):
+        numbers = numbers.astype(np.int64)
+    return numbers
+
+
+def _bad_splits(expected: str, received: str) -> StructureError:
+    return StructureError(
+        path="row_splits",
+        expected=expected,
+        received=received,
+        mend="Row i holds the values from row_splits[i] up to row_splits[i + 1].",
+    )
+
+
+def _assertions(row_splits: tf.Tensor, values: Any) -> list[Any]:
+    zero = tf.zeros([], row_splits.dtype)
+    checks = [
+        tf.debugging.assert_equal(row_splits[0], zero, message="row_splits must begin with 0"),
+        tf.debugging.assert_non_negative(
+            row_splits[1:] - row_splits[:-1], message="row_splits must not decrease"
+        ),
+    ]
+    nvals = tf.cast(outer_sizes(values, 1)[0], row_splits.dtype)
+    checks.append(
+        tf.debugging.assert_equal(
+            row_splits[-1], nvals, message="row_splits must end with the number of values"
+        )
+    )
+    return checks
+
+
+def outer_sizes(value: Any, rank: int) -> tf.Tensor:
+    """Returns the first `rank` sizes of a value, which is uniform in them, as an int32 tensor."""
+    splits = getattr(value, "row_splits", None)
+    if splits is not None:
+        nrows = tf.shape(splits)[:1] - 1
+        if rank == 1:
+            return nrows
+        longest = tf.reduce_max(tf.concat([splits[:1], splits[1:] - splits[:-1]], axis=0))
+        inner = outer_sizes(value.values, rank - 1)[1:]
+        return tf.concat([nrows, [tf.cast(longest, tf.int32)], inner], axis=0)
+    if isinstance(value, (tf.Tensor, BaseResourceVariable)):
+        return tf.shape(value)[:rank]
+    if isinstance(value, DenseStructuredTensorSpec.dense_type):
+        parts = value.__tf_type_spec__().to_components(value)
+        return outer_sizes(next((p for p in parts if isinstance(p, tf.Tensor)), parts[0]), rank)
+    return tf.shape(box(tf.type_spec_from_value(value), value, rank)[0])[:rank]
+
+
+def is_uniform(value: Any, axis: int, size: int) -> bool:
+    """Returns whether a ragged value may have one size along an axis whose static size is open.
+
+    Where its row splits hold values, they are asked; in a graph the answer is yes.
+    """
+    for _ in range(axis - 1):
+        value = getattr(value, "values", value)
+    splits = getattr(value, "row_splits", None)
+    if axis == 0 or splits is None or not hasattr(splits, "numpy"):
+        return True
+    return bool((np.diff(splits.numpy()) == size).all())
+
+
+def cut(values: Any, row_splits: Any, at: Path) -> Any:
+    """Returns a field's values cut into rows. Runs no op.
+
+    Raises:
+        UnsupportedTypeError: If values of this type cannot be cut (also a TypeError).
+    """
+    if isinstance(values, (tf.Tensor, tf.RaggedTensor, BaseResourceVariable)):
+        return tf.RaggedTensor.from_row_splits(values, row_splits, validate=False)
+    symbolic = _symbolic_ragged.get(type(values))
+    if symbolic is not None:
+        return symbolic(values, row_splits)
+    raise UnsupportedTypeError(
+        path=at,
+        expected="a field of tensors or records, which can be cut into rows",
+        received=type(values).__name__,
+        mend="Take the field of the uncut records: records.values.field_value(...).",
+    )
+
+
+def uncut(value: Any, row_splits: Any, at: Path) -> Any:
+    """Returns the values of a ragged value that is cut like a collection of records.
+
+    Raises:
+        StructureError: If it is not cut into the same rows (also a ValueError).
+    """
+    own = getattr(value, "row_splits", None)
+    if own is None:
+        raise StructureError(
+            path=at,
+            expected="a ragged value, cut into the same rows as the records",
+            received=type(value).__name__,
+            mend="Cut it with tf.RaggedTensor.from_row_splits(values, records.row_splits).",
+        )
+    if own is row_splits:
+        return value.values
+    told = hasattr(own, "numpy") and hasattr(row_splits, "numpy")
+    if own.dtype != row_splits.dtype or (
+        told and not np.array_equal(own.numpy(), row_splits.numpy())
+    ):
+        raise StructureError(
+            path=at,
+            expected=f"the records' own rows: {_rows(row_splits)} of their lengths, "
+            f"row splits of {row_splits.dtype.name}",
+            received=f"{_rows(own)}, row splits of {own.dtype.name}",
+            mend="Compute it from a field of the same records, as tf.ragged.map_flat_values does.",
+        )
+    return value.values
+
+
+def _rows(row_splits: Any) -> str:
+    nsplits = row_splits.shape[0]
+    return "rows" if nsplits is None else f"{nsplits - 1} rows"

@@ -1,0 +1,348 @@
+"""StructuredTensor: collections of records, each field one tensor for all of them."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._path import Path, PathLike
+from extensor._struct import index, show, to_python
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.spec import (
+    StructuredTensorSpec,
+    no_such_field,
+    resolve,
+)
+from extensor._tf import as_numpy
+from extensor.errors import DTypeError, ExtensorError
+
+_set = object.__setattr__
+
+_arrow_exports: dict[str, Callable[[Any, Any], Any]] = {}
+
+
+def register_arrow_exports(
+    array: Callable[[Any, Any], Any], stream: Callable[[Any, Any], Any]
+) -> None:
+    """Gives StructuredTensors the Arrow PyCapsule interface.
+
+    Args:
+        array: Takes records and the requested schema, and returns what `__arrow_c_array__` does.
+        stream: The same for `__arrow_c_stream__`.
+    """
+    _arrow_exports.update(array=array, stream=stream)
+
+
+class StructuredTensor(abc.ABC):
+    """A collection of records with one schema, each field of all records in one tensor.
+
+    This is the base of the two encodings, `DenseStructuredTensor` and `RaggedStructuredTensor`.
+    Values are immutable. A field is a Tensor, RaggedTensor, Variable, StructuredTensor or any
+    other extension value, whose outer dimensions are those of the collection.
+
+    >>> recipes = xt.DenseStructuredTensor([2], {"title": ["Snickerdoodles", "Flapjacks"],
+    ...                                          "est_time": [55.0, 30.0]})
+    >>> recipes
+    <StructuredTensor shape=(2,) {title: string, est_time: float32}>
+    >>> recipes["est_time"]
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([55., 30.], dtype=float32)>
+    >>> recipes[0].to_py()
+    {'title': b'Snickerdoodles', 'est_time': 55.0}
+    """
+
+    # tf_keras sets the mask in the inputs of a model; it is no part of the value.
+    __slots__ = ("__weakref__", "_hint", "_keras_mask", "_shape", "_spec")
+
+    _hint: StructuredTensorSpec | None
+    _shape: tf.TensorShape | None
+    _spec: StructuredTensorSpec | None
+
+    @property
+    @abc.abstractmethod
+    def shape(self) -> tf.TensorShape:
+        """The static shape of the collection of records; its rank is always known.
+
+        A single record has shape `()`. The shapes of the fields begin with this shape.
+        """
+
+    @property
+    @abc.abstractmethod
+    def rank(self) -> int:
+        """How many dimensions the collection has; never None."""
+
+    @abc.abstractmethod
+    def field_names(self) -> tuple[str, ...]:
+        """Returns the names of the fields, in their order."""
+
+    @abc.abstractmethod
+    def _field(self, name: str, at: Path) -> Any:
+        """Returns a field's value; `at` is the path from the root to the field, for errors."""
+
+    @abc.abstractmethod
+    def _updated(self, updates: Mapping[str, Any], at: Path) -> StructuredTensor:
+        """Returns a copy with fields replaced or added; the records stand at the path `at`."""
+
+    @abc.abstractmethod
+    def _selected(self, names: Any) -> StructuredTensor:
+        """Returns a copy with these fields only, in this order; all of them exist."""
+
+    @abc.abstractmethod
+    def _row_splits_dtypes(self) -> set[tf.DType]:
+        """Returns the dtypes of the row splits within."""
+
+    def __tf_type_spec__(self) -> StructuredTensorSpec:
+        """Returns the spec of this value."""
+        if self._spec is None:
+            _set(self, "_spec", self._describe())
+        assert self._spec is not None
+        return self._spec
+
+    @abc.abstractmethod
+    def _describe(self) -> StructuredTensorSpec: ...
+
+    def field_value(self, path: PathLike) -> Any:
+        """Returns the value of a field, for all records.
+
+        Args:
+            path: The field's name, or a path through nested records: `"recipe.title"` or
+                `("recipe", "title")`. A text that is the name of a field is that field, even if
+                it holds a dot.
+
+        Returns:
+            A value whose shape begins with the shape of the collection, and of each list of
+            records on the way. No op is run and nothing is copied.
+
+        Raises:
+            FieldError: If there is no such field (also a KeyError).
+
+        >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
+        >>> recipes = xt.DenseStructuredTensor(
+        ...     [2], {"steps": xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3])})
+        >>> recipes.field_value("steps.minutes")
+        <tf.RaggedTensor [[5, 20], [8]]>
+        """
+        value: Any = self
+        at = Path()
+        for name in resolve(path, self.field_names()):
+            if not isinstance(value, StructuredTensor):
+                raise no_such_field(at / name, ())
+            at = at / name
+            value = value._field(name, at)
+        return value
+
+    def with_updates(
+        self, updates: Mapping[Any, Any] | None = None, /, **fields: Any
+    ) -> StructuredTensor:
+        """Returns a copy with fields modified or added; all others are shared.
+
+        Args:
+            updates: New values by name or path (`{"recipe.title": titles}`); the records on the
+                way must exist. A value's shape begins with the shape of the collection that
+                gets it.
+            **fields: New values by name.
+
+        Raises:
+            FieldError: If records on the way do not exist (also a KeyError).
+            StructureError: If a value does not fit the collection (also a ValueError).
+
+        >>> recipes = xt.DenseStructuredTensor([2], {"est_time": [55.0, 30.0]})
+        >>> recipes.with_updates(hours=recipes["est_time"] / 60).field_names()
+        ('est_time', 'hours')
+        """
+        return self._with_updates({**(updates or {}), **fields}, Path())
+
+    def _with_updates(self, updates: Mapping[Any, Any], at: Path) -> StructuredTensor:
+        """`with_updates` for records that stand at the path `at` of the caller's."""
+        by_name: dict[str, Any] = {}
+        nested: dict[str, dict[tuple[str, ...], Any]] = {}
+        for path, value in updates.items():
+            names = resolve(path, self.field_names())
+            if not names:
+                raise no_such_field(at / "", self.field_names())
+            if len(names) == 1:
+                by_name[names[0]] = value
+            else:
+                nested.setdefault(names[0], {})[names[1:]] = value
+        for name, inner in nested.items():
+            parent = by_name[name] if name in by_name else self._field(name, at / name)
+            if not isinstance(parent, StructuredTensor):
+                raise no_such_field(Path(*at, name, *next(iter(inner))), ())
+            by_name[name] = parent._with_updates(inner, at / name)
+        return self._updated(by_name, at)
+
+    def without(self, *field_names: PathLike) -> StructuredTensor:
+        """Returns a copy without the given fields; all others are shared.
+
+        Args:
+            *field_names: Names or paths of fields.
+
+        Raises:
+            FieldError: If a field is missing (also a KeyError).
+
+        >>> recipes = xt.DenseStructuredTensor([2], {"title": ["a", "b"], "est_time": [55., 30.]})
+        >>> recipes.without("est_time").field_names()
+        ('title',)
+        """
+        tree = self._tree(field_names)
+        kept = [n for n in self.field_names() if n not in tree or tree[n]]
+        nested = {n: self._records_at(n).without(*tree[n]) for n in kept if n in tree}
+        return self._selected(kept)._updated(nested, Path())
+
+    def with_only(self, *field_names: PathLike) -> StructuredTensor:
+        """Returns a copy with the given fields only, in the order given; they are shared.
+
+        Args:
+            *field_names: Names or paths of fields.
+
+        Raises:
+            FieldError: If a field is missing (also a KeyError).
+
+        >>> recipes = xt.DenseStructuredTensor([2], {"title": ["a", "b"], "est_time": [55., 30.]})
+        >>> recipes.with_only("est_time").field_names()
+        ('est_time',)
+        """
+        tree = self._tree(field_names)
+        nested = {n: self._records_at(n).with_only(*inner) for n, inner in tree.items() if inner}
+        return self._selected(tree)._updated(nested, Path())
+
+    def _tree(self, paths: tuple[PathLike, ...]) -> dict[str, list[tuple[str, ...]]]:
+        """Groups paths by their first name; a field named whole has no paths below it."""
+        tree: dict[str, list[tuple[str, ...]]] = {}
+        for path in paths:
+            names = resolve(path, self.field_names())
+            if not names:
+                raise no_such_field(Path(""), self.field_names())
+            self._require(names)
+            below = tree.setdefault(names[0], [])
+            if len(names) > 1:
+                below.append(names[1:])
+            else:
+                below.insert(0, ())
+        return {name: [] if () in below else below for name, below in tree.items()}
+
+    def _require(self, names: tuple[str, ...]) -> None:
+        """Raises unless there is a field at a path. Cuts nothing, so any field will do."""
+        value: Any = self
+        at = Path()
+        for name in names:
+            while isinstance(value, RaggedStructuredTensorSpec.ragged_type):
+                value = value.values
+            if not isinstance(value, StructuredTensor):
+                raise no_such_field(at / name, ())
+            at = at / name
+            value = value._field(name, at)
+
+    def _records_at(self, name: str) -> StructuredTensor:
+        return self._field(name, Path(name))
+
+    def to_py(self) -> Any:
+        """Returns the records as plain Python: dicts for records, lists for dimensions.
+
+        Strings are bytes, as in every TensorFlow value that is turned into Python. Needs eager
+        execution.
+
+        >>> xt.DenseStructuredTensor([2], {"x": [1, 2]}).to_py()
+        [{'x': 1}, {'x': 2}]
+        """
+        return to_python.to_py(self)
+
+    def numpy(self) -> dict[str, Any]:
+        """Returns the fields of all records as NumPy arrays, in a dict; those of records as dicts.
+
+        A ragged field is what `tf.RaggedTensor.numpy` returns: an array of arrays. Needs eager
+        execution.
+
+        Raises:
+            DTypeError: If the tensors are part of a graph and hold no values (also a TypeError).
+
+        >>> xt.DenseStructuredTensor([2], {"x": [1, 2], "y": tf.ragged.constant([[3], []])}).numpy()
+        {'x': array([1, 2], dtype=int32),
+         'y': array([array([3], dtype=int32), array([], dtype=int32)], dtype=object)}
+        """
+        to_python.expect_values(self, "numpy")
+        return {name: as_numpy(self[name]) for name in self.field_names()}
+
+    def __getitem__(self, key: Any) -> Any:
+        """Returns a field, a record, a range of records, or a part of these.
+
+        Args:
+            key: A field's name or path, an int, a slice, `...`, or a tuple of these. Names select
+                a field of all records; the other keys select along the dimensions, in their
+                order: `recipes["ingredients", 0, :, "name"]`.
+
+        Raises:
+            FieldError: If a field is missing (also a KeyError).
+            RowError: If an int is out of range (also an IndexError).
+        """
+        return index.select(self, key)
+
+    def __contains__(self, path: object) -> bool:
+        """Returns whether there is a field of this name or path."""
+        if not isinstance(path, (str, tuple, Path)):
+            return False
+        try:
+            names = resolve(path, self.field_names())
+            self._require(names)
+        except ExtensorError:
+            return False
+        return len(names) > 0  # the empty path is the records themselves
+
+    def __len__(self) -> int:
+        if self.rank == 0:
+            raise DTypeError("a single record has no len(): its shape is ()")
+        size = self.shape[0]
+        if size is None:
+            raise DTypeError(
+                path=type(self).__name__,
+                expected="a number of records known when the graph is built",
+                received=f"shape {self.shape}",
+                mend="Use tf.shape of one of the fields inside a tf.function.",
+            )
+        return size
+
+    def __iter__(self) -> Iterator[Any]:
+        for i in range(len(self)):
+            yield self[i]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name == "_keras_mask":
+            _set(self, name, value)
+            return
+        raise AttributeError(
+            f"StructuredTensor is immutable: cannot set {name!r}. "
+            "Use with_updates, without or with_only to get a changed copy."
+        )
+
+    def __delattr__(self, name: str) -> None:
+        if name == "_keras_mask":
+            object.__delattr__(self, name)
+        else:
+            self.__setattr__(name, None)
+
+    def __reduce__(self) -> Any:
+        spec = self.__tf_type_spec__()
+        return _rebuilt, (spec, spec.to_components(self))
+
+    def __copy__(self) -> StructuredTensor:
+        return self
+
+    def __repr__(self) -> str:
+        return show.line(self)
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        """Exports the records by the Arrow PyCapsule interface."""
+        return _arrow_exports["array"](self, requested_schema)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Exports the records by the Arrow PyCapsule interface, as a stream of one batch."""
+        return _arrow_exports["stream"](self, requested_schema)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.field_names())
+
+
+def _rebuilt(spec: StructuredTensorSpec, components: Any) -> Any:
+    return spec.from_components(components)

@@ -1,0 +1,97 @@
+"""Records as plain Python."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from extensor._protocol.box import box, unbox
+from extensor._struct.depth import refuse_deep_nesting
+from extensor.errors import DTypeError
+
+if TYPE_CHECKING:
+    from extensor._struct.tensor import StructuredTensor
+
+
+@refuse_deep_nesting("to_py")
+def to_py(records: StructuredTensor) -> Any:
+    """Returns a dict for a record, and lists of them for the dimensions of a collection.
+
+    Raises:
+        DTypeError: If the tensors are part of a graph and hold no values (also a TypeError).
+    """
+    expect_values(records, "to_py")
+    return _plain(records) if records.rank else _record(records)
+
+
+def expect_values(records: StructuredTensor, method: str) -> None:
+    """Raises DTypeError if the tensors of records are part of a graph and hold no values.
+
+    Args:
+        records: Any.
+        method: Who asks.
+    """
+    for part in tf.nest.flatten(records, expand_composites=True):
+        if not hasattr(part, "numpy"):
+            raise DTypeError(
+                path=method,
+                expected="tensors that hold values",
+                received="tensors of a graph",
+                mend="Call it outside of tf.function.",
+            )
+
+
+def _record(records: Any) -> dict[str, Any]:
+    return {name: _whole(records.field_value((name,))) for name in records.field_names()}
+
+
+def _whole(value: Any) -> Any:
+    if hasattr(value, "to_py"):
+        return value.to_py()
+    if hasattr(value, "row_splits"):
+        return _plain(value)
+    if isinstance(value, (tf.Tensor, tf.Variable)):
+        plain = value.numpy()
+        return plain.tolist() if hasattr(plain, "tolist") else plain
+    return value
+
+
+def _plain(value: Any, rank: int = 1) -> list[Any]:
+    """Returns the elements of a value along its first dimensions, of which there are `rank`.
+
+    What remains below is turned into lists as well, but values of other types stay whole.
+    """
+    splits = getattr(value, "row_splits", None)
+    if splits is not None:
+        inner = _plain(value.values)
+        return [inner[a:b] for a, b in itertools.pairwise(splits.numpy().tolist())]
+    if isinstance(value, (tf.Tensor, tf.Variable)):
+        return value.numpy().tolist()
+    if hasattr(value, "field_names"):
+        return _zipped(value)
+    spec = tf.type_spec_from_value(value)
+    boxes = box(spec, value, 1)
+    element = spec._unbatch()
+    elements = [unbox(element, [b[i] for b in boxes]) for i in range(boxes[0].shape[0])]
+    return elements if rank == 1 else [_plain(e, rank - 1) for e in elements]
+
+
+def _zipped(records: Any) -> list[Any]:
+    names = records.field_names()
+    if not names:
+        return _empty_records(records.shape.as_list())
+    columns = [_plain(records.field_value((name,)), records.rank) for name in names]
+    return _merged(names, columns, records.rank)
+
+
+def _merged(names: tuple[str, ...], columns: list[Any], rank: int) -> list[Any]:
+    rows = zip(*columns, strict=True)
+    if rank == 1:
+        return [dict(zip(names, row, strict=True)) for row in rows]
+    return [_merged(names, list(row), rank - 1) for row in rows]
+
+
+def _empty_records(sizes: list[int]) -> Any:
+    return [_empty_records(sizes[1:]) for _ in range(sizes[0])] if sizes else {}

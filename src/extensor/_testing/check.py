@@ -1,0 +1,176 @@
+"""Three ways to hold a type to the laws: on values, as tests of pytest, on generated values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._testing.extra import require
+from extensor._testing.law import LawError, Trial, laws
+from extensor._testing.strategy import values_of
+from extensor._testing.subject import Subject
+from extensor.errors import DTypeError
+
+
+def check_extension_type(value_or_values: Any) -> None:
+    """Raises unless a type obeys every law of extension types, as far as some values show.
+
+    Works for any type that TensorFlow takes apart: classes with `__tf_type_spec__`,
+    StructuredTensors, TensorFlow's RaggedTensor and SparseTensor, `tf.experimental.ExtensionType`.
+    Laws of stacking are asked of specs that stack only, and the law of SavedModel of registered
+    ones. That values are immutable cannot be checked in general, and is not.
+
+    Args:
+        value_or_values: A value; or a list or tuple of values of one type, which are also
+            compared with each other. Values that differ in shape or in static data show more.
+
+    Raises:
+        LawError: If laws are broken, all of which it tells (also an AssertionError).
+        ProtocolError: If there is no value, or a value of another type among them (also a
+            TypeError).
+
+    >>> xt.testing.check_extension_type(tf.ragged.constant([[1, 2], [3]]))
+
+    A type that breaks a law is told which one, and how to mend it:
+
+    >>> class Menu:
+    ...     def __init__(self, prices):
+    ...         self.prices = prices
+    ...
+    ...     def __tf_type_spec__(self):
+    ...         return MenuSpec(self.prices.shape)
+    >>> class MenuSpec(xt.TypeSpec):
+    ...     def __init__(self, shape):
+    ...         self.shape = shape
+    ...
+    ...     value_type = Menu
+    ...
+    ...     @property
+    ...     def component_specs(self):
+    ...         return (tf.TensorSpec(self.shape, tf.int32),)
+    ...
+    ...     def to_components(self, value):
+    ...         return (value.prices,)
+    ...
+    ...     def from_components(self, components):
+    ...         return Menu(tf.abs(components[0]))
+    ...
+    ...     def serialize(self):
+    ...         return (self.shape,)
+    >>> xt.testing.check_extension_type(Menu(tf.constant([3, 4])))
+    Traceback (most recent call last):
+        ...
+    extensor._testing.law.LawError: Menu breaks a law of extension types.
+      components-run-no-op: Taking a value apart and rebuilding it calls no TensorFlow op.
+        expected no op from from_components, got Abs. Only store and return tensors in
+        to_components and from_components (and what these call, such as the constructor).
+      Not judged, for they rest on the above: pack-uses-given-tensors, map-structure-rebuilds,
+      same-structure-follows-merge, function-carries-value, function-takes-generalisation,
+      control-flow-carries-value.
+    """
+    Trial(Subject(value_or_values)).check(laws())
+
+
+def parametrize_laws(types: Iterable[Any]) -> Callable[[Any], Any]:
+    """Returns a decorator that makes a test function of pytest one test for each type and law.
+
+    The test function takes `check`, and calls it:
+
+        @xt.testing.parametrize_laws([recipe, [short_menu, long_menu]])
+        def test_laws(check):
+            check()
+
+    The ids are `Recipe-components-rebuild-value` and so on. A law that does not speak of a type
+    gets no test; one that rests on a broken law is skipped.
+
+    Args:
+        types: For each type a value, or a list or tuple of values of it.
+
+    Raises:
+        MissingDependencyError: If pytest is not installed (also an ImportError).
+        ProtocolError: As `check_extension_type`.
+
+    >>> decorate = xt.testing.parametrize_laws([tf.ragged.constant([[1, 2], [3]])])
+    >>> decorate.mark.args[1][0].id
+    'RaggedTensor-spec-has-repr'
+    """
+    pytest = require("pytest")
+    trials = [Trial(Subject(values)) for values in types]
+
+    def bound(trial: Trial, law: Any) -> Callable[[], None]:
+        def check() -> None:
+            verdict = trial.verdict(law)
+            if isinstance(verdict, frozenset):
+                pytest.skip(f"rests on laws that are broken: {', '.join(sorted(verdict))}")
+            trial.check([law])
+
+        return check
+
+    return pytest.mark.parametrize(
+        "check",
+        [
+            pytest.param(bound(trial, law), id=f"{trial.subject.type_name}-{law.name}")
+            for trial in trials
+            for law in laws()
+            if law.speaks_of(trial.subject)
+        ],
+    )
+
+
+def check_spec(spec: Any, values: Any = None, max_examples: int = 20) -> None:
+    """Raises unless a type obeys every law for generated values of a spec, alone and in pairs.
+
+    Args:
+        spec: Any TypeSpec but that of a plain tensor. Sizes that are None are drawn.
+        values: A Hypothesis strategy for its values. Default: `values_of(spec)`.
+        max_examples: How many times values are drawn. The first ones cost most: a value goes
+            through several new tf.functions.
+
+    Raises:
+        LawError: If laws are broken, for the smallest values that break one of them (also an
+            AssertionError).
+        MissingDependencyError: If Hypothesis is not installed (also an ImportError).
+
+    >>> xt.testing.check_spec(tf.RaggedTensorSpec([None, None], tf.int32), max_examples=2)
+    """
+    hypothesis = require("hypothesis")
+    st = hypothesis.strategies
+    if not isinstance(spec, tf.TypeSpec):
+        raise DTypeError(
+            path="check_spec",
+            expected="a TypeSpec",
+            received=type(spec).__name__,
+            mend="Give a value to check_extension_type.",
+        )
+    found: list[LawError] = []
+
+    def breaks(drawn: Any) -> bool:
+        trial = Trial(Subject(drawn))
+        # Once a law is known to be broken, the smallest values are sought by that law alone.
+        names = found[0].names if found else ()
+        error = trial.error(law for law in laws() if not names or law.name in names)
+        if error is not None and not found:
+            found.append(error)
+        return error is not None
+
+    try:
+        smallest = hypothesis.find(
+            st.lists(values_of(spec) if values is None else values, min_size=1, max_size=2),
+            breaks,
+            random=Random(0),
+            settings=hypothesis.settings(
+                max_examples=max_examples,
+                database=None,
+                deadline=None,
+                suppress_health_check=list(hypothesis.HealthCheck),
+            ),
+        )
+    except hypothesis.errors.NoSuchExample:
+        return
+    subject = Subject(smallest)
+    described = ", ".join(map(repr, subject.specs))
+    error = Trial(subject).error(laws(), f"; the smallest values that show it: of {described}.")
+    raise error if error is not None else found[0]

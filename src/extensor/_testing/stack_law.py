@@ -1,0 +1,232 @@
+"""The laws of specs that stack: boxes, and the datasets that are made with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor import _tf
+from extensor._protocol.box import box, boxed_specs, unbox
+from extensor._testing.law import expect, law
+from extensor._testing.subject import Subject, leaves, stacks
+from extensor._testing.value_law import expect_equal
+
+
+def _stacks(subject: Subject) -> bool:
+    return all(map(stacks, subject.specs))
+
+
+def _unstacks(subject: Subject) -> bool:
+    """Whether boxes tell how many values are stacked, as they do unless there is none."""
+    return _stacks(subject) and all(map(leaves, subject.specs))
+
+
+# Boxes.
+
+
+@law(
+    "boxed-spec-describes-boxes",
+    *("components-rebuild-value", "value-type", "flatten-agrees"),
+    mend="Let boxed_tensor_spec describe, one by one, what to_boxed_tensor returns.",
+    applies=_stacks,
+)
+def boxed_spec_describes_boxes(subject: Subject) -> None:
+    """The boxed tensor specs of a spec are compatible with the boxes of its values."""
+    for value, spec in subject.pairs:
+        _expect_described(spec, box(spec, value), 0)
+
+
+def _expect_described(spec: Any, boxes: list[Any], minimum_rank: int) -> None:
+    specs = boxed_specs(spec, minimum_rank)
+    expect(len(boxes) == len(specs), f"{len(specs)} boxed tensors", len(boxes))
+    for i, (a, b) in enumerate(zip(specs, boxes, strict=True)):
+        expect(a.is_compatible_with(b), f"boxed tensor {i} to be {a}", f"{b.dtype.name} {b.shape}")
+
+
+@law(
+    "boxes-rebuild-value",
+    "boxed-spec-describes-boxes",
+    mend="Let from_boxed_tensor undo to_boxed_tensor.",
+    applies=_stacks,
+)
+def boxes_rebuild_value(subject: Subject) -> None:
+    """A value is rebuilt from its boxed tensors."""
+    for value, spec in subject.pairs:
+        expect_equal(value, unbox(spec, box(spec, value)), "the value that was boxed")
+
+
+@law(
+    "unstacked-undoes-stacked",
+    *("serialization-round-trip", "compatibility-is-reflexive"),
+    mend="Let stacked add a dimension in front of every shape, and unstacked drop it.",
+    applies=_stacks,
+)
+def unstacked_undoes_stacked(subject: Subject) -> None:
+    """A spec that is stacked and unstacked again is compatible with itself, for any number."""
+    for spec in subject.specs:
+        for count in (2, None):
+            again = _tf.unstacked(_tf.stacked(spec, count))
+            expect(spec.is_compatible_with(again), f"a spec compatible with {spec}", again)
+
+
+# The equations of stacks.
+
+
+def _stacks_of(subject: Subject) -> list[tuple[Any, list[Any]]]:
+    """Returns, for each value, its spec and two or more values of it."""
+    return [
+        (spec, [value, *(v for v, s in subject.pairs if s == spec)])
+        for value, spec in subject.pairs
+    ]
+
+
+def _stack(spec: Any, rows: list[Any], count: int | None) -> Any:
+    columns = zip(*(box(spec, row) for row in rows), strict=True)
+    return unbox(_tf.stacked(spec, count), [tf.stack(column) for column in columns])
+
+
+def _unstack(spec: Any, boxes: list[Any]) -> list[Any]:
+    """Returns the values of a spec that stand in boxes, by the first dimension of these."""
+    columns = [tf.unstack(tensor) for tensor in boxes]
+    return [unbox(spec, list(row)) for row in zip(*columns, strict=True)]
+
+
+def _expect_rows(rows: list[Any], received: list[Any], what: str) -> None:
+    expect(len(rows) == len(received), f"{len(rows)} values", len(received))
+    for i, (a, b) in enumerate(zip(rows, received, strict=True)):
+        expect_equal(a, b, f"value {i} {what}")
+
+
+@law(
+    "stacked-boxes-stack-values",
+    *("boxes-rebuild-value", "unstacked-undoes-stacked", "compatibility-takes-values"),
+    *("equality-is-equivalence", "compatibility-with-generalisation"),
+    mend="Make boxes that can be stacked in front of their first dimension: leave the order of "
+    "dimensions as it is.",
+    applies=_stacks,
+)
+def stacked_boxes_stack_values(subject: Subject) -> None:
+    """Stacked boxes unbox to a value of the stacked spec, whether it knows the number or not."""
+    for spec, rows in _stacks_of(subject):
+        for count in (len(rows), None):
+            batch_spec, batch = _tf.stacked(spec, count), _stack(spec, rows, count)
+            expect(
+                batch_spec.is_compatible_with(batch),
+                f"a value of {batch_spec} out of stacked boxes",
+                tf.type_spec_from_value(batch),
+            )
+
+
+@law(
+    "boxes-have-minimum-rank",
+    "stacked-boxes-stack-values",
+    mend="Let to_boxed_tensor(value, minimum_rank) return tensors that have the leading dimensions "
+    "of the value, as many as asked for.",
+    applies=_stacks,
+)
+def boxes_have_minimum_rank(subject: Subject) -> None:
+    """The boxes of a stacked value, made to be unstacked, have the number of values as their first
+    dimension, and are what their specs say.
+    """  # noqa: D205 - the docstring of a law is its sentence
+    for spec, rows in _stacks_of(subject):
+        batch_spec = _tf.stacked(spec, len(rows))
+        boxes = box(batch_spec, _stack(spec, rows, len(rows)), 1)
+        _expect_described(batch_spec, boxes, 1)
+        for i, tensor in enumerate(boxes):
+            expect(
+                tensor.shape.rank and tensor.shape[0] == len(rows),
+                f"boxed tensor {i} of {len(rows)} rows",
+                f"shape {tensor.shape}",
+            )
+
+
+@law(
+    "unstacked-boxes-unstack-values",
+    "boxes-have-minimum-rank",
+    mend="Let to_boxed_tensor(value, 1) return what stacking the boxes of the rows gave.",
+    applies=_unstacks,
+)
+def unstacked_boxes_unstack_values(subject: Subject) -> None:
+    """The unstacked boxes of a stacked value unbox to the values."""
+    for spec, rows in _stacks_of(subject):
+        batch_spec, batch = _tf.stacked(spec, len(rows)), _stack(spec, rows, len(rows))
+        again = _unstack(_tf.unstacked(batch_spec), box(batch_spec, batch, 1))
+        _expect_rows(rows, again, "back from the stacked value")
+
+
+@law(
+    "concatenated-boxes-concatenate-values",
+    "unstacked-boxes-unstack-values",
+    mend="Let each row of the boxes depend on its own value alone, not on its place.",
+    applies=_unstacks,
+)
+def concatenated_boxes_concatenate_values(subject: Subject) -> None:
+    """The concatenated boxes of two stacked values unbox to all values, stacked."""
+    for spec, rows in _stacks_of(subject):
+        batch_spec, batch = _tf.stacked(spec, len(rows)), _stack(spec, rows, len(rows))
+        # tf.concat has no kernel for variants, which TensorFlow's own types box into.
+        boxes = [tf.stack(tf.unstack(box_) * 2) for box_ in box(batch_spec, batch, 1)]
+        both_spec = _tf.stacked(spec, 2 * len(rows))
+        again = _unstack(_tf.unstacked(both_spec), box(both_spec, unbox(both_spec, boxes), 1))
+        _expect_rows(rows * 2, again, "back from the concatenated values")
+
+
+@law(
+    "reshaped-boxes-batch-values",
+    "unstacked-boxes-unstack-values",
+    mend="Let boxes that are stacked twice unbox by a spec that is stacked twice, and let "
+    "to_boxed_tensor(value, 2) return what they were.",
+    applies=_unstacks,
+)
+def reshaped_boxes_batch_values(subject: Subject) -> None:
+    """The boxes of a stacked value, reshaped to batches, unbox to a stack of batches."""
+    for spec, rows in _stacks_of(subject):
+        both = rows * 2
+        boxes = box(_tf.stacked(spec, len(both)), _stack(spec, both, len(both)), 1)
+        sizes = [2, len(rows)]
+        reshaped = [tf.reshape(t, tf.concat([sizes, tf.shape(t)[1:]], 0)) for t in boxes]
+        batches_spec = _tf.stacked(_tf.stacked(spec, len(rows)), 2)
+        batches = box(batches_spec, unbox(batches_spec, reshaped), 2)
+        again = [row for i in range(2) for row in _unstack(spec, [t[i] for t in batches])]
+        _expect_rows(both, again, "back from the batches")
+
+
+@law(
+    "no-boxes-are-a-batch",
+    "unstacked-boxes-unstack-values",
+    mend="Let from_boxed_tensor take boxes whose first dimension is 0.",
+    applies=_unstacks,
+)
+def no_boxes_are_a_batch(subject: Subject) -> None:
+    """No boxes unbox to a stack of no values."""
+    for spec, rows in _stacks_of(subject):
+        boxes = box(_tf.stacked(spec, len(rows)), _stack(spec, rows, len(rows)), 1)
+        for count in (0, None):
+            empty_spec = _tf.stacked(spec, count)
+            empty = unbox(empty_spec, [tensor[:0] for tensor in boxes])
+            expect(
+                empty_spec.is_compatible_with(empty),
+                f"a value of {empty_spec} out of no boxes",
+                tf.type_spec_from_value(empty),
+            )
+
+
+@law(
+    "dataset-batches-and-unbatches",
+    *("unstacked-boxes-unstack-values", "function-carries-value"),
+    mend="Box and unbox with TensorFlow ops alone: a dataset does it in a graph.",
+    applies=_unstacks,
+)
+def dataset_batches_and_unbatches(subject: Subject) -> None:
+    """A dataset of a value, batched and unbatched, yields the value."""
+
+    def same(value: Any) -> Any:
+        return value
+
+    for value, spec in subject.pairs:
+        # Dataset.unbatch of tensors without an element ends the process (TensorFlow 2.21).
+        if any(tensor.shape.num_elements() == 0 for tensor in box(spec, value)):
+            continue
+        dataset: Any = tf.data.Dataset.from_tensors(value).repeat(2).map(same).batch(2)
+        _expect_rows([value, value], list(dataset.unbatch()), "that went in")

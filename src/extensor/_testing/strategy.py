@@ -1,0 +1,201 @@
+"""Hypothesis strategies for the specs and the values of extension types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor import _tf
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.spec import DenseStructuredTensorSpec
+from extensor._testing.extra import require
+from extensor._testing.subject import spec_of
+from extensor._testing.variation import reshaped
+from extensor.errors import DTypeError, UnsupportedTypeError
+
+_MOST = 3
+"""Sizes that a spec leaves open, and lengths of rows, are drawn from 0 up to this."""
+
+
+def specs_of(value_or_spec: Any) -> Any:
+    """Returns a strategy for specs like that of a value, with some sizes left open.
+
+    Args:
+        value_or_spec: An extension value, or a TypeSpec.
+
+    Raises:
+        MissingDependencyError: If Hypothesis is not installed (also an ImportError).
+        ProtocolError: If the value has no TypeSpec (also a TypeError).
+
+    >>> from hypothesis import find
+    >>> find(xt.testing.specs_of(tf.ragged.constant([[1, 2], [3]])),
+    ...      lambda spec: spec.shape[0] is None)
+    RaggedTensorSpec(TensorShape([None, None]), tf.int32, 1, tf.int64)
+    """
+    st = require("hypothesis").strategies
+    spec = value_or_spec if isinstance(value_or_spec, tf.TypeSpec) else spec_of(value_or_spec)
+
+    def opened(axes: set[int]) -> Any:
+        return reshaped(
+            spec,
+            lambda shape: tf.TensorShape(
+                [None if axis in axes else size for axis, size in enumerate(shape)]
+            ),
+        )
+
+    # By the axis, not by the shape: shapes of one spec that must agree still do.
+    return st.sets(st.integers(0, _MOST)).map(opened)
+
+
+def values_of(spec: Any) -> Any:
+    """Returns a strategy for values of a spec.
+
+    A plain tensor is drawn by shape and dtype; a ragged or sparse one, and a StructuredTensor,
+    by rows or entries; any other extension value is made of drawn components. Sizes that its
+    spec leaves open are drawn once for each axis, so that parts that share a dimension agree. If
+    a type of yours asks more of its components (row splits that ascend, say), write a strategy
+    of your own and give it to `check_spec`.
+
+    Args:
+        spec: Any TypeSpec.
+
+    Raises:
+        MissingDependencyError: If Hypothesis is not installed (also an ImportError).
+        DTypeError: If `spec` is no TypeSpec (also a TypeError).
+        UnsupportedTypeError: If a part has a dtype that no value is drawn for, such as variant
+            (also a TypeError).
+
+    >>> from hypothesis import find
+    >>> find(xt.testing.values_of(tf.RaggedTensorSpec([None, None], tf.int32)),
+    ...      lambda ragged: ragged.nrows() == 2)
+    <tf.RaggedTensor [[], []]>
+    """
+    st = require("hypothesis").strategies
+    if not isinstance(spec, tf.TypeSpec):
+        raise DTypeError(
+            path="values_of",
+            expected="a TypeSpec",
+            received=type(spec).__name__,
+            mend="Give the spec of a value: tf.type_spec_from_value(value).",
+        )
+
+    @st.composite
+    def values(draw: Any) -> Any:
+        return _Draw(draw, st).value(spec)
+
+    return values()
+
+
+_RAGGED = (tf.RaggedTensorSpec, RaggedStructuredTensorSpec)
+"""An axis of unknown size is a ragged one here, and stays so."""
+
+
+class _Draw:
+    """Draws one value. `outer` holds sizes of leading axes that are settled already."""
+
+    def __init__(self, draw: Callable[[Any], Any], st: Any) -> None:
+        self._draw, self._st = draw, st
+        self._sizes: dict[int, int] = {}
+
+    def value(self, spec: Any, outer: Sequence[int] = ()) -> Any:
+        """Returns a value of any spec."""
+        if isinstance(spec, _tf.VariableSpec):
+            raise _not_drawn("a Variable")
+        if isinstance(spec, tf.TensorSpec):
+            return self._tensor(self._known(spec.shape, outer), spec.dtype)
+        if isinstance(spec, tf.SparseTensorSpec):
+            return self._sparse(self._known(spec.shape, outer), spec.dtype)
+        if isinstance(spec, tf.RaggedTensorSpec):
+            return self._ragged(spec, outer)
+        if isinstance(spec, RaggedStructuredTensorSpec):
+            return self._ragged_records(spec, outer)
+        if isinstance(spec, DenseStructuredTensorSpec):
+            outer = self._known(spec.shape, outer)
+        else:
+            spec = reshaped(spec, lambda s: tf.TensorShape(self._known(s, outer)), _RAGGED)
+        specs = _tf.component_specs(spec)
+        parts = [self.value(component, outer) for component in tf.nest.flatten(specs)]
+        return _tf.from_components(spec, tf.nest.pack_sequence_as(specs, parts))
+
+    def _known(self, shape: tf.TensorShape, outer: Sequence[int]) -> list[int]:
+        """Returns a shape with a size for each axis."""
+        if shape.rank is None:
+            shape = tf.TensorShape([None] * (len(outer) + self._draw(self._st.integers(0, 2))))
+        return [self._size(axis, size, outer) for axis, size in enumerate(shape)]
+
+    def _size(self, axis: int, size: int | None, outer: Sequence[int]) -> int:
+        if size is not None:
+            return size
+        if axis < len(outer):
+            return outer[axis]
+        if axis not in self._sizes:
+            self._sizes[axis] = self._draw(self._st.integers(0, _MOST))
+        return self._sizes[axis]
+
+    def _splits(self, axis: int, size: int | None, outer: Sequence[int], nrows: int) -> list[int]:
+        """Returns the splits of rows, which have one length if it is settled."""
+        settled = size is not None or axis < len(outer)
+        length = self._st.integers(0, _MOST)
+        if settled:
+            length = self._st.just(self._size(axis, size, outer))
+        rows = self._draw(self._st.lists(length, min_size=nrows, max_size=nrows))
+        return [0, *np.cumsum(rows, dtype=int).tolist()]
+
+    def _ragged(self, spec: Any, outer: Sequence[int]) -> Any:
+        if spec.ragged_rank == 0:
+            return self._tensor(self._known(spec.shape, outer), spec.dtype)
+        nrows = self._size(0, spec.shape[0], outer)
+        partitions: list[tf.Tensor] = []
+        for axis in range(1, spec.ragged_rank + 1):
+            splits = self._splits(axis, spec.shape[axis], outer, nrows)
+            nrows = splits[-1]
+            partitions.append(tf.constant(splits, spec.row_splits_dtype))
+        inner = self._known(spec.shape, outer)[spec.ragged_rank + 1 :]
+        return tf.RaggedTensor.from_nested_row_splits(
+            self._tensor([nrows, *inner], spec.dtype), partitions
+        )
+
+    def _ragged_records(self, spec: RaggedStructuredTensorSpec, outer: Sequence[int]) -> Any:
+        if spec.is_row:
+            row = self.value(spec.values_spec, outer or self._known(spec.shape[:1], ()))
+            return spec.from_components(spec.values_spec.to_components(row))
+        splits = self._splits(1, spec.shape[1], outer, self._size(0, spec.shape[0], outer))
+        values = self.value(spec.values_spec, [splits[-1], *outer[2:]])
+        return spec.from_components((values, tf.constant(splits, spec.row_splits_dtype)))
+
+    def _sparse(self, shape: list[int], dtype: tf.DType) -> tf.SparseTensor:
+        places = list(np.ndindex(*shape))
+        chosen = sorted(self._draw(self._st.sets(self._st.sampled_from(places)))) if places else []
+        indices = tf.constant(chosen, tf.int64, [len(chosen), len(shape)])
+        return tf.SparseTensor(indices, self._tensor([len(chosen)], dtype), shape)
+
+    def _tensor(self, shape: list[int], dtype: tf.DType) -> tf.Tensor:
+        count = int(np.prod(shape))
+        items = self._draw(self._st.lists(self._item(dtype), min_size=count, max_size=count))
+        return tf.reshape(tf.constant(items, dtype, [count]), shape)
+
+    def _item(self, dtype: tf.DType) -> Any:
+        st = self._st
+        if dtype == tf.string:
+            return st.binary(max_size=2)
+        if dtype == tf.bool:
+            return st.booleans()
+        if dtype.is_integer:
+            return st.integers(max(dtype.min, -9), 9)
+        if dtype.is_floating:
+            return st.integers(-9, 9).map(float)
+        if dtype.is_complex:
+            return st.builds(complex, st.integers(-9, 9), st.integers(-9, 9))
+        raise _not_drawn(dtype.name)
+
+
+def _not_drawn(received: str) -> UnsupportedTypeError:
+    return UnsupportedTypeError(
+        path="xt.testing.values_of",
+        expected="numbers, strings or booleans",
+        received=received,
+        mend="Give check_spec a strategy of your own.",
+    )

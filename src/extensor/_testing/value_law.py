@@ -1,0 +1,244 @@
+"""The laws of values: components, nests, functions and control flow."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import tensorflow as tf
+
+from extensor import _tf
+from extensor._protocol import nest
+from extensor._protocol.lossless import is_tensor_like
+from extensor._protocol.spec import TypeSpec
+from extensor._testing.law import BreachError, expect, law
+from extensor._testing.subject import (
+    StrangerSpec,
+    Subject,
+    difference,
+    has_variable,
+    leaves,
+    merged,
+    spec_of,
+)
+from extensor._testing.variation import alike, generalised, twin
+
+
+def expect_equal(value: Any, received: Any, what: str) -> None:
+    """Raises BreachError unless two values have equal tensors."""
+    found = difference(value, received)
+    expect(found is None, what, found)
+
+
+# Job 3: components.
+
+
+@law(
+    "components-match-specs",
+    "spec-is-stable",
+    mend="Let component_specs describe, one by one, what to_components returns.",
+)
+def components_match_specs(subject: Subject) -> None:
+    """Component specs and components are one nest structure, compatible one by one."""
+    for value, spec in subject.pairs:
+        specs, components = _tf.component_specs(spec), _tf.to_components(spec, value)
+        try:
+            tf.nest.assert_same_structure(specs, components)
+        except (TypeError, ValueError):
+            raise BreachError(
+                f"components in the structure of {specs}", "another structure"
+            ) from None
+        for i, (a, b) in enumerate(
+            zip(tf.nest.flatten(specs), tf.nest.flatten(components), strict=True)
+        ):
+            is_value = is_tensor_like(b) or isinstance(b, _tf.BaseResourceVariable)
+            received = tf.type_spec_from_value(b) if is_value else f"a {type(b).__qualname__}"
+            expect(is_value and a.is_compatible_with(b), f"component {i} to be {a}", received)
+
+
+@law(
+    "components-rebuild-value",
+    "components-match-specs",
+    mend="Let from_components take what to_components returns, in the same order.",
+)
+def components_rebuild_value(subject: Subject) -> None:
+    """A value is rebuilt from its components, and described by the same spec."""
+    for value, spec in subject.pairs:
+        again = _tf.from_components(spec, _tf.to_components(spec, value))
+        if not isinstance(again, type(value)):
+            raise BreachError(f"a {subject.type_name}", f"a {type(again).__name__}")
+        expect_equal(value, again, "the components that went in")
+        expect(alike(spec, spec_of(again)), f"a value of {spec}", spec_of(again))
+
+
+@law("value-type", "components-rebuild-value", mend="Name the class of the values in value_type.")
+def value_type(subject: Subject) -> None:
+    """The value type of a spec is the class of its values, made or rebuilt."""
+    for value, spec in subject.pairs:
+        for instance in (value, _tf.from_components(spec, _tf.to_components(spec, value))):
+            # isinstance would take object too, and any class that merely claims to be a base.
+            is_base = spec.value_type in type(instance).__mro__[:-1]
+            expect(
+                is_base if isinstance(spec, TypeSpec) else isinstance(instance, spec.value_type),
+                f"value_type {type(instance).__name__}",
+                spec.value_type.__name__,
+            )
+
+
+@law(
+    "components-run-no-op",
+    "components-rebuild-value",
+    mend="Only store and return tensors in to_components and from_components (and what these "
+    "call, such as the constructor).",
+)
+def components_run_no_op(subject: Subject) -> None:
+    """Taking a value apart and rebuilding it calls no TensorFlow op."""
+    for value, spec in subject.pairs:
+        eager = _tf.to_components(spec, value)
+        with tf.Graph().as_default() as graph:
+            components = tf.nest.map_structure(
+                lambda tensor: tf.compat.v1.placeholder(tensor.dtype, tensor.shape),
+                eager,
+                expand_composites=True,
+            )
+            before = len(graph.get_operations())
+            symbolic = _tf.from_components(spec, components)
+            ops = [op.type for op in graph.get_operations()[before:]]
+            expect(not ops, "no op from from_components", ", ".join(ops))
+            _tf.to_components(spec, symbolic)
+            ops = [op.type for op in graph.get_operations()[before:]]
+            expect(not ops, "no op from to_components", ", ".join(ops))
+
+
+# Nests.
+
+
+@law(
+    "flatten-agrees",
+    "components-match-specs",
+    mend="Check the types of the components too: one of them does not match its own spec.",
+)
+def flatten_agrees(subject: Subject) -> None:
+    """A value and its spec flatten to as many leaves, the specs describing the tensors."""
+    for value, spec in subject.pairs:
+        tensors, specs = leaves(value), leaves(spec)
+        expect(len(tensors) == len(specs), f"{len(specs)} tensors", f"{len(tensors)}")
+        for i, (a, b) in enumerate(zip(specs, tensors, strict=True)):
+            expect(a.is_compatible_with(b), f"tensor {i} to be {a}", f"{b.dtype.name} {b.shape}")
+
+
+@law(
+    "pack-uses-given-tensors",
+    *("flatten-agrees", "components-run-no-op", "serialization-round-trip"),
+    mend="Keep only static data in the spec, and make the value of the components given.",
+)
+def pack_uses_given_tensors(subject: Subject) -> None:
+    """Packing like a value, or like its spec, makes a value of the tensors that are given."""
+    for value, spec in subject.pairs:
+        for like in (value, spec, twin(spec)):
+            given = [tf.identity(tensor) for tensor in leaves(value)]
+            packed = nest.pack_sequence_as(like, given, expand_composites=True)
+            expect_equal(value, packed, "a value of the tensors given")
+            for i, (a, b) in enumerate(zip(given, leaves(packed), strict=True)):
+                expect(a is b, f"the tensor given for component tensor {i}", "another tensor")
+
+
+@law(
+    "map-structure-rebuilds",
+    "pack-uses-given-tensors",
+    mend="Let the class be no container of tf.nest's: no tuple, namedtuple, dict or other Mapping, "
+    "no attrs class, and nothing with __tf_flatten__.",
+)
+def map_structure_rebuilds(subject: Subject) -> None:
+    """Mapping the identity over a value gives the value, which is a single leaf unless composites
+    are expanded.
+    """  # noqa: D205
+    for value, _ in subject.pairs:
+        seen: list[Any] = []
+        nest.map_structure(seen.append, value)
+        expect(len(seen) == 1 and seen[0] is value, "the value itself as a leaf", "its parts")
+        mapped = nest.map_structure(lambda tensor: tensor, value, expand_composites=True)
+        expect_equal(value, mapped, "the same value")
+
+
+@law(
+    "same-structure-follows-merge",
+    *("map-structure-rebuilds", "merge-is-idempotent", "merge-keeps-to-type", "merge-holds-both"),
+    mend="Override most_specific_compatible_type, never most_specific_common_supertype.",
+)
+def same_structure_follows_merge(subject: Subject) -> None:
+    """Two values or specs have the same structure if and only if a type is compatible with both."""
+    things = (*subject.pairs, *((spec, spec) for spec in (*subject.pool, StrangerSpec())))
+    for (a, spec_a), (b, spec_b) in itertools.product(things, repeat=2):
+        if isinstance(spec_a, StrangerSpec):
+            continue
+        try:
+            nest.assert_same_structure(a, b, expand_composites=True)
+        except (TypeError, ValueError):
+            same = False
+        else:
+            same = True
+        wanted = merged(spec_a, spec_b) is not None
+        expect(
+            same == wanted,
+            f"{spec_a} and {spec_b} to be {'the same' if wanted else 'different'} structures",
+            "the contrary",
+        )
+
+
+# Functions and control flow.
+
+
+@law(
+    "function-carries-value",
+    *("pack-uses-given-tensors", "map-structure-rebuilds", "hash-follows-equality"),
+    *("merge-is-idempotent",),
+    mend="Leave tracing to TensorFlow: no __tf_tracing_type__, and a spec that tells only what a "
+    "trace depends on.",
+)
+def function_carries_value(subject: Subject) -> None:
+    """A tf.function takes and returns values, and is traced once for equal specs."""
+    for value, spec in subject.pairs:
+        function: Any = tf.function(lambda v: v, autograph=False)
+        for argument in (value, _tf.from_components(spec, _tf.to_components(spec, value))):
+            traced = function.get_concrete_function(argument)
+            expect_equal(value, traced(argument), "the value that went in")
+        count = function.experimental_get_tracing_count()
+        expect(count == 1, "one trace for two values of one spec", f"{count} traces")
+
+
+@law(
+    "function-takes-generalisation",
+    *("function-carries-value", "compatibility-with-generalisation", "merge-holds-both"),
+    mend="Ask tensors for their static shapes only (a size may be None) in the constructor and in "
+    "__tf_type_spec__.",
+    # TensorFlow takes no variable in a signature.
+    applies=lambda subject: not any(map(has_variable, subject.specs)),
+)
+def function_takes_generalisation(subject: Subject) -> None:
+    """A tf.function of a spec with open sizes takes and returns values of every size."""
+    for value, spec in subject.pairs:
+        signature = [generalised(spec)]
+        function: Any = tf.function(lambda v: v, input_signature=signature, autograph=False)
+        traced = function.get_concrete_function()
+        expect_equal(value, traced(value), "the value that went in")
+
+
+@law(
+    "control-flow-carries-value",
+    "function-carries-value",
+    mend="Define __tf_type_spec__ alone, and none of the private names that TensorFlow asks for.",
+)
+def control_flow_carries_value(subject: Subject) -> None:
+    """Values pass through tf.cond and tf.while_loop."""
+
+    def carried(flag: Any, value: Any) -> Any:
+        chosen = tf.cond(flag, lambda: value, lambda: value)
+        counted = (tf.constant(0), chosen)
+        return tf.while_loop(lambda i, _: i < 2, lambda i, v: (i + 1, v), counted)[1]
+
+    for value in subject.values:
+        function: Any = tf.function(carried, autograph=False)
+        flag = tf.constant(True)
+        traced = function.get_concrete_function(flag, value)
+        expect_equal(value, traced(flag, value), "the value that went in")

@@ -1,0 +1,102 @@
+"""The spec of DimensionAlignments, and how these are boxed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._protocol.box import expect_type
+from extensor._types import row_box, rows
+from extensor._types.numbering import offsets
+from extensor.errors import StructureError
+
+PAIRS = tf.TensorSpec([None], tf.int64)
+"""Of a number for each pair."""
+
+COUNTS = tf.TensorSpec(None, tf.int64)
+"""Of a number for each alignment."""
+
+
+class AlignmentSpec:
+    """The spec of alignments, however many positions and pairs they have.
+
+    Args:
+        shape: The static shape of a batch, whose rank is known.
+
+    >>> xt.types.DimensionAlignment.Spec([None]).is_compatible_with(
+    ...     xt.types.DimensionAlignment.batch([xt.types.DimensionAlignment.identity(2)]))
+    True
+    """
+
+    num_pairs: tf.TensorSpec
+    value_type: Any
+
+    def __init__(self, shape: Any = ()) -> None:
+        counts = tf.TensorSpec(shape, tf.int64)
+        if counts.shape.rank is None:
+            raise StructureError(
+                path="DimensionAlignment.Spec",
+                expected="a shape of known rank",
+                received="one of unknown rank",
+                mend="Sizes may be None; a single alignment has the shape [].",
+            )
+        self.source = self.target = PAIRS
+        self.num_sources = self.num_targets = self.num_pairs = counts
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The static shape of the batch."""
+        return self.num_pairs.shape
+
+    @classmethod
+    def of(cls, value: Any) -> Any:
+        """Returns the spec of an alignment."""
+        return cls(value.shape)
+
+    def stacked(self, num: int | None) -> Any:
+        """Returns the spec of a batch."""
+        return type(self)(tf.TensorShape([num]).concatenate(self.shape))
+
+    def unstacked(self) -> Any:
+        """Returns the spec of one alignment, or batch, of a batch."""
+        if self.shape.rank == 0:
+            raise StructureError(
+                path="DimensionAlignment.Spec",
+                expected="a batch to unstack",
+                received="a single alignment",
+                mend="Its pairs are no alignments: to_ragged() has a row for each source.",
+            )
+        return type(self)(self.shape[1:])
+
+    # The boxes: how many sources, targets and pairs there are; the pairs, their positions counted
+    # from 0 in each alignment.
+
+    def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec]:
+        """Returns the TensorSpecs of the boxes."""
+        return [*[self.num_pairs] * 3, *[tf.TensorSpec(None, tf.variant)] * 2]
+
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor]:
+        """Returns the boxes of an alignment, or of a batch."""
+        expect_type(self, value)  # pyright: ignore[reportArgumentType]
+        row_box.expect_unstacks(self, minimum_rank)
+        sizes = rows.sizes_of(value.shape, tf.shape(value.num_pairs, tf.int64))
+        splits = rows.splits_of(value.num_pairs)
+        boxes = [value.num_sources, value.num_targets, value.num_pairs]
+        for positions, counts in (
+            (value.source, value.num_sources),
+            (value.target, value.num_targets),
+        ):
+            local = positions - offsets(self.shape, positions, splits, counts)
+            boxes += row_box.box_rows(PAIRS, local, splits, sizes, minimum_rank)
+        return boxes
+
+    def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
+        """Returns the alignment, or the batch, that boxes stand for."""
+        num_sources, num_targets, num_pairs, *others = boxed_tensor
+        boxes, splits = iter(others), rows.splits_of(num_pairs)
+        positions: list[tf.Tensor] = []
+        for counts in (num_sources, num_targets):
+            local = row_box.unbox_rows(PAIRS, self.shape, boxes, tf.int64)
+            positions.append(local + offsets(self.shape, local, splits, counts))
+        return self.value_type.of_parts(*positions, num_sources, num_targets, num_pairs)

@@ -1,0 +1,4 @@
+"""CSRSparseTensor: a sparse tensor that keeps its entries row by row."""
+
+# Importing it says what TensorFlow's operations do with the type.
+from extensor._types.csr import handler as handler

@@ -1,0 +1,277 @@
+"""What can be computed with CSRSparseTensors: products, sums, transposes, reductions, rows.
+
+A batch of matrices needs no kernel of its own: it is one tall matrix with the rows of all, or one
+of blocks along the diagonal, with the columns of all, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._protocol.lossless import lossless
+from extensor._types import rows
+from extensor._types.csr.conversion import tall
+from extensor._types.csr.product import times
+from extensor.errors import DTypeError, StructureError
+
+
+def product(matrix: Any, dense: Any, transpose: bool, adjoint: bool) -> tf.Tensor:
+    """Returns the product of sparse matrices and dense ones; see CSRSparseTensor.matmul."""
+    _expect_matrix(matrix, "matmul")
+    dense = _operand(matrix, dense, "matmul")
+    shape, rank = matrix.shape, dense.shape.rank
+    if rank is None or rank < 2:
+        raise _misfit("matmul", "a dense matrix, or a batch of them", f"shape {dense.shape}")
+    inner, outer = (-2, -1) if transpose else (-1, -2)
+    leading = shape[:-2] if shape.rank > 2 else dense.shape[:-2]
+    batch = dense.shape[:-2] if rank > 2 else leading
+    if not (
+        tf.TensorShape([shape[inner]]).is_compatible_with(dense.shape[-2:-1])
+        and leading.is_compatible_with(batch)
+    ):
+        expected = leading.concatenate([shape[inner], None]) if rank > 2 else [shape[inner], None]
+        raise _misfit("matmul", f"shape {tf.TensorShape(expected)}", f"{dense.shape}")
+    if shape.rank == 2 == rank:
+        return times(matrix, dense, blocks=False, transpose=transpose, adjoint=adjoint)
+    result = _batched(matrix, dense, outer, transpose, adjoint)
+    static = leading.merge_with(batch).concatenate([shape[outer], dense.shape[-1]])
+    return tf.ensure_shape(result, static)
+
+
+def _batched(
+    matrix: Any, dense: tf.Tensor, outer: int, transpose: bool, adjoint: bool
+) -> tf.Tensor:
+    """Returns the product where one side or both are batches; `outer` is the axis that stays."""
+    sizes, rank = tf.shape(dense, tf.int64), dense.shape.rank
+    tail = tf.stack([matrix.dense_shape[outer], sizes[-1]])
+    if matrix.shape.rank == 2:
+        # All dense matrices side by side.
+        count = tf.reduce_prod(sizes[:-2])
+        dense = tf.reshape(dense, tf.stack([count, sizes[-2], sizes[-1]]))
+        wide = tf.reshape(tf.transpose(dense, [1, 0, 2]), tf.stack([sizes[-2], count * sizes[-1]]))
+        result = times(matrix, wide, blocks=False, transpose=transpose, adjoint=adjoint)
+        split = tf.reshape(result, tf.stack([tail[0], count, tail[1]]))
+        return tf.reshape(tf.transpose(split, [1, 0, 2]), tf.concat([sizes[:-2], tail], 0))
+    leading = matrix.dense_shape[:-2]
+    blocks = transpose or rank > 2
+    if transpose and rank == 2:
+        dense = tf.broadcast_to(dense, tf.concat([leading, sizes], 0))
+    count = tf.reduce_prod(leading) if blocks else 1
+    high = tf.reshape(dense, tf.stack([count * sizes[-2], sizes[-1]]))
+    result = times(matrix, high, blocks=blocks, transpose=transpose, adjoint=adjoint)
+    return tf.reshape(result, tf.concat([leading, tail], 0))
+
+
+def left_product(dense: Any, matrix: Any, transpose: bool, adjoint: bool) -> tf.Tensor:
+    """Returns the product of dense matrices and sparse ones.
+
+    Args:
+        dense: The dense side, which comes first.
+        matrix: The sparse side.
+        transpose: Whether the sparse side is transposed first.
+        adjoint: Whether it is transposed and conjugated first.
+    """
+    dense = _operand(matrix, dense, "matmul")
+    if dense.shape.rank is None or dense.shape.rank < 2:
+        raise _misfit("matmul", "a dense matrix, or a batch of them", f"shape {dense.shape}")
+    if adjoint:
+        matrix = matrix.with_values(tf.math.conj(matrix.values))
+    # The transpose of a product is the product of the transposes, the other way round.
+    turned = tf.linalg.matrix_transpose(dense)
+    return tf.linalg.matrix_transpose(product(matrix, turned, not (transpose or adjoint), False))
+
+
+def scaled(matrix: Any, op: Callable[..., tf.Tensor], factor: Any) -> Any:
+    """Returns a sparse tensor with all values times a number, or divided by it."""
+    factor = _operand(matrix, factor, op.__name__)
+    if factor.shape.rank != 0:
+        raise _misfit(op.__name__, "a number, or a scalar tensor", f"shape {factor.shape}")
+    return matrix.with_values(op(matrix.values, factor))
+
+
+def added(matrix: Any, other: Any) -> Any:
+    """Returns a sum; see CSRSparseTensor.add."""
+    is_sparse = isinstance(other, type(matrix))
+    if not is_sparse:
+        other = _operand(matrix, other, "add")
+    elif other.dtype != matrix.dtype:
+        raise _other_dtype(matrix, other, "add")
+    if not matrix.shape.is_compatible_with(other.shape):
+        raise _misfit("add", f"shape {matrix.shape}", f"{other.shape}")
+    if not is_sparse:
+        entries = tall(matrix)
+        high = tf.reshape(other, entries.dense_shape)
+        result = tf.tensor_scatter_nd_add(high, entries.indices, entries.values)
+        return tf.reshape(result, tf.shape(other))
+    total = tf.sparse.add(tall(matrix), tall(other))
+    numbers = total.indices[:, 0]
+    lengths = tf.math.unsorted_segment_sum(tf.ones_like(numbers), numbers, total.dense_shape[0])
+    dtype = matrix.row_splits.dtype
+    return matrix.of_parts(
+        tf.cast(rows.splits_of(lengths), dtype),
+        tf.cast(total.indices[:, 1], dtype),
+        total.values,
+        matrix.dense_shape,
+        matrix.shape.merge_with(other.shape),
+    )
+
+
+def transposed(matrix: Any) -> Any:
+    """Returns each matrix with rows and columns swapped."""
+    _expect_matrix(matrix, "transpose")
+    *leading, height, width = rows.sizes_of(matrix.shape, matrix.dense_shape)
+    numbers = rows.row_ids(matrix.row_splits, matrix.columns)
+    # The row of each entry in the result, among those of all matrices.
+    places = numbers // height * width + tf.cast(matrix.columns, tf.int64)
+    order = tf.argsort(places, stable=True)
+    count = rows.count_of([*leading, width])
+    lengths = tf.math.unsorted_segment_sum(tf.ones_like(places), places, count)
+    dtype = matrix.row_splits.dtype
+    static = matrix.shape[:-2].concatenate([matrix.shape[-1], matrix.shape[-2]])
+    return matrix.of_parts(
+        tf.cast(rows.splits_of(lengths), dtype),
+        tf.cast(tf.gather(numbers % height, order), dtype),
+        tf.gather(matrix.values, order),
+        tf.concat([matrix.dense_shape[:-2], matrix.dense_shape[:-3:-1]], 0),
+        static,
+    )
+
+
+def gathered(matrix: Any, indices: tf.Tensor) -> Any:
+    """Returns the rows at some places, or the matrices of a batch."""
+    if matrix.shape.rank == 1:
+        raise StructureError(
+            path="CSRSparseTensor.gather",
+            expected="a matrix, or a batch of them",
+            received=f"a vector, of shape {matrix.shape}",
+            mend="A vector has no rows: take from its dense form, to_dense().",
+        )
+    dtype = matrix.row_splits.dtype
+    numbers = tf.cast(tf.reshape(indices, [-1]), dtype)
+    if matrix.shape.rank > 2:
+        height = tf.cast(tf.reduce_prod(matrix.dense_shape[1:-1]), dtype)
+        numbers = tf.reshape(numbers[:, tf.newaxis] * height + tf.range(height), [-1])
+    begins, ends = matrix.row_splits[:-1], matrix.row_splits[1:]
+    places = tf.ragged.range(
+        tf.gather(begins, numbers), tf.gather(ends, numbers), row_splits_dtype=dtype
+    )
+    return matrix.of_parts(
+        places.row_splits,
+        tf.gather(matrix.columns, places.values),
+        tf.gather(matrix.values, places.values),
+        tf.concat([tf.shape(indices, tf.int64), matrix.dense_shape[1:]], 0),
+        indices.shape.concatenate(matrix.shape[1:]),
+    )
+
+
+def reduced(
+    matrix: Any, reduction: str, axis: int | Sequence[int] | None, keepdims: bool
+) -> tf.Tensor:
+    """Returns sums, means, maxima or minima along some dimensions, with the zeros."""
+    path = f"reduce_{reduction}"
+    axes = _axes(axis, matrix.shape.rank, path)
+    values = matrix.values
+    if reduction == "mean" and not (values.dtype.is_floating or values.dtype.is_complex):
+        raise DTypeError(
+            path=f"CSRSparseTensor.{path}",
+            expected="floating point or complex values",
+            received=values.dtype.name,
+            mend="Cast them: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
+        )
+    sizes = rows.sizes_of(matrix.shape, matrix.dense_shape)
+    kept = [d for d in range(matrix.shape.rank) if d not in axes]
+    count, cells = (rows.count_of([sizes[d] for d in some]) for some in (kept, axes))
+    places = _places(matrix, sizes, kept)
+    if reduction in ("sum", "mean"):
+        # TensorFlow adds up a whole vector more precisely than a segment.
+        result = (
+            tf.math.unsorted_segment_sum(values, places, count) if kept else tf.reduce_sum(values)
+        )
+        if reduction == "mean":
+            result /= tf.cast(cells, values.dtype)
+    else:
+        segment, bound = {
+            "max": (tf.math.unsorted_segment_max, tf.maximum),
+            "min": (tf.math.unsorted_segment_min, tf.minimum),
+        }[reduction]
+        extreme = segment(values, places, count)
+        entries = tf.math.unsorted_segment_sum(tf.ones_like(places), places, count)
+        result = tf.where(entries < cells, bound(extreme, tf.zeros_like(extreme)), extreme)
+    shape = [1 if d in axes else s for d, s in enumerate(sizes) if keepdims or d in kept]
+    result = tf.reshape(result, tf.stack([tf.cast(s, tf.int64) for s in shape]) if shape else [])
+    static = [s if s is None or isinstance(s, int) else None for s in shape]
+    return tf.ensure_shape(result, static)
+
+
+def _axes(axis: int | Sequence[int] | None, rank: int, path: str) -> list[int]:
+    if axis is None:
+        return list(range(rank))
+    given = [int(a) for a in (axis if isinstance(axis, (list, tuple)) else [axis])]  # type: ignore[list-item]
+    for a in given:
+        if not -rank <= a < rank:
+            raise StructureError(
+                path=f"CSRSparseTensor.{path}",
+                expected=f"an axis from {-rank} to {rank - 1}",
+                received=str(a),
+                mend=f"The tensor has {rank} dimensions.",
+            )
+    return sorted({a % rank for a in given})
+
+
+def _places(matrix: Any, sizes: list[Any], kept: list[int]) -> tf.Tensor:
+    """Returns for each entry where it stands, by some of the dimensions, in row-major order."""
+    numbers = rows.row_ids(matrix.row_splits, matrix.columns)
+    last = len(sizes) - 1
+    if kept == list(range(last)):
+        return numbers
+    places, stride = tf.zeros_like(numbers), tf.constant(1, tf.int64)
+    for axis in range(last, -1, -1):
+        place = numbers % sizes[axis] if axis < last else tf.cast(matrix.columns, tf.int64)
+        if axis < last:
+            numbers //= sizes[axis]
+        if axis in kept:
+            places += place * stride
+            stride *= sizes[axis]
+    return places
+
+
+def _operand(matrix: Any, dense: Any, path: str) -> tf.Tensor:
+    if isinstance(dense, type(matrix)):
+        raise DTypeError(
+            path=f"CSRSparseTensor.{path}",
+            expected="a dense tensor",
+            received="a CSRSparseTensor",
+            mend="Make one of the two dense: to_dense().",
+        )
+    if not isinstance(dense, (tf.Tensor, tf.Variable)):
+        dense = lossless(dense, matrix.dtype, f"CSRSparseTensor.{path}")
+        return tf.convert_to_tensor(dense, matrix.dtype)
+    if dense.dtype != matrix.dtype:
+        raise _other_dtype(matrix, dense, path)
+    return tf.convert_to_tensor(dense)
+
+
+def _other_dtype(matrix: Any, other: Any, path: str) -> DTypeError:
+    return DTypeError(
+        path=f"CSRSparseTensor.{path}",
+        expected=f"{matrix.dtype.name}, the dtype of this tensor",
+        received=other.dtype.name,
+        mend="Cast one of the two.",
+    )
+
+
+def _expect_matrix(matrix: Any, path: str) -> None:
+    if matrix.shape.rank == 1:
+        raise _misfit(path, "a matrix, or a batch of them", f"a vector of shape {matrix.shape}")
+
+
+def _misfit(path: str, expected: str, received: str) -> StructureError:
+    return StructureError(
+        path=f"CSRSparseTensor.{path}",
+        expected=expected,
+        received=received,
+        mend="Check the shapes of both.",
+    )

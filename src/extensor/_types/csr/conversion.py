@@ -1,0 +1,207 @@
+"""CSRSparseTensors from and to dense tensors, `tf.SparseTensor` and SciPy's arrays."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._memory import array_over, tensor_over
+from extensor._protocol.lossless import lossless
+from extensor._types import rows
+from extensor.errors import DTypeError, MissingDependencyError, StructureError
+
+
+def from_dense(cls: Any, dense: Any, row_splits_dtype: tf.DType) -> Any:
+    """Returns the entries of a dense tensor that are not zero, as a value of `cls`."""
+    dense = tf.convert_to_tensor(lossless(dense, None, "CSRSparseTensor.from_dense"))
+    _expect_dimensions(dense.shape, "from_dense")
+    dense_shape = tf.shape(dense, tf.int64)
+    tall = tf.reshape(dense, tf.stack([tf.reduce_prod(dense_shape[:-1]), dense_shape[-1]]))
+    is_entry = tf.not_equal(tall, tf.zeros([], dense.dtype))
+    places = tf.where(is_entry)
+    splits = rows.splits_of(tf.math.count_nonzero(is_entry, axis=1))
+    return cls.of_parts(
+        tf.cast(splits, row_splits_dtype),
+        tf.cast(places[:, 1], row_splits_dtype),
+        tf.gather_nd(tall, places),
+        dense_shape,
+        dense.shape,
+    )
+
+
+def from_sparse(
+    cls: Any, sparse: tf.SparseTensor, row_splits_dtype: tf.DType, validate: bool
+) -> Any:
+    """Returns a `tf.SparseTensor` as a value of `cls`."""
+    _expect_dimensions(sparse.shape, "from_sparse")
+    indices, dense_shape = sparse.indices, sparse.dense_shape
+    rank = sparse.shape.rank
+    numbers = tf.zeros_like(indices[:, 0])
+    for axis in range(rank - 1):
+        numbers = numbers * dense_shape[axis] + indices[:, axis]
+    if hasattr(indices, "numpy") and hasattr(dense_shape, "numpy"):
+        _check_order(array_over(indices), array_over(numbers), array_over(dense_shape))
+    elif validate:
+        in_range = tf.reduce_all((indices >= 0) & (indices < dense_shape))
+        checks = [
+            tf.debugging.Assert(in_range, ["from_sparse: indices must be inside the shape"]),
+            tf.debugging.assert_non_negative(
+                numbers[1:] - numbers[:-1], "from_sparse: indices must be in order"
+            ),
+        ]
+        with tf.control_dependencies(checks):
+            numbers = tf.identity(numbers)
+    count = tf.reduce_prod(dense_shape[:-1])
+    lengths = tf.math.unsorted_segment_sum(tf.ones_like(numbers), numbers, count)
+    result = cls(
+        tf.cast(rows.splits_of(lengths), row_splits_dtype),
+        tf.cast(indices[:, -1], row_splits_dtype),
+        sparse.values,
+        dense_shape,
+        validate=validate,
+    )
+    return cls.of_parts(result.row_splits, result.columns, result.values, dense_shape, sparse.shape)
+
+
+def _expect_dimensions(shape: tf.TensorShape, path: str) -> None:
+    if not shape.rank:
+        raise StructureError(
+            path=f"CSRSparseTensor.{path}",
+            expected="one dimension or more, their number known",
+            received=f"shape {shape}",
+            mend="The last dimension are the columns.",
+        )
+
+
+def _check_order(indices: Any, numbers: Any, dense_shape: Any) -> None:
+    outside = (indices < 0) | (indices >= dense_shape)
+    if outside.any():
+        entry, axis = np.argwhere(outside)[0]
+        raise StructureError(
+            path="CSRSparseTensor.from_sparse",
+            expected=f"indices from 0 to {dense_shape[axis] - 1} in dimension {axis}",
+            received=f"{indices[entry, axis]}, of entry {entry}",
+            mend="dense_shape holds the size of each dimension.",
+        )
+    steps_down = numbers[1:] < numbers[:-1]
+    if steps_down.any():
+        raise StructureError(
+            path="CSRSparseTensor.from_sparse",
+            expected="indices in order",
+            received=f"a smaller one after entry {int(steps_down.argmax())}",
+            mend="Give tf.sparse.reorder(sparse).",
+        )
+
+
+def to_sparse(matrix: Any) -> tf.SparseTensor:
+    """Returns the entries as a `tf.SparseTensor`."""
+    numbers = rows.row_ids(matrix.row_splits, matrix.columns)
+    places = [tf.cast(matrix.columns, tf.int64)]
+    for size in reversed(rows.sizes_of(matrix.shape[:-1], matrix.dense_shape)):
+        places.insert(0, numbers % size)
+        numbers //= size
+    return _sparse(tf.stack(places, 1), matrix.values, matrix.dense_shape, matrix.shape)
+
+
+def tall(matrix: Any) -> tf.SparseTensor:
+    """Returns the entries of all matrices as those of one, with the rows of all."""
+    numbers = rows.row_ids(matrix.row_splits, matrix.columns)
+    indices = tf.stack([numbers, tf.cast(matrix.columns, tf.int64)], 1)
+    count = tf.size(matrix.row_splits, tf.int64) - 1
+    static = tf.TensorShape([matrix.shape[:-1].num_elements(), matrix.shape[-1]])
+    return _sparse(indices, matrix.values, tf.stack([count, matrix.dense_shape[-1]]), static)
+
+
+def _sparse(indices: Any, values: Any, dense_shape: Any, shape: tf.TensorShape) -> tf.SparseTensor:
+    # A stack of sizes tells the static shape as far as it is known.
+    sizes = [tf.cast(size, tf.int64) for size in rows.sizes_of(shape, dense_shape)]
+    return tf.SparseTensor(indices, values, tf.stack(sizes))
+
+
+def to_dense(matrix: Any) -> tf.Tensor:
+    """Returns all values, zeros included."""
+    # The entries are in order: there is no need to look again.
+    dense = tf.sparse.to_dense(tall(matrix), validate_indices=False)
+    return tf.ensure_shape(tf.reshape(dense, matrix.dense_shape), matrix.shape)
+
+
+# SciPy.
+
+_KINDS = "biufc"
+
+
+def from_scipy(cls: Any, array: Any, row_splits_dtype: tf.DType) -> Any:
+    """Returns a sparse array of SciPy's as a value of `cls`."""
+    if not hasattr(array, "tocsr"):
+        raise DTypeError(
+            path="CSRSparseTensor.from_scipy",
+            expected="a sparse array or matrix of SciPy's",
+            received=type(array).__qualname__,
+            mend="Use from_dense for dense arrays.",
+        )
+    if array.dtype.kind not in _KINDS or array.dtype.char in "gG":  # long double
+        raise DTypeError(
+            path="CSRSparseTensor.from_scipy",
+            expected="numbers that TensorFlow has a dtype for",
+            received=f"dtype {array.dtype}",
+            mend="Convert them: array.astype(...).",
+        )
+    csr = array.tocsr()
+    if not csr.has_canonical_format:
+        csr = csr.copy()  # tocsr returns an array that is in compressed rows as it is
+        csr.sum_duplicates()
+    splits = rows.index_vector(csr.indptr, "CSRSparseTensor.from_scipy").dtype
+    return cls(
+        tensor_over(csr.indptr.astype(_fitting(csr, row_splits_dtype, splits), copy=False)),
+        tensor_over(csr.indices.astype(row_splits_dtype.as_numpy_dtype, copy=False)),
+        tensor_over(csr.data),
+        csr.shape,
+    )
+
+
+def _fitting(csr: Any, dtype: tf.DType, own: tf.DType) -> Any:
+    if dtype == tf.int32 and own == tf.int64 and max(csr.nnz, *csr.shape) >= 2**31:
+        raise StructureError(
+            path="CSRSparseTensor.from_scipy",
+            expected="fewer than 2**31 entries and columns under row_splits_dtype=tf.int32",
+            received=f"{csr.nnz} entries, shape {csr.shape}",
+            mend="Leave row_splits_dtype out for int64.",
+        )
+    return dtype.as_numpy_dtype
+
+
+def to_scipy(matrix: Any) -> Any:
+    """Returns a vector or matrix as a `scipy.sparse.csr_array`."""
+    if matrix.shape.rank > 2:
+        raise StructureError(
+            path="CSRSparseTensor.to_scipy",
+            expected="a vector or a matrix",
+            received=f"shape {matrix.shape}",
+            mend="Convert the matrices one by one: tensor[i].to_scipy().",
+        )
+    if np.dtype(matrix.dtype.as_numpy_dtype).kind not in _KINDS:
+        raise DTypeError(
+            path="CSRSparseTensor.to_scipy",
+            expected="numbers that NumPy has a dtype for",
+            received=matrix.dtype.name,
+            mend="Cast them: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
+        )
+    try:
+        sparse = importlib.import_module("scipy.sparse")
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            path="CSRSparseTensor.to_scipy",
+            expected="SciPy",
+            received="an environment without it",
+            mend='pip install "extensor[scipy]"',
+        ) from error
+    array = sparse.csr_array(tuple(matrix.dense_shape.numpy().tolist()), dtype="f4")
+    # Given to the constructor, the parts would be copied: it has an index dtype of its own.
+    array.data = array_over(matrix.values)
+    array.indices = array_over(matrix.columns)
+    array.indptr = array_over(matrix.row_splits)
+    array.has_canonical_format = True
+    return array

@@ -1,0 +1,138 @@
+"""The spec of CSRSparseTensors, and how these are boxed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._protocol.box import expect_type
+from extensor._types import row_box, rows
+from extensor.errors import StructureError
+
+
+class CSRSpec:
+    """The spec of sparse tensors of a shape and dtype, however many entries they have.
+
+    Args:
+        shape: The static shape, whose rank is known.
+        dtype: The dtype of the values.
+        row_splits_dtype: int64 or int32.
+
+    >>> xt.types.CSRSparseTensor.Spec([None, 4], tf.float32).values
+    TensorSpec(shape=(None,), dtype=tf.float32, name=None)
+    """
+
+    static_shape: tf.TensorShape
+    value_type: Any
+
+    def __init__(
+        self, shape: Any, dtype: Any = tf.float32, row_splits_dtype: Any = tf.int64
+    ) -> None:
+        self.static_shape = tf.TensorShape(shape)
+        if not self.static_shape.rank:
+            raise StructureError(
+                path="CSRSparseTensor.Spec",
+                expected="a shape of known rank, 1 or more",
+                received=str(self.static_shape),
+                mend="Sizes may be None.",
+            )
+        count = self.static_shape[:-1].num_elements()
+        self.row_splits = tf.TensorSpec([None if count is None else count + 1], row_splits_dtype)
+        self.columns = tf.TensorSpec([None], row_splits_dtype)
+        self.values = tf.TensorSpec([None], dtype)
+        self.dense_shape = tf.TensorSpec([self.static_shape.rank], tf.int64)
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The static shape."""
+        return self.static_shape
+
+    @property
+    def dtype(self) -> tf.DType:
+        """The dtype of the values."""
+        return self.values.dtype
+
+    @classmethod
+    def of(cls, value: Any) -> Any:
+        """Returns the spec of a tensor, which does not tell the number of entries."""
+        return cls(value.shape, value.values.dtype, value.row_splits.dtype)
+
+    def _with_shape(self, shape: tf.TensorShape) -> Any:
+        return type(self)(shape, self.dtype, self.row_splits.dtype)
+
+    def stacked(self, num: int | None) -> Any:
+        """Returns the spec of a batch."""
+        return self._with_shape(tf.TensorShape([num]).concatenate(self.static_shape))
+
+    def unstacked(self) -> Any:
+        """Returns the spec of a row, or of one matrix of a batch."""
+        if self.static_shape.rank == 1:
+            raise StructureError(
+                path="CSRSparseTensor.Spec",
+                expected="at least 2 dimensions to unstack",
+                received=str(self.static_shape),
+                mend="A vector has no rows: unstack its dense form.",
+            )
+        return self._with_shape(self.static_shape[1:])
+
+    # The boxes: sizes that no dimension of the boxes tells; columns and values, in rows.
+
+    def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec]:
+        """Returns the TensorSpecs of the boxes."""
+        # Which dimensions are stacked is not known where none need be.
+        leading = [None] * minimum_rank
+        sizes = [*leading, self.static_shape.rank - minimum_rank] if leading else None
+        boxed = tf.TensorSpec(None, tf.variant)
+        return [tf.TensorSpec(sizes, tf.int64), boxed, boxed]
+
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor]:
+        """Returns the inner sizes, the columns and the values, boxed."""
+        expect_type(self, value)  # pyright: ignore[reportArgumentType]
+        row_box.expect_unstacks(self, minimum_rank)
+        sizes = rows.sizes_of(value.shape[:-1], value.dense_shape)
+        inner = value.dense_shape[minimum_rank:]
+        leading = value.dense_shape[:minimum_rank]
+        boxes = [tf.broadcast_to(inner, tf.concat([leading, tf.shape(inner, tf.int64)], 0))]
+        for spec, part in ((self.columns, value.columns), (self.values, value.values)):
+            boxes += row_box.box_rows(spec, part, value.row_splits, sizes, minimum_rank)
+        return boxes
+
+    def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
+        """Returns the tensor, or the batch, that boxes stand for."""
+        sizes, *boxes = boxed_tensor
+        outer, dtype = self.static_shape[:-1], self.row_splits.dtype
+        columns = row_box.unbox_cut(self.columns, outer, iter(boxes[:1]), dtype)
+        values = row_box.unbox_rows(self.values, outer, iter(boxes[1:]), dtype)
+        dense_shape = _stacked_shape(sizes, self.static_shape)
+        if isinstance(columns, tf.RaggedTensor):
+            row_splits = columns.nested_row_splits[-1]
+        else:
+            row_splits = tf.stack([0, tf.size(columns, dtype)])
+        columns = row_box.flat(columns, outer.rank)
+        return self.value_type.of_parts(row_splits, columns, values, dense_shape, self.static_shape)
+
+
+def refined(shape: tf.TensorShape, dense_shape: tf.Tensor) -> tf.TensorShape:
+    """Returns a static shape, by the sizes themselves where these are known."""
+    # A placeholder of another library is no tensor.
+    known = tf.get_static_value(dense_shape) if isinstance(dense_shape, tf.Tensor) else None
+    return shape if known is None else tf.TensorShape(known.tolist())
+
+
+def _stacked_shape(sizes: tf.Tensor, shape: tf.TensorShape) -> tf.Tensor:
+    """Returns the sizes of all dimensions of values whose inner sizes are stacked."""
+    if shape.is_fully_defined():
+        return tf.constant(shape.as_list(), tf.int64)
+    full = tf.shape(sizes, tf.int64)
+    count = full[-1]
+    each = tf.reshape(sizes, tf.stack([-1, count]))
+    # What stands in for the sizes of nothing.
+    known = tf.constant([size or 0 for size in shape.as_list()], tf.int64)
+    each = tf.concat([each, [known[-tf.cast(count, tf.int32) :]]], 0)
+    first = each[0]
+    check = tf.debugging.assert_equal(
+        each[:-1], first, "Sparse tensors of different shapes do not stack."
+    )
+    with tf.control_dependencies([] if check is None else [check]):
+        return tf.ensure_shape(tf.concat([full[:-1], first], 0), [shape.rank])

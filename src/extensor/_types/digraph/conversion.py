@@ -1,0 +1,105 @@
+"""TensorDigraphs from and to graphs of NetworkX."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._protocol.box import box, unbox
+from extensor.errors import MissingDependencyError, StructureError
+
+
+def from_networkx(
+    cls: Any, graph: Any, nodes: Sequence[str] | None, edges: Sequence[str] | None
+) -> Any:
+    """Returns a graph of NetworkX as a value of `cls`."""
+    directed = graph.to_directed()
+    numbers = {node: number for number, node in enumerate(directed.nodes)}
+    ends = [(numbers[source], numbers[target]) for source, target in directed.edges()]
+    return cls(
+        [source for source, _ in ends],
+        [target for _, target in ends],
+        _columns([data for _, data in directed.nodes(data=True)], nodes, "nodes"),
+        _columns([data for _, _, data in directed.edges(data=True)], edges, "edges"),
+        num_nodes=len(numbers),
+    )
+
+
+def _columns(records: list[Any], names: Sequence[str] | None, kind: str) -> dict[str, tf.Tensor]:
+    """Returns the attributes of nodes or edges as tensors with a row for each."""
+    if names is None:
+        names = list(dict.fromkeys(name for record in records for name in record))
+    columns: dict[str, tf.Tensor] = {}
+    for name in names:
+        path = f"TensorDigraph.from_networkx: {kind}[{name!r}]"
+        missing = sum(name not in record for record in records)
+        if missing:
+            raise StructureError(
+                path=path,
+                expected=f"the attribute on each of the {len(records)} {kind}",
+                received=f"{missing} without it",
+                mend=f"Set it on all, or name the attributes to take: {kind}=[...].",
+            )
+        try:
+            columns[name] = tf.convert_to_tensor([record[name] for record in records])
+        except (TypeError, ValueError) as error:
+            raise StructureError(
+                path=path,
+                expected="values of one dtype and shape, which make a tensor",
+                received="others",
+                mend=f"Convert them, or name the attributes to take: {kind}=[...].",
+            ) from error
+    return columns
+
+
+def to_networkx(graph: Any, multigraph: bool) -> Any:
+    """Returns a single graph as one of NetworkX."""
+    if graph.shape.rank:
+        raise StructureError(
+            path="TensorDigraph.to_networkx",
+            expected="a single graph",
+            received=f"a batch of shape {graph.shape}",
+            mend="Convert the graphs one by one: graphs[i].to_networkx().",
+        )
+    try:
+        networkx = importlib.import_module("networkx")
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            path="TensorDigraph.to_networkx",
+            expected="NetworkX",
+            received="an environment without it",
+            mend='pip install "extensor[networkx]"',
+        ) from error
+    result = networkx.MultiDiGraph() if multigraph else networkx.DiGraph()
+    count = int(graph.num_nodes)
+    result.add_nodes_from(zip(range(count), _records(graph.nodes, count), strict=True))
+    sources, targets = graph.source.numpy().tolist(), graph.target.numpy().tolist()
+    records = _records(graph.edges, len(sources))
+    result.add_edges_from(zip(sources, targets, records, strict=True))
+    if result.number_of_edges() != len(sources):
+        raise StructureError(
+            path="TensorDigraph.to_networkx",
+            expected="at most one edge between two nodes, in a DiGraph",
+            received=f"{len(sources) - result.number_of_edges()} more",
+            mend="Ask for a MultiDiGraph: to_networkx(multigraph=True).",
+        )
+    return result
+
+
+def _records(features: Any, count: int) -> list[dict[str, Any]]:
+    """Returns the features of each node or edge."""
+    columns = {name: _rows(value) for name, value in features.items()}
+    return [{name: column[i] for name, column in columns.items()} for i in range(count)]
+
+
+def _rows(value: Any) -> list[Any]:
+    if isinstance(value, tf.Tensor):
+        array = value.numpy()
+        return array.tolist() if array.ndim == 1 else list(array)
+    spec: Any = tf.type_spec_from_value(value)
+    boxes = [tf.unstack(part) for part in box(spec, value, 1)]
+    found = [unbox(spec._unbatch(), list(row)) for row in zip(*boxes, strict=True)]
+    return [row.numpy() if isinstance(row, tf.Tensor) else row for row in found]

@@ -1,0 +1,148 @@
+"""The spec of TensorDigraphs, and how these are boxed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._declare.static_data import FrozenDict
+from extensor._protocol.box import expect_type
+from extensor._types import row_box, rows
+from extensor._types.numbering import offsets
+from extensor.errors import StructureError
+
+NUMBERS = tf.TensorSpec([None], tf.int64)
+"""Of a number for each edge."""
+
+COUNTS = tf.TensorSpec(None, tf.int64)
+"""Of a number for each graph."""
+
+
+class DigraphSpec:
+    """The spec of graphs with some features, however many nodes and edges they have.
+
+    Args:
+        nodes: For each node feature its name and the spec of a value with a row a node.
+        edges: For each edge feature its name and the spec of a value with a row an edge.
+        shape: The static shape of a batch, whose rank is known.
+
+    >>> spec = xt.types.TensorDigraph.Spec({"mass": tf.TensorSpec([None])})
+    >>> graph = xt.types.TensorDigraph([0], [1], {"mass": [1.0, 2.0]})
+    >>> spec.is_compatible_with(graph)
+    True
+    """
+
+    nodes: Mapping[str, Any]
+    edges: Mapping[str, Any]
+    num_nodes: tf.TensorSpec
+    value_type: Any
+
+    def __init__(
+        self,
+        nodes: Mapping[str, Any] | None = None,
+        edges: Mapping[str, Any] | None = None,
+        shape: Any = (),
+    ) -> None:
+        shape = tf.TensorShape(shape)
+        if shape.rank is None:
+            raise StructureError(
+                path="TensorDigraph.Spec",
+                expected="a shape of known rank",
+                received="one of unknown rank",
+                mend="Sizes may be None; a single graph has the shape [].",
+            )
+        self.source = self.target = NUMBERS
+        self.num_nodes = self.num_edges = tf.TensorSpec(shape, tf.int64)
+        self.nodes = _open_specs("nodes", nodes or {})
+        self.edges = _open_specs("edges", edges or {})
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The static shape of the batch."""
+        return self.num_nodes.shape
+
+    @classmethod
+    def of(cls, value: Any) -> Any:
+        """Returns the spec of a graph, which does not tell how many nodes and edges it has."""
+        nodes, edges = (
+            {name: tf.type_spec_from_value(feature) for name, feature in features.items()}
+            for features in (value.nodes, value.edges)
+        )
+        return cls(nodes, edges, value.shape)
+
+    def stacked(self, num: int | None) -> Any:
+        """Returns the spec of a batch."""
+        shape = tf.TensorShape([num]).concatenate(self.shape)
+        return type(self)(self.nodes, self.edges, shape)
+
+    def unstacked(self) -> Any:
+        """Returns the spec of one graph, or batch, of a batch."""
+        if self.shape.rank == 0:
+            raise StructureError(
+                path="TensorDigraph.Spec",
+                expected="a batch to unstack",
+                received="a single graph",
+                mend="Its nodes are no graphs: use its features.",
+            )
+        return type(self)(self.nodes, self.edges, self.shape[1:])
+
+    # The boxes: the numbers of nodes and edges; the ends of the edges, numbered from 0 in each
+    # graph; node features; edge features.
+
+    def _rows(self) -> list[tuple[str, str, Any]]:
+        """Returns what is boxed in rows: of what, its name, its spec."""
+        return [
+            ("edges", "source", NUMBERS),
+            ("edges", "target", NUMBERS),
+            *(("nodes", name, self.nodes[name]) for name in sorted(self.nodes)),
+            *(("edges", name, self.edges[name]) for name in sorted(self.edges)),
+        ]
+
+    def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec]:
+        """Returns the TensorSpecs of the boxes."""
+        count = sum(row_box.count_boxes(spec) for _, _, spec in self._rows())
+        return [self.num_nodes, self.num_nodes, *[tf.TensorSpec(None, tf.variant)] * count]
+
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor]:
+        """Returns the boxes of a graph, or of a batch."""
+        expect_type(self, value)  # pyright: ignore[reportArgumentType]
+        row_box.expect_unstacks(self, minimum_rank)
+        sizes = rows.sizes_of(value.shape, tf.shape(value.num_nodes, tf.int64))
+        splits = {"nodes": value.node_splits, "edges": value.edge_splits}
+        first = offsets(self.shape, value.source, splits["edges"], value.num_nodes)
+        ends = {"source": value.source - first, "target": value.target - first}
+        boxes = [value.num_nodes, value.num_edges]
+        for i, (what, name, spec) in enumerate(self._rows()):
+            part = ends[name] if i < 2 else getattr(value, what)[name]
+            boxes += row_box.box_rows(spec, part, splits[what], sizes, minimum_rank)
+        return boxes
+
+    def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
+        """Returns the graph, or the batch, that boxes stand for."""
+        num_nodes, num_edges, *others = boxed_tensor
+        boxes = iter(others)
+        values: dict[str, dict[str, Any]] = {"nodes": {}, "edges": {}}
+        ends: list[tf.Tensor] = []
+        for i, (what, name, spec) in enumerate(self._rows()):
+            value = row_box.unbox_rows(spec, self.shape, boxes, tf.int64)
+            if i < 2:
+                ends.append(value)
+            else:
+                values[what][name] = value
+        first = offsets(self.shape, ends[0], rows.splits_of(num_edges), num_nodes)
+        value = object.__new__(self.value_type)
+        value.__dict__.update(
+            source=ends[0] + first,
+            target=ends[1] + first,
+            num_nodes=num_nodes,
+            num_edges=num_edges,
+            nodes=FrozenDict(values["nodes"]),
+            edges=FrozenDict(values["edges"]),
+        )
+        return value
+
+
+def _open_specs(kind: str, specs: Mapping[str, Any]) -> dict[str, Any]:
+    return {n: rows.any_length(spec, f"TensorDigraph.{kind}[{n!r}]") for n, spec in specs.items()}

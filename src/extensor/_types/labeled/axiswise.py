@@ -1,0 +1,113 @@
+"""Operations of LabeledTensors along axes: those that reduce axes and those that keep them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._dispatch.kind import is_reduction_op
+from extensor._types.labeled import check
+from extensor._types.labeled.align import has_its_own_say, same_axes
+from extensor._types.labeled.handling import arguments_of, handles, path_of
+from extensor._types.labeled.tensor import LabeledTensor
+
+
+def _left(x: Any, reduced: list[int], keepdims: Any) -> tuple[str, ...]:
+    """Returns the names of the axes that a reduction leaves."""
+    return tuple(n for i, n in enumerate(x.axes) if keepdims or i not in reduced)
+
+
+def _first(args: tuple[Any, ...]) -> Any:
+    return args[0] if isinstance(args[0], LabeledTensor) else None
+
+
+# What reduces axes.
+
+_OF_ONE_AXIS = (tf.argmax, tf.argmin)
+
+
+@handles(is_reduction_op)
+def reduce(op: Any, *args: Any) -> Any:
+    """Returns a tensor without the axes that are reduced, or with them at size 1."""
+    x, path = _first(args), path_of(op)
+    if x is None:
+        return NotImplemented
+    given = arguments_of(op, args)
+    axis, keepdims = given.get("axis"), given.get("keepdims", False)
+    if op in _OF_ONE_AXIS:
+        reduced = [check.number(x, 0 if axis is None else axis, path)]
+        axis = reduced[0]
+    elif axis is None:
+        reduced = list(range(len(x.axes)))
+    else:
+        reduced = check.numbers(x, axis, path)
+        # The norm along a list of one axis is that of vectors, though TensorFlow refuses it.
+        axis = reduced[0] if len(reduced) == 1 else reduced
+    given = {**given, next(iter(given)): x.values, "axis": axis}
+    return x.of_parts(op(**given), _left(x, reduced, keepdims))
+
+
+@handles(tf.nn.moments)
+def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, *_: Any) -> Any:
+    """Returns the mean and the variance along some axes."""
+    reduced = check.numbers(x, axes, "tf.nn.moments")
+    found = tf.nn.moments(x.values, reduced, keepdims=keepdims)
+    return tuple(x.of_parts(part, _left(x, reduced, keepdims)) for part in found)
+
+
+@handles(tf.nn.zero_fraction, tf.nn.l2_loss)
+def of_all(op: Any, x: Any, *others: Any) -> Any:
+    """Returns a scalar that all elements make together."""
+    return x.of_parts(op(x.values, *others), ())
+
+
+@handles(tf.nn.softmax_cross_entropy_with_logits)
+def cross_entropy(labels: Any, logits: Any, axis: Any = -1, *_: Any) -> Any:
+    """Returns the cross entropy along an axis of labels and logits that have the same axes."""
+    if has_its_own_say(labels) or has_its_own_say(logits):
+        return NotImplemented
+    path = "tf.nn.softmax_cross_entropy_with_logits"
+    ours = same_axes((labels, logits), path)
+    reduced = check.number(labels, axis, path)
+    entropy = tf.nn.softmax_cross_entropy_with_logits(*ours, axis=reduced)
+    return labels.of_parts(entropy, _left(labels, [reduced], False))
+
+
+# What keeps all axes.
+
+
+@handles(
+    *(tf.cumsum, tf.math.cumprod, tf.math.cumulative_logsumexp),
+    *(tf.nn.softmax, tf.nn.log_softmax, tf.nn.l2_normalize, tf.clip_by_norm),
+    *(tf.sort, tf.argsort, tf.reverse, tf.roll, tf.signal.fftshift, tf.signal.ifftshift),
+)
+def along(op: Any, *args: Any) -> Any:
+    """Returns a tensor of the same axes, changed along one or some of them."""
+    x = _first(args)
+    if x is None:
+        return NotImplemented
+    given = arguments_of(op, args)
+    name = "axes" if "axes" in given else "axis"
+    axis = given.get(name)
+    if axis is not None:
+        numbers = check.numbers(x, axis, path_of(op))
+        is_list = check.is_many(axis) or op is tf.reverse
+        given[name] = numbers if is_list else numbers[0]
+    return x.of_parts(op(**{**given, next(iter(given)): x.values}), x.axes)
+
+
+@handles(tf.linalg.normalize)
+def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: Any = None) -> Any:
+    """Returns a tensor divided by its norm along some axes, and the norm."""
+    norm = tf.norm(tensor, ord, axis, keepdims=True)
+    return tensor.of_parts(tensor.values / norm.values, tensor.axes), norm
+
+
+@handles(tf.nn.top_k)
+def top_k(input: Any, *others: Any) -> Any:
+    """Returns the largest elements along the last axis, and their positions."""
+    if not isinstance(input, LabeledTensor):
+        return NotImplemented
+    found = tf.nn.top_k(input.values, *others)
+    return type(found)(*(input.of_parts(part, input.axes) for part in found))

@@ -1,0 +1,110 @@
+"""Elementwise operations of LabeledTensors, which broadcast by name."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._dispatch.kind import (
+    is_binary_elementwise_op,
+    is_shape_only_op,
+    is_unary_elementwise_op,
+)
+from extensor._types.labeled import check
+from extensor._types.labeled.align import broadcast
+from extensor._types.labeled.handling import arguments_of, handles, path_of
+from extensor._types.labeled.tensor import LabeledTensor
+from extensor.errors import StructureError
+
+
+def _scalars(op: Any, arguments: tuple[Any, ...]) -> list[Any]:
+    """Returns further arguments, with labeled scalars as tensors."""
+    for argument in arguments:
+        if isinstance(argument, LabeledTensor) and argument.axes:
+            raise check.refused(path_of(op), argument, "This argument is the same for all.")
+    return [x.values if isinstance(x, LabeledTensor) else x for x in arguments]
+
+
+@handles(is_unary_elementwise_op)
+def unary(op: Any, *args: Any) -> Any:
+    """Returns a tensor of the same axes, each element transformed by itself."""
+    first, *others = args
+    if not isinstance(first, LabeledTensor):
+        return op(first, *_scalars(op, tuple(others)))
+    others = _scalars(op, tuple(others))
+    for place, name in enumerate(arguments_of(op, args)):
+        if name == "axis" and others[place - 1] is not None:
+            others[place - 1] = check.number(first, others[place - 1], path_of(op))
+    values = op(first.values, *others)
+    if not values.shape.is_compatible_with(first.values.shape):
+        raise StructureError(
+            path=path_of(op),
+            expected=f"arguments that are the same for all of {check.of(first)}",
+            received=f"some that make it a tensor of shape {values.shape}",
+            mend="Give scalars.",
+        )
+    return first.of_parts(values, first.axes)
+
+
+@handles(is_binary_elementwise_op)
+def binary(op: Any, x: Any, y: Any, *others: Any) -> Any:
+    """Returns a tensor of the axes of both."""
+    others = tuple(_scalars(op, others))
+    if not isinstance(x, LabeledTensor) and not isinstance(y, LabeledTensor):
+        return op(x, y, *others)
+
+    def call(x: Any, y: Any) -> Any:
+        if op in _OF_ONE_SHAPE:
+            x, y = x + tf.zeros_like(y, x.dtype), y + tf.zeros_like(x, y.dtype)
+        return op(x, y, *others)
+
+    return broadcast(call, (x, y), path_of(op))
+
+
+# They do not broadcast by themselves.
+_OF_ONE_SHAPE = (
+    tf.nn.log_poisson_loss,
+    tf.nn.sigmoid_cross_entropy_with_logits,
+    tf.nn.weighted_cross_entropy_with_logits,
+    tf.quantization.fake_quant_with_min_max_args_gradient,
+)
+
+
+@handles(tf.where)
+def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
+    """Returns `x` where a condition holds and `y` elsewhere, with the axes of all three."""
+    if x is None and y is None:
+        return tf.where(condition.values)
+    return broadcast(tf.where, (condition, x, y), "tf.where")
+
+
+@handles(tf.clip_by_value)
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, *_: Any) -> Any:
+    """Returns values between two others, with the axes of all three."""
+
+    def clipped(t: Any, low: Any, high: Any) -> Any:
+        return tf.maximum(tf.minimum(t, high), low)
+
+    return broadcast(clipped, (t, clip_value_min, clip_value_max), "tf.clip_by_value")
+
+
+@handles(tf.add_n)
+def add_n(inputs: Any, *_: Any) -> Any:
+    """Returns the sum of tensors, with the axes of all."""
+    return functools.reduce(tf.add, inputs)
+
+
+@handles(tf.zeros_like, tf.ones_like)
+def constant_like(op: Any, x: Any, *others: Any) -> Any:
+    """Returns a tensor of the same axes."""
+    return x.of_parts(op(x.values, *others), x.axes)
+
+
+@handles(is_shape_only_op)
+def shape_only(op: Any, x: Any, *others: Any) -> Any:
+    """Returns what is known of the shape, as a tensor without names."""
+    if isinstance(x, (list, tuple)):
+        return op([y.values if isinstance(y, LabeledTensor) else y for y in x], *others)
+    return op(x.values, *others)

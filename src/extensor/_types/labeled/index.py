@@ -1,0 +1,183 @@
+"""Parts of LabeledTensors: by position along axes, by lists of positions, by masks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._types.labeled import check
+from extensor.errors import DTypeError, RowError, StructureError
+
+
+def select(x: Any, indexers: Mapping[Any, Any], path: str) -> Any:
+    """Returns the part of a tensor at some positions along some axes.
+
+    Args:
+        x: A LabeledTensor.
+        indexers: By axis: a number, a slice, or a vector of positions or bools; or a LabeledTensor.
+        path: What to call the operation.
+    """
+    axes = check.numbers(x, list(indexers), path)
+    basic: list[Any] = [slice(None)] * len(x.axes)
+    advanced: list[tuple[str, Any]] = []
+    for number, indexer in zip(axes, indexers.values(), strict=True):
+        indexer = _read(x, number, indexer, path)
+        if isinstance(indexer, (int, slice)) or _is_number(indexer):
+            basic[number] = indexer
+        else:
+            advanced.append((x.axes[number], indexer))
+    if any(index != slice(None) for index in basic if isinstance(index, slice)) or not all(
+        isinstance(index, slice) for index in basic
+    ):
+        kept = [n for n, i in zip(x.axes, basic, strict=True) if isinstance(i, slice)]
+        x = x.of_parts(x.values[tuple(basic)], tuple(kept))
+    for name, indexer in advanced:
+        number = x.axes.index(name)
+        values = indexer.values if isinstance(indexer, type(x)) else indexer
+        if values.dtype == tf.bool:
+            x = masked(x, indexer, number, path)
+        else:
+            size = tf.shape(x.values, values.dtype)[number]
+            values = tf.where(values < 0, values + size, values)
+            is_labeled = isinstance(indexer, type(x))
+            x = take(x, indexer.with_values(values) if is_labeled else values, number, path)
+    return x
+
+
+def _is_number(indexer: Any) -> bool:
+    return isinstance(indexer, tf.Tensor) and indexer.shape.rank == 0
+
+
+def _read(x: Any, number: int, indexer: Any, path: str) -> Any:
+    """Returns an indexer as an integer, a slice, a tensor, or a LabeledTensor of rank 1 or more."""
+    if isinstance(indexer, slice):
+        return indexer
+    labeled = indexer if isinstance(indexer, type(x)) else None
+    if labeled is not None:
+        indexer = labeled.values
+    if not isinstance(indexer, tf.Tensor):
+        array = np.asarray(indexer)
+        if array.size == 0 and array.dtype.kind == "f":
+            array = array.astype(np.int64)
+        if array.dtype.kind not in "iub" or (array.dtype.kind == "b" and array.ndim == 0):
+            raise _no_positions(path, x, number, f"a {type(indexer).__qualname__}")
+        _expect_inside(path, x, number, array)
+        if array.ndim == 0:
+            return int(array)
+        indexer = tf.constant(array)
+    elif not (indexer.dtype.is_integer or (indexer.dtype == tf.bool and indexer.shape.rank != 0)):
+        raise _no_positions(path, x, number, f"a tensor of {indexer.dtype.name}")
+    return indexer if labeled is None or indexer.shape.rank == 0 else labeled
+
+
+def _expect_inside(path: str, x: Any, number: int, positions: Any) -> None:
+    size = x.values.shape[number]
+    if size is None or positions.dtype.kind == "b" or not positions.size:
+        return
+    wrong = positions[(positions < -size) | (positions >= size)]
+    if wrong.size:
+        raise RowError(
+            path=path,
+            expected=f"positions from {-size} to {size - 1} along axis {x.axes[number]!r}"
+            if size
+            else f"no position along axis {x.axes[number]!r}",
+            received=str(wrong.ravel()[0]),
+            mend=f"Its size is {size}.",
+        )
+
+
+def _no_positions(path: str, x: Any, number: int, received: str) -> DTypeError:
+    return DTypeError(
+        path=path,
+        expected=f"a number, a slice, integers or bools for axis {x.axes[number]!r}",
+        received=received,
+        mend="There are no coordinates: give positions, as in x.isel(word=0).",
+    )
+
+
+def by_position(x: Any, key: Any) -> Any:
+    """Returns the part of a tensor that `x[key]` stands for."""
+    path = "LabeledTensor[...]"
+    if isinstance(key, Mapping):
+        return select(x, key, path)
+    keys = list(key) if isinstance(key, tuple) else [key]
+    if sum(one is Ellipsis for one in keys) == 0:
+        keys.append(Ellipsis)
+    dots = next(i for i, one in enumerate(keys) if one is Ellipsis)
+    after = keys[dots + 1 :]
+    count = dots + len(after)
+    if count > len(x.axes) or any(one is None or one is Ellipsis for one in (*keys[:dots], *after)):
+        raise RowError(
+            path=path,
+            expected=f"at most one position or slice for each of the {check.of(x)}",
+            received=f"{count}" if count > len(x.axes) else "a new axis, or a second '...'",
+            mend="tf.expand_dims(x, 'batch') adds an axis.",
+        )
+    first = len(x.axes) - len(after)
+    indexers = {**dict(enumerate(keys[:dots])), **dict(enumerate(after, first))}
+    return select(x, indexers, path)
+
+
+def take(x: Any, indices: Any, number: int, path: str) -> Any:
+    """Returns what stands at positions along an axis; each names the result's axes in its place.
+
+    Args:
+        x: A LabeledTensor.
+        indices: Positions: a LabeledTensor, or a tensor of rank 0 or 1. A labeled one that shares
+            axes with `x` has positions of its own for each place along them.
+        number: The axis.
+        path: What to call the operation.
+    """
+    axes, name = x.axes, x.axes[number]
+    if not isinstance(indices, type(x)):
+        indices = tf.convert_to_tensor(indices)
+        if indices.shape.rank not in (0, 1):
+            raise StructureError(
+                path=path,
+                expected=f"a vector of positions along axis {name!r}, or a LabeledTensor of them",
+                received=check.of(indices),
+                mend="Name its axes: xt.types.LabeledTensor(indices, ['query', 'rank']).",
+            )
+        own = (name,) * indices.shape.rank
+        values = tf.gather(x.values, indices, axis=number)
+        return x.of_parts(values, (*axes[:number], *own, *axes[number + 1 :]))
+    shared = [n for n in indices.axes if n in axes and n != name]
+    for n in shared:
+        a, b = x.sizes[n], indices.sizes[n]
+        if a is not None and b is not None and a != b:
+            raise check.apart(path, x, indices, n)
+    rest = [n for n in axes if n not in shared]
+    own = [n for n in indices.axes if n not in shared]
+    place = rest.index(name)
+    values = tf.gather(
+        tf.transpose(x.values, [axes.index(n) for n in (*shared, *rest)]),
+        tf.transpose(indices.values, [indices.axes.index(n) for n in (*shared, *own)]),
+        axis=len(shared) + place,
+        batch_dims=len(shared),
+    )
+    return x.of_parts(values, (*shared, *rest[:place], *own, *rest[place + 1 :]))
+
+
+def masked(x: Any, mask: Any, number: int, path: str) -> Any:
+    """Returns what a mask keeps along an axis.
+
+    Args:
+        x: A LabeledTensor.
+        mask: Bools, as a tensor of rank 1, or as a LabeledTensor that has this axis only.
+        number: The axis.
+        path: What to call the operation.
+    """
+    name, size = x.axes[number], x.values.shape[number]
+    fits = mask.axes == (name,) if isinstance(mask, type(x)) else mask.shape.rank == 1
+    bools = mask.values if isinstance(mask, type(x)) else mask
+    if not fits or not bools.shape.is_compatible_with([size]):
+        raise StructureError(
+            path=path,
+            expected=f"one bool for each place along axis {name!r} of {check.of(x)}",
+            received=check.of(mask),
+            mend="Only masks of one axis leave axes that can be named.",
+        )
+    return x.of_parts(tf.boolean_mask(x.values, bools, axis=number), x.axes)

@@ -1,0 +1,128 @@
+"""Products of LabeledTensors, which sum over the axes that they share."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._types.labeled import check
+from extensor._types.labeled.align import checked, has_its_own_say
+from extensor._types.labeled.handling import handles
+from extensor._types.labeled.tensor import LabeledTensor
+from extensor.errors import StructureError
+
+
+def _dot(a: Any, b: Any, summed: Any, path: str) -> Any:
+    """Returns the product of two tensors, summed over some axes; None: over all that both have."""
+    if has_its_own_say(a) or has_its_own_say(b):
+        return NotImplemented
+    for one, other in ((a, b), (b, a)):
+        if not isinstance(one, LabeledTensor):
+            raise StructureError(
+                path=path,
+                expected=f"a LabeledTensor beside {check.of(other)}",
+                received=check.of(one),
+                mend="Name its axes: xt.types.LabeledTensor(value, ['feature', 'unit']).",
+            )
+    a, b = checked((a, b), path)
+    shared = [name for name in a.axes if name in b.axes]
+    if summed is None:
+        summed = shared
+    for name in summed:
+        if name not in shared:
+            raise StructureError(
+                path=path,
+                expected=f"an axis of both, {check.of(a)} and {check.of(b)}",
+                received=repr(name),
+                mend="Sum over the axes of one alone with tf.reduce_sum.",
+            )
+    every = tuple(dict.fromkeys((*a.axes, *b.axes)))
+    kept = [name for name in every if name not in summed]
+    letters = dict(zip(every, string.ascii_letters, strict=False))
+    left, right, out = ("".join(letters[n] for n in axes) for axes in (a.axes, b.axes, kept))
+    return a.of_parts(tf.einsum(f"{left},{right}->{out}", a.values, b.values), kept)
+
+
+@handles(tf.matmul)
+def matmul(a: Any, b: Any, *options: Any) -> Any:
+    """Returns the product of two tensors, summed over all axes that both have."""
+    if any(option for option in options[:4]):
+        raise StructureError(
+            path="tf.matmul",
+            expected="no transpose and no adjoint, because axes are matched by name",
+            received="one",
+            mend="Leave it out; for the adjoint, take tf.math.conj first.",
+        )
+    return _dot(a, b, None, "tf.matmul")
+
+
+@handles(tf.tensordot)
+def tensordot(a: Any, b: Any, axes: Any, *_: Any) -> Any:
+    """Returns the product of two tensors, summed over some axes by name."""
+    axes = [axes] if isinstance(axes, str) else axes
+    is_names = isinstance(axes, (list, tuple)) and all(isinstance(name, str) for name in axes)
+    if not is_names:
+        raise StructureError(
+            path="tf.tensordot",
+            expected="axes by name, of both",
+            received=repr(axes),
+            mend="Write axes=['feature'].",
+        )
+    return _dot(a, b, axes, "tf.tensordot")
+
+
+@handles(tf.einsum)
+def einsum(equation: str, *inputs: Any, **options: Any) -> Any:
+    """Returns what an equation says; each of its letters is one axis."""
+    terms, arrow, out = equation.replace(" ", "").partition("->")
+    subscripts = terms.split(",")
+    if "." in equation or not arrow or len(subscripts) != len(inputs):
+        raise StructureError(
+            path="tf.einsum",
+            expected=f"an equation with a letter for each axis, '->', and {len(inputs)} term(s)",
+            received=repr(equation),
+            mend="Write 'wf,fu->wu'.",
+        )
+    names = _names_of_letters(subscripts, inputs)
+    for letter in out:
+        if letter not in names:
+            raise StructureError(
+                path="tf.einsum",
+                expected=f"a name for {letter!r}, of the result",
+                received="none, because no LabeledTensor has it",
+                mend="Give a LabeledTensor for the tensor that has this axis.",
+            )
+    labeled = checked([x for x in inputs if isinstance(x, LabeledTensor)], "tf.einsum")
+    rest = iter(labeled)
+    tensors = [next(rest).values if isinstance(x, LabeledTensor) else x for x in inputs]
+    values = tf.einsum(equation, *tensors, **options)
+    return labeled[0].of_parts(values, [names[letter] for letter in out])
+
+
+def _names_of_letters(subscripts: Sequence[str], inputs: Sequence[Any]) -> dict[str, str]:
+    """Returns the name of the axis that each letter of an equation stands for."""
+    names: dict[str, str] = {}
+    letters: dict[str, str] = {}
+    for term, x in zip(subscripts, inputs, strict=True):
+        if not isinstance(x, LabeledTensor):
+            continue
+        if len(term) != len(x.axes):
+            raise StructureError(
+                path="tf.einsum",
+                expected=f"a letter for each of {check.of(x)}",
+                received=repr(term),
+                mend="Write one letter for each axis.",
+            )
+        for letter, name in zip(term, x.axes, strict=True):
+            if names.setdefault(letter, name) != name or letters.setdefault(name, letter) != letter:
+                raise StructureError(
+                    path="tf.einsum",
+                    expected="one letter for each name, in all terms",
+                    received=f"{letter!r} for {name!r}, beside {names[letter]!r} and "
+                    f"{letters.get(name, letter)!r}",
+                    mend="Rename an axis, or change the equation.",
+                )
+    return names

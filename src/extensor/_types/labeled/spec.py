@@ -1,0 +1,61 @@
+"""The spec of LabeledTensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._protocol.box import stacked_spec, unstacked_spec
+from extensor._types.labeled import check
+
+_BATCH = "batch"
+
+
+class LabeledSpec:
+    """The spec of labeled tensors of a shape, dtype and names.
+
+    Args:
+        values: A TensorSpec of known rank.
+        axes: The name of each axis.
+
+    >>> spec = xt.types.LabeledTensor.Spec(tf.TensorSpec([None, 2]), ["word", "feature"])
+    >>> spec.is_compatible_with(xt.types.LabeledTensor(tf.zeros([3, 2]), ["word", "feature"]))
+    True
+    >>> spec.stacked(7).axes
+    ('batch', 'word', 'feature')
+    """
+
+    values: Any
+    axes: tuple[str, ...]
+
+    def __init__(self, values: Any, axes: str | Sequence[str]) -> None:
+        self.values = values
+        self.axes = check.names(axes, values.shape, "LabeledTensor.Spec.axes")
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The static shape."""
+        return self.values.shape
+
+    @property
+    def dtype(self) -> tf.DType:
+        """The dtype of the values."""
+        return self.values.dtype
+
+    def stacked(self, num: int | None) -> Any:
+        """Returns the spec of a batch: an axis more in front, called "batch".
+
+        If there is one of this name, it is called "batch_2", and so on.
+        """
+        name, count = _BATCH, 1
+        while name in self.axes:
+            count += 1
+            name = f"{_BATCH}_{count}"
+        values = stacked_spec(self.values, num, "LabeledTensor.Spec")
+        return type(self)(values, (name, *self.axes))
+
+    def unstacked(self) -> Any:
+        """Returns the spec of one value of a batch: without the first axis, whatever its name."""
+        return type(self)(unstacked_spec(self.values, "LabeledTensor.Spec"), self.axes[1:])

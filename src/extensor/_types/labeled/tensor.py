@@ -1,0 +1,241 @@
+"""LabeledTensor: a tensor whose axes have names."""
+
+# While a value is made its fields may be assigned, which type checkers do not know.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._declare.decorator import extension_type
+from extensor._dispatch.operators import OperatorsMixin
+from extensor._protocol.lossless import lossless
+from extensor._types.labeled import check, conversion, index
+from extensor._types.labeled.spec import LabeledSpec
+from extensor.errors import DTypeError, StructureError
+
+
+@extension_type(name="extensor.types.LabeledTensor")
+class LabeledTensor(OperatorsMixin, elementwise_equality=True):
+    """A tensor whose axes have names, as a DataArray of xarray without coordinates.
+
+    Operations match axes by name, whatever their order, and take names where they take an `axis`.
+
+    Args:
+        values: A tensor, or what converts to one.
+        axes: The name of each axis.
+
+    Raises:
+        StructureError: If there are not as many names as axes, or one stands twice (also a
+            ValueError).
+        DTypeError: If a name is no string (also a TypeError).
+
+    >>> grams = xt.types.LabeledTensor([[500.0, 3.0], [250.0, 1.0]], ["recipe", "ingredient"])
+    >>> price = xt.types.LabeledTensor([0.002, 0.05], ["ingredient"])
+    >>> cost = tf.reduce_sum(price * grams, axis="ingredient")
+    >>> cost
+    <LabeledTensor (recipe=2) float32>
+    >>> cost.numpy()
+    array([1.15, 0.55], dtype=float32)
+    """
+
+    Spec = LabeledSpec
+
+    values: tf.Tensor
+    """The tensor, without names."""
+    axes: tuple[str, ...]
+    """The name of each axis, in order."""
+
+    def __init__(self, values: Any, axes: str | Sequence[str]) -> None:
+        self.values = tf.convert_to_tensor(lossless(values, None, "LabeledTensor.values"))
+        self.axes = check.names(axes, self.values.shape, "LabeledTensor.axes")
+
+    @classmethod
+    def of_parts(cls, values: tf.Tensor, axes: Sequence[str]) -> LabeledTensor:
+        """Returns the tensor of values and names that are known to fit. Checks nothing."""
+        self = object.__new__(cls)
+        self.__dict__.update(values=values, axes=tuple(axes))
+        return self
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The static shape."""
+        return self.values.shape
+
+    @property
+    def dtype(self) -> tf.DType:
+        """The dtype of the values."""
+        return self.values.dtype
+
+    @property
+    def sizes(self) -> dict[str, int | None]:
+        """The size of each axis by its name; None where it is not known statically.
+
+        >>> xt.types.LabeledTensor(tf.zeros([3, 2]), ["word", "feature"]).sizes
+        {'word': 3, 'feature': 2}
+        """
+        return dict(zip(self.axes, self.values.shape.as_list(), strict=True))
+
+    def numpy(self) -> Any:
+        """Returns the values as a NumPy array; outside a graph only."""
+        return self.values.numpy()
+
+    def with_values(self, values: Any) -> LabeledTensor:
+        """Returns a tensor with the same axes, and other values of a shape that fits.
+
+        Args:
+            values: A tensor of as many axes, of any dtype.
+
+        Raises:
+            StructureError: If the shape does not fit (also a ValueError).
+
+        >>> x = xt.types.LabeledTensor([4.0, 1.0], ["word"])
+        >>> x.with_values(tf.linalg.normalize(x.values)[0])
+        <LabeledTensor (word=2) float32>
+        """
+        values = tf.convert_to_tensor(lossless(values, None, "LabeledTensor.with_values"))
+        if not values.shape.is_compatible_with(self.values.shape):
+            raise StructureError(
+                path="LabeledTensor.with_values",
+                expected=f"shape {self.values.shape}, of {check.of(self)}",
+                received=f"shape {values.shape}",
+                mend="Name the axes of a tensor of another shape: LabeledTensor(values, [...]).",
+            )
+        return self.of_parts(values, self.axes)
+
+    def rename(self, names: Mapping[str, str] | None = None, /, **others: str) -> LabeledTensor:
+        """Returns the same values with other names of axes.
+
+        Args:
+            names: New names by old ones.
+            **others: The same.
+
+        Raises:
+            StructureError: If there is no such axis, or two would have one name (also a
+                ValueError).
+
+        >>> x = xt.types.LabeledTensor(tf.zeros([3, 2]), ["word", "feature"])
+        >>> x.rename(word="token", feature="channel").axes
+        ('token', 'channel')
+        """
+        axes = list(self.axes)
+        for old, new in {**(names or {}), **others}.items():
+            axes[check.number(self, old, "LabeledTensor.rename")] = new
+        shape = self.values.shape
+        return self.of_parts(self.values, check.names(axes, shape, "LabeledTensor.rename"))
+
+    def transpose(self, *axes: Any) -> LabeledTensor:
+        """Returns the tensor with its axes in another order.
+
+        Args:
+            *axes: All axes in the new order; `...` stands for those that are not named. None: the
+                reverse order.
+
+        >>> x = xt.types.LabeledTensor(tf.zeros([3, 2, 5]), ["word", "feature", "head"])
+        >>> x.transpose("head", ...)
+        <LabeledTensor (head=5, word=3, feature=2) float32>
+        """
+        if not axes:
+            return tf.transpose(self)
+        named = [axis for axis in axes if axis is not Ellipsis]
+        order = check.numbers(self, named, "LabeledTensor.transpose")
+        if Ellipsis in axes:
+            dots = axes.index(Ellipsis)
+            order[dots:dots] = [i for i in range(len(self.axes)) if i not in order]
+        return tf.transpose(self, order)
+
+    def isel(self, indexers: Mapping[str, Any] | None = None, /, **others: Any) -> LabeledTensor:
+        """Returns the part at some positions along some axes.
+
+        Args:
+            indexers: By the name of an axis: a number, which drops it; a slice; a vector of
+                positions, or of bools, one for each place; or a LabeledTensor of positions, whose
+                axes stand in the place of this one.
+            **others: The same.
+
+        Raises:
+            StructureError: If there is no such axis (also a ValueError).
+            RowError: If a position that is known is outside (also an IndexError).
+            DTypeError: If an indexer is none of the above (also a TypeError).
+
+        >>> x = xt.types.LabeledTensor([[1, 2], [3, 4], [5, 6]], ["word", "feature"])
+        >>> x.isel(word=-1).numpy()
+        array([5, 6], dtype=int32)
+        >>> x.isel(feature=[1, 0], word=slice(2)).numpy()
+        array([[2, 1],
+               [4, 3]], dtype=int32)
+        """
+        return index.select(self, {**(indexers or {}), **others}, "LabeledTensor.isel")
+
+    # From and to other types: see conversion.
+
+    @classmethod
+    def from_xarray(cls, array: Any) -> LabeledTensor:
+        """Returns the values and dimensions of an array of xarray; coordinates are left behind.
+
+        Args:
+            array: A DataArray or Variable.
+
+        >>> import xarray
+        >>> array = xarray.DataArray([[1, 2]], dims=["word", "feature"])
+        >>> xt.types.LabeledTensor.from_xarray(array)
+        <LabeledTensor (word=1, feature=2) int64>
+        """
+        return conversion.from_xarray(cls, array)
+
+    def to_xarray(self, **arguments: Any) -> Any:
+        """Returns the tensor as a DataArray; outside a graph only.
+
+        Args:
+            **arguments: What else `xarray.DataArray` takes: `coords`, `name`, `attrs`.
+
+        Raises:
+            MissingDependencyError: If xarray is not installed (also an ImportError).
+
+        >>> x = xt.types.LabeledTensor([1.0, 2.0], ["word"])
+        >>> x.to_xarray(coords={"word": ["salt", "oil"]}).sel(word="oil").item()
+        2.0
+        """
+        return conversion.to_xarray(self, **arguments)
+
+    # A tensor has no names, so none is made silently.
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> tf.Tensor:
+        """Returns a scalar as a tensor; TensorFlow asks this."""
+        if self.axes:
+            raise check.refused(
+                "LabeledTensor",
+                self,
+                "The operation would lose the names: call it with x.values, and name the axes of "
+                "the result.",
+            )
+        return tf.convert_to_tensor(self.values, dtype, name=name)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        # TensorFlow's kernels ask this too, where they are given anything but a tensor.
+        return np.asarray(self.__tf_tensor__().numpy(), dtype)
+
+    def __bool__(self) -> bool:
+        if self.axes:
+            return super().__bool__()
+        if not hasattr(self.values, "numpy"):
+            raise DTypeError(
+                path="bool(LabeledTensor)",
+                expected="a value that is known already",
+                received="a symbolic one",
+                mend="Inside a tf.function, ask the tensor itself: `if x.values:`.",
+            )
+        return bool(self.values)
+
+    def __float__(self) -> float:
+        return float(self.__tf_tensor__())
+
+    def __int__(self) -> int:
+        return int(self.__tf_tensor__())
+
+    def __repr__(self) -> str:
+        return f"<LabeledTensor {check.described(self.axes, self.shape)} {self.dtype.name}>"

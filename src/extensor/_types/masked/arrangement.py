@@ -1,0 +1,264 @@
+"""Operations that move, repeat, leave out or put together the values of MaskedTensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._types import row_box, rows
+from extensor._types.masked import item
+from extensor._types.masked.handling import handles, static_axis
+from extensor._types.masked.tensor import MaskedTensor
+
+
+@handles(tf.shape, tf.size, tf.rank)
+def measure(op: Any, input: Any, *args: Any) -> Any:
+    """Returns the sizes of the values, or their number, valid or not, or that of dimensions."""
+    return op(input.values, *args) if item.is_tensor(input.values) else NotImplemented
+
+
+@handles(tf.zeros_like, tf.ones_like)
+def constant(op: Any, input: Any, *args: Any) -> Any:
+    """Returns zeros or ones beside the same mask."""
+    if not item.is_tensor(input.values):
+        return NotImplemented
+    return MaskedTensor.of_parts(op(input.values, *args), input.mask)
+
+
+def _both(x: Any, change: Callable[[Any], Any], items: bool = False) -> Any:
+    """Returns values and mask changed in the same way.
+
+    Args:
+        x: A MaskedTensor.
+        change: Takes values, or a mask, and returns a value, or a list of values.
+        items: Whether the mask may be changed as it is where it has fewer dimensions than the
+            values.
+    """
+    if not item.is_tensor(x.values):
+        return NotImplemented
+    values, mask = change(x.values), change(x.mask if items else item.elements(x.values, x.mask))
+    if isinstance(values, list):
+        pairs = zip(cast("list[Any]", values), mask, strict=True)
+        return [MaskedTensor.of_parts(*pair) for pair in pairs]
+    return MaskedTensor.of_parts(values, mask)
+
+
+@handles(
+    *(tf.reshape, tf.transpose, tf.tile, tf.squeeze, tf.broadcast_to, tf.roll, tf.slice),
+    *(tf.strided_slice, tf.gather_nd, tf.reverse_sequence, tf.repeat, tf.linalg.matrix_transpose),
+    *(tf.image.flip_left_right, tf.image.flip_up_down, tf.image.rot90, tf.image.transpose),
+)
+def rearrange(op: Any, x: Any, *args: Any) -> Any:
+    """Returns values in other places, each with what the mask says of it."""
+    if not isinstance(x, MaskedTensor) or any(isinstance(arg, MaskedTensor) for arg in args):
+        return NotImplemented
+    return _both(x, lambda part: op(part, *args))
+
+
+@handles(tf.reverse, tf.expand_dims)
+def rearrange_along(op: Any, x: Any, axis: Any, *args: Any) -> Any:
+    """Returns values the other way round, or with one more dimension."""
+    place = static_axis(axis)
+    if place is None or x.shape.rank is None:
+        return rearrange(op, x, axis, *args)
+    rank = x.shape.rank + (op is tf.expand_dims)
+    places: list[int] = [p + rank if p < 0 else p for p in np.reshape(place, [-1]).tolist()]
+    outer = x.mask.shape.rank
+    items = outer is not None and all(p < outer + (op is tf.expand_dims) for p in places)
+    axis = places[0] if op is tf.expand_dims else places
+    return _both(x, lambda part: op(part, axis), items)
+
+
+@handles(tf.unstack)
+def unstack(value: Any, num: Any = None, axis: Any = 0, name: Any = "unstack") -> Any:
+    """Returns the values at each position of a dimension."""
+    axis, items = _outer(value, axis)
+    return _both(value, lambda part: tf.unstack(part, num, axis), items)
+
+
+@handles(tf.split)
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, name: Any = "split"
+) -> Any:
+    """Returns parts of a dimension."""
+    if not isinstance(value, MaskedTensor):
+        return NotImplemented
+    axis, items = _outer(value, axis)
+    return _both(value, lambda part: tf.split(part, num_or_size_splits, axis, num), items)
+
+
+def _outer(x: Any, axis: Any) -> tuple[Any, bool]:
+    """Returns an axis, from 0 on if that is known, and whether the mask has it too."""
+    known, rank = static_axis(axis), x.shape.rank
+    if known is None or (known < 0 and rank is None):
+        return axis, False
+    known = int(known) + (rank if known < 0 else 0)
+    return known, x.mask.shape.rank is not None and known < x.mask.shape.rank
+
+
+@handles(tf.gather)
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: Any = 0,
+    name: Any = None,
+) -> Any:
+    """Returns values, rows or records at some places."""
+    if not isinstance(params, MaskedTensor) or isinstance(indices, MaskedTensor):
+        return NotImplemented
+    axis, items = _outer(params, batch_dims if axis is None else axis)
+    if item.is_tensor(params.values):
+        return _both(
+            params, lambda part: tf.gather(part, indices, axis=axis, batch_dims=batch_dims), items
+        )
+    indices = tf.convert_to_tensor(indices)
+    if axis != 0 or batch_dims or indices.shape.rank != 1:
+        return NotImplemented
+    return _taken(params, indices)
+
+
+def _taken(x: Any, places: Any) -> Any:
+    return MaskedTensor.of_parts(rows.take(x.values, places), tf.gather(x.mask, places))
+
+
+@handles(tf.boolean_mask)
+def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: Any = "boolean_mask") -> Any:
+    """Returns values, rows or records that are asked for; not where it is not valid that they are.
+
+    The result is as long as there are True ones that are valid.
+    """
+    chosen = mask.fill(False) if isinstance(mask, MaskedTensor) else tf.convert_to_tensor(mask)
+    if not isinstance(tensor, MaskedTensor):
+        return tf.boolean_mask(tensor, chosen, axis, name)
+    axis, items = _outer(tensor, axis or 0)
+    if item.is_tensor(tensor.values):
+        if isinstance(tensor.values, tf.RaggedTensor):
+            if axis != 0 or chosen.shape.rank != 1:
+                return NotImplemented
+            return _taken(tensor, tf.where(chosen)[:, 0])
+        outer = tensor.mask.shape.rank
+        items = items and chosen.shape.rank is not None and axis + chosen.shape.rank <= outer
+        return _both(tensor, lambda part: tf.boolean_mask(part, chosen, axis), items)
+    if axis != 0 or chosen.shape.rank != 1:
+        return NotImplemented
+    return _taken(tensor, tf.where(chosen)[:, 0])
+
+
+@handles(tf.__operators__.getitem)
+def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
+    """Returns a part: values, rows, records, a field of records."""
+    if not isinstance(tensor, MaskedTensor) or isinstance(slice_spec, MaskedTensor):
+        return NotImplemented
+    values, mask, outer = tensor.values, tensor.mask, tensor.mask.shape.rank
+    is_many = isinstance(slice_spec, (list, tuple))
+    keys: tuple[Any, ...] = tuple(cast("Any", slice_spec)) if is_many else (slice_spec,)
+    if any(isinstance(key, MaskedTensor) for key in keys):
+        return NotImplemented
+    if item.is_whole(values, mask) or outer is None:
+        return MaskedTensor.of_parts(values[keys], mask[keys])
+    places = [key for key in keys if not isinstance(key, str)]
+    if any(key is None or key is Ellipsis for key in places):
+        if not item.is_tensor(values):
+            return NotImplemented
+        return MaskedTensor.of_parts(values[keys], item.elements(values, mask)[keys])
+    key = keys[0] if len(keys) == 1 else keys
+    part = values[key] if hasattr(values, "__getitem__") else row_box.indexed(values, key)
+    places = tuple(places[:outer])
+    return MaskedTensor.of_parts(part, mask[places] if places else mask)
+
+
+@handles(tf.pad)
+def pad(
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    constant_values: Any = 0,
+    name: Any = None,
+) -> Any:
+    """Returns values with padding, which is not valid unless it repeats valid values."""
+    if not isinstance(tensor, MaskedTensor) or not isinstance(tensor.values, tf.Tensor):
+        return NotImplemented
+    if isinstance(constant_values, MaskedTensor):
+        return NotImplemented
+    mask = item.elements(tensor.values, tensor.mask)
+    values = tf.pad(tensor.values, paddings, mode, constant_values)
+    if mode.upper() == "CONSTANT":
+        return MaskedTensor.of_parts(values, tf.pad(mask, paddings, mode, False))
+    # TensorFlow has no kernel that reflects bools.
+    numbers = tf.pad(tf.cast(mask, tf.int32), paddings, mode)
+    return MaskedTensor.of_parts(values, tf.cast(numbers, tf.bool))
+
+
+@handles(tf.concat)
+def concat(values: Any, axis: Any, name: Any = "concat") -> Any:
+    """Returns values one after the other along a dimension; plain ones are all valid."""
+    if not isinstance(values, (list, tuple)):
+        return values if isinstance(values, MaskedTensor) else NotImplemented
+    together = _together(cast("Any", values), axis)
+    if together is None:
+        return NotImplemented
+    parts, masks, place = together
+    if not all(map(item.is_tensor, parts)):
+        if place != 0:
+            return NotImplemented
+        return MaskedTensor.of_parts(item.concatenated(parts), tf.concat(masks, 0))
+    return MaskedTensor.of_parts(tf.concat(parts, place), tf.concat(masks, place))
+
+
+@handles(tf.stack)
+def stack(values: Any, axis: Any = 0, name: Any = "stack") -> Any:
+    """Returns values side by side in a new dimension; plain ones are all valid."""
+    if not isinstance(values, (list, tuple)):
+        return NotImplemented
+    together = _together(cast("Any", values), axis, 1)
+    if together is None:
+        return NotImplemented
+    parts, masks, place = together
+    if not all(map(item.is_tensor, parts)):
+        if place != 0:
+            return NotImplemented
+        return MaskedTensor.of_parts(item.stacked(parts), tf.stack(masks))
+    return MaskedTensor.of_parts(tf.stack(parts, place), tf.stack(masks, place))
+
+
+def _together(values: Any, axis: Any, new: int = 0) -> tuple[list[Any], list[Any], Any] | None:
+    """Returns the values and the masks of what is put together, and the axis; None if it cannot be.
+
+    Args:
+        values: MaskedTensors, and others that are all valid.
+        axis: The dimension along which they are put together.
+        new: How many dimensions the result has more.
+    """
+    masked = [value for value in values if isinstance(value, MaskedTensor)]
+    first = masked[0]
+    parts: list[Any] = []
+    for value in values:
+        if isinstance(value, MaskedTensor):
+            value = value.values
+        elif item.is_tensor(first.values) and not item.is_tensor(value):
+            value = tf.convert_to_tensor(value, first.dtype)
+        parts.append(value)
+    known, rank = static_axis(axis), first.shape.rank
+    if known is not None and known < 0 and rank is not None:
+        known += rank + new
+    outer: Any = {value.mask.shape.rank for value in masked}
+    in_items = len(outer) == 1 and None not in outer and known is not None and known >= 0
+    [outer, *_] = outer
+    in_items = in_items and known < outer + new
+    masks: list[Any] = []
+    for value, part in zip(values, parts, strict=True):
+        mask = value.mask if isinstance(value, MaskedTensor) else None
+        if mask is None:
+            masks.append(item.all_valid(part, outer if in_items else None))
+        elif in_items:
+            masks.append(mask)
+        elif item.is_tensor(part):
+            masks.append(item.elements(part, mask))
+        else:
+            return None
+    return parts, masks, axis if known is None else known

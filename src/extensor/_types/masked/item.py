@@ -1,0 +1,186 @@
+"""What is done to the items that a mask speaks of: numbers, rows, lists or records.
+
+A mask has the outer dimensions of its values, all or some of them. What stands below them is one
+item, which is valid or not as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import tensorflow as tf
+
+from extensor._protocol.box import box, unbox
+from extensor._protocol.casting import cast_value
+from extensor._types import row_box, rows
+from extensor._types.masked.check import static_shape
+from extensor.errors import DTypeError, StructureError
+
+
+def is_tensor(values: Any) -> bool:
+    """Returns whether values are numbers or strings, dense or ragged, and no records."""
+    return isinstance(values, (tf.Tensor, tf.Variable, tf.RaggedTensor))
+
+
+def is_whole(values: Any, mask: Any) -> bool:
+    """Returns whether a mask says of each single number or string whether it is valid."""
+    return is_tensor(values) and mask.shape.rank == values.shape.rank
+
+
+def all_valid(values: Any, rank: int | None = None) -> Any:
+    """Returns a mask in which all is valid.
+
+    Args:
+        values: What it is the mask of.
+        rank: How many dimensions it has. Default: all of them; of records, theirs.
+    """
+    if isinstance(values, tf.RaggedTensor) and rank in (None, values.shape.rank):
+        return tf.ones_like(values, tf.bool)
+    shape = static_shape(values)
+    shape = shape if rank is None else shape[:rank]
+    if shape.is_fully_defined():
+        return tf.ones(shape, tf.bool)
+    if isinstance(values, (tf.Tensor, tf.Variable)):
+        return tf.ones(tf.shape(values)[:rank], tf.bool)
+    if shape.rank == 1:
+        return tf.ones(tf.reshape(rows.count_values(values), [1]), tf.bool)
+    raise StructureError(
+        path="MaskedTensor.mask",
+        expected=f"a mask for values of shape {shape}",
+        received="none",
+        mend="Give one: the sizes are not known.",
+    )
+
+
+def aligned(values: Any, mask: Any) -> Any:
+    """Returns a mask that broadcasts over dense values; of ragged ones, cut as they are."""
+    if is_whole(values, mask) or values.shape.rank is None or mask.shape.rank is None:
+        return mask
+    if isinstance(values, tf.RaggedTensor):
+        return values.with_values(aligned(values.values, _of_rows(values, mask)))
+    if mask.shape.rank > 0:
+        for _ in range(values.shape.rank - mask.shape.rank):
+            mask = tf.expand_dims(mask, -1)
+    return mask
+
+
+def _of_rows(values: tf.RaggedTensor, mask: Any) -> Any:
+    """Returns the mask of the values of a RaggedTensor: what it is for the row of each."""
+    if isinstance(mask, tf.RaggedTensor):
+        return mask.values
+    if mask.shape.rank == 0:
+        mask = tf.broadcast_to(mask, tf.reshape(values.nrows(), [1]))
+    if mask.shape.rank == 1:
+        return tf.gather(mask, values.value_rowids())
+    return tf.reshape(mask, tf.concat([[-1], tf.shape(mask)[2:]], 0))  # rows of one length
+
+
+def elements(values: Any, mask: Any) -> Any:
+    """Returns the mask of each single number or string; of all in an item, what the item's is."""
+    if is_whole(values, mask):
+        return mask
+    mask = aligned(values, mask)
+    if isinstance(values, tf.RaggedTensor):
+        flat = elements(values.flat_values, mask.flat_values)
+        return values.with_flat_values(flat)
+    return spread(mask, values)
+
+
+def spread(mask: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """Returns a mask broadcast to the shape of dense values."""
+    if values.shape.is_fully_defined():
+        return mask if mask.shape == values.shape else tf.broadcast_to(mask, values.shape)
+    return tf.ensure_shape(tf.broadcast_to(mask, tf.shape(values)), values.shape)
+
+
+def choose(mask: Any, values: Any, other: Any) -> Any:
+    """Returns values with another one, a scalar, where they are not valid.
+
+    Their gradient is zero there, whatever the gradient of what is computed with the result.
+    """
+    mask = aligned(values, mask)
+    if isinstance(values, tf.RaggedTensor):
+        return values.with_flat_values(choose(mask.flat_values, values.flat_values, other))
+    return tf.where(mask, values, tf.convert_to_tensor(other, values.dtype))
+
+
+def replaced(values: Any, mask: Any, item: Any) -> Any:
+    """Returns values with another item where they are not valid: a list, or a record.
+
+    Args:
+        values: A value of any type that stacks.
+        mask: A vector.
+        item: What one of the values is, or is cast from.
+    """
+    if mask.shape.rank != 1:
+        raise StructureError(
+            path="MaskedTensor.fill",
+            expected="a mask of one dimension, to fill in lists or records",
+            received=f"one of {mask.shape.rank}",
+            mend="Take rows first, or fill field by field.",
+        )
+    spec: Any = rows.any_length(tf.type_spec_from_value(values), "MaskedTensor.fill")
+    # A sequence of one: what cast makes of a list of items.
+    single = cast_value(spec, [item], "MaskedTensor.fill")
+    count = rows.count_values(values)
+    both = concatenated([values, single])
+    return rows.take(both, tf.where(mask, tf.range(count), count))
+
+
+def concatenated(values: list[Any]) -> Any:
+    """Returns values of one type that stacks, one after the other along their first dimension."""
+    if all(map(is_tensor, values)):
+        return tf.concat(values, 0)
+    spec: Any = rows.any_length(tf.type_spec_from_value(values[0]), "tf.concat")
+    for value in values[1:]:
+        other: Any = rows.any_length(tf.type_spec_from_value(value), "tf.concat")
+        merged = spec.most_specific_common_supertype([other])
+        if merged is None:
+            raise DTypeError(
+                path="tf.concat",
+                expected=f"values of {spec}",
+                received=str(other),
+                mend="Give all of them the same fields, of the same dtypes.",
+            )
+        spec = merged
+    columns = zip(*(box(spec, value, 1) for value in values), strict=True)
+    return unbox(spec, [_joined(column) for column in columns])
+
+
+def _joined(boxes: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Returns boxes one after the other."""
+    if boxes[0].dtype != tf.variant:
+        return tf.concat(boxes, 0)
+    # There is no kernel that concatenates variants, but there is one that puts them in places.
+    counts = [tf.shape(part)[0] for part in boxes]
+    begins = tf.cumsum(counts, exclusive=True)
+    places = [begins[i] + tf.range(count) for i, count in enumerate(counts)]
+    return tf.dynamic_stitch(places, list(boxes))
+
+
+def stacked(values: list[Any]) -> Any:
+    """Returns values of one type that stacks, in a batch."""
+    if all(map(is_tensor, values)):
+        return tf.stack(values)
+    return row_box.stacked(type(values[0]), values)
+
+
+def to_py(values: Any, mask: Any) -> Any:
+    """Returns values as lists, numbers and dicts, with None for what is not valid."""
+    plain = values.to_py() if hasattr(values, "to_py") else _listed(values)
+    return _with_none(plain, _listed(mask))
+
+
+def _listed(values: Any) -> Any:
+    if isinstance(values, tf.RaggedTensor):
+        return values.to_list()
+    plain = values.numpy()
+    return plain.tolist() if hasattr(plain, "tolist") else plain
+
+
+def _with_none(plain: Any, mask: Any) -> Any:
+    if isinstance(mask, list):
+        pairs = zip(plain, cast("list[Any]", mask), strict=True)
+        return [_with_none(item, valid) for item, valid in pairs]
+    return plain if mask else None

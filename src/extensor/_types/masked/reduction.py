@@ -1,0 +1,181 @@
+"""Reductions of MaskedTensors, which leave out what is not valid, sums along an axis, products.
+
+What has nothing valid to reduce is not valid itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._types.masked import item
+from extensor._types.masked.handling import handles, static_axis
+from extensor._types.masked.tensor import MaskedTensor
+
+# What changes nothing where it stands in place of what is not valid.
+_NEUTRAL: dict[Any, Any] = {
+    tf.reduce_sum: 0,
+    tf.reduce_prod: 1,
+    tf.reduce_all: True,
+    tf.reduce_any: False,
+    tf.reduce_max: -np.inf,
+    tf.reduce_min: np.inf,
+    tf.reduce_logsumexp: -np.inf,
+    tf.math.reduce_euclidean_norm: 0,
+    tf.math.count_nonzero: 0,
+    tf.argmax: -np.inf,
+    tf.argmin: np.inf,
+    tf.cumsum: 0,
+    tf.math.cumprod: 1,
+}
+_RAGGED = frozenset(
+    [
+        *(tf.reduce_sum, tf.reduce_prod, tf.reduce_all, tf.reduce_any, tf.reduce_max),
+        *(tf.reduce_min, tf.reduce_mean, tf.math.reduce_variance, tf.math.reduce_std),
+    ]
+)
+
+
+def _filled(op: Any, x: Any, mask: Any) -> Any:
+    neutral = _NEUTRAL[op]
+    if neutral in (np.inf, -np.inf) and x.dtype.is_integer:
+        neutral = x.dtype.max if neutral > 0 else x.dtype.min
+    return item.choose(mask, x.values, neutral)
+
+
+def _can(op: Any, x: Any) -> bool:
+    return isinstance(x.values, tf.Tensor) or (
+        isinstance(x.values, tf.RaggedTensor) and op in _RAGGED
+    )
+
+
+def _within_items(x: Any, axis: Any) -> bool:
+    """Returns whether it is known that only dimensions inside the items are reduced."""
+    known, rank, outer = static_axis(axis), x.values.shape.rank, x.mask.shape.rank
+    if known is None or rank is None or outer is None:
+        return False
+    axes: list[Any] = np.reshape(known, [-1]).tolist()
+    return all(outer <= (a if a >= 0 else a + rank) for a in axes)
+
+
+@handles(
+    *(tf.reduce_sum, tf.reduce_prod, tf.reduce_all, tf.reduce_any, tf.reduce_max, tf.reduce_min),
+    *(tf.reduce_logsumexp, tf.math.reduce_euclidean_norm),
+)
+def reduce(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, *_: Any) -> Any:
+    """Returns what the valid values along some dimensions amount to."""
+    x, keepdims = input_tensor, bool(keepdims)
+    if not _can(op, x):
+        return NotImplemented
+    if _within_items(x, axis):
+        return MaskedTensor.of_parts(op(_filled(op, x, x.mask), axis, keepdims), x.mask)
+    mask = item.elements(x.values, x.mask)
+    values = op(_filled(op, x, mask), axis, keepdims)
+    return MaskedTensor.of_parts(values, tf.reduce_any(mask, axis, keepdims))
+
+
+@handles(tf.reduce_mean, tf.math.reduce_variance, tf.math.reduce_std)
+def moment(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, *_: Any) -> Any:
+    """Returns the mean of the valid values along some dimensions, or how far they are from it."""
+    x, keepdims = input_tensor, bool(keepdims)
+    if not _can(op, x):
+        return NotImplemented
+    if op is not tf.reduce_mean and not (x.dtype.is_floating or x.dtype.is_complex):
+        return NotImplemented
+    if _within_items(x, axis):
+        return MaskedTensor.of_parts(op(item.choose(x.mask, x.values, 0), axis, keepdims), x.mask)
+    mask = item.elements(x.values, x.mask)
+    valid = tf.reduce_any(mask, axis, keepdims)
+    if op is tf.reduce_mean:
+        return MaskedTensor.of_parts(_mean(x.values, mask, axis, keepdims), valid)
+    apart = item.choose(mask, x.values - _mean(x.values, mask, axis, True), 0)
+    square = tf.square(apart)
+    if x.dtype.is_complex:
+        square = tf.math.real(apart * tf.math.conj(apart))
+    values = _mean(square, mask, axis, keepdims)
+    if op is tf.math.reduce_std:
+        values = tf.sqrt(item.choose(valid, values, 1))
+    return MaskedTensor.of_parts(values, valid)
+
+
+def _mean(values: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
+    total = tf.reduce_sum(item.choose(mask, values, 0), axis, keepdims)
+    count = tf.reduce_sum(tf.cast(mask, total.dtype), axis, keepdims)
+    if total.dtype.is_integer:
+        return tf.truncatediv(total, tf.maximum(count, tf.ones_like(count)))
+    none = tf.equal(count, 0)
+    return total / tf.where(none, tf.ones_like(count), count)
+
+
+@handles(tf.argmax, tf.argmin)
+def extreme(
+    op: Any, input: Any, axis: Any = None, output_type: Any = tf.int64, name: Any = None
+) -> Any:
+    """Returns where the greatest or least valid value stands along a dimension."""
+    if not _can(op, input):
+        return NotImplemented
+    mask = item.elements(input.values, input.mask)
+    places = op(_filled(op, input, mask), axis, output_type)
+    return MaskedTensor.of_parts(places, tf.reduce_any(mask, 0 if axis is None else axis))
+
+
+@handles(tf.math.count_nonzero)
+def count_nonzero(
+    input: Any, axis: Any = None, keepdims: Any = None, dtype: Any = tf.int64, name: Any = None
+) -> Any:
+    """Returns how many valid values are not zero, as a plain tensor."""
+    if not _can(tf.math.count_nonzero, input) or not (input.dtype.is_integer or _is_real(input)):
+        return NotImplemented
+    mask = item.elements(input.values, input.mask)
+    return tf.math.count_nonzero(
+        _filled(tf.math.count_nonzero, input, mask), axis, bool(keepdims), dtype
+    )
+
+
+def _is_real(x: Any) -> bool:
+    return x.dtype.is_floating or x.dtype.is_complex
+
+
+@handles(tf.cumsum, tf.math.cumprod)
+def cumulative(op: Any, x: Any, *args: Any) -> Any:
+    """Returns sums or products of all valid values up to each, beside the same mask."""
+    if not _can(op, x):
+        return NotImplemented
+    mask = item.elements(x.values, x.mask)
+    return MaskedTensor.of_parts(op(_filled(op, x, mask), *args), mask)
+
+
+@handles(tf.matmul)
+def matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    *others: Any,
+) -> Any:
+    """Returns a product in which what is not valid is zero; valid where any valid pair meets."""
+    for one in (a, b):
+        if isinstance(one, MaskedTensor) and not isinstance(one.values, tf.Tensor):
+            return NotImplemented
+    values = tf.matmul(
+        _or_zero(a), _or_zero(b), transpose_a, transpose_b, adjoint_a, adjoint_b, *others
+    )
+    turned = (transpose_a or adjoint_a, transpose_b or adjoint_b)
+    if isinstance(a, MaskedTensor) and isinstance(b, MaskedTensor):
+        valid = [tf.cast(item.elements(one.values, one.mask), tf.float32) for one in (a, b)]
+        return MaskedTensor.of_parts(values, tf.matmul(*valid, *turned) > 0)
+    if isinstance(a, MaskedTensor):
+        any_valid = tf.reduce_any(item.elements(a.values, a.mask), -2 if turned[0] else -1)
+        mask = any_valid[..., tf.newaxis]
+    else:
+        any_valid = tf.reduce_any(item.elements(b.values, b.mask), -1 if turned[1] else -2)
+        mask = any_valid[..., tf.newaxis, :]
+    return MaskedTensor.of_parts(values, item.spread(mask, values))
+
+
+def _or_zero(one: Any) -> Any:
+    return item.choose(one.mask, one.values, 0) if isinstance(one, MaskedTensor) else one

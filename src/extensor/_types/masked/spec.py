@@ -1,0 +1,88 @@
+"""The spec of MaskedTensors, and what is cast to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._protocol.casting import cast_value, supertype
+from extensor._types.masked import item
+from extensor._types.masked.check import expect_fit, static_shape
+
+
+class MaskedSpec:
+    """The spec of masked values of a type.
+
+    Args:
+        values: The spec of the values.
+        mask: The spec of the mask. Default: it says of each number or string whether it is valid;
+            of each record, where the values are records.
+
+    >>> xt.types.MaskedTensor.Spec(tf.TensorSpec([None, 3]))
+    MaskedTensor.Spec(values=TensorSpec(shape=(None, 3), dtype=tf.float32, name=None),
+                      mask=TensorSpec(shape=(None, 3), dtype=tf.bool, name=None))
+    """
+
+    values: Any
+    mask: Any
+    value_type: Any
+
+    def __init__(self, values: tf.TypeSpec, mask: tf.TypeSpec | None = None) -> None:
+        self.values = values
+        self.mask = _mask_of(values) if mask is None else mask
+        expect_fit(self.values, self.mask)
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The static shape of the values; of records, of these."""
+        return static_shape(self.values)
+
+    @property
+    def dtype(self) -> tf.DType:
+        """The dtype of the values, if they are no records."""
+        return self.values.dtype
+
+    def cast(self, value: Any, casting_context: Any = None) -> Any:
+        """Returns a value as a MaskedTensor of this spec: all of it is valid, if it has no mask.
+
+        Args:
+            value: A MaskedTensor, what its values are cast from, or an array of `numpy.ma`.
+            casting_context: What TensorFlow gives.
+        """
+        if isinstance(value, np.ma.MaskedArray):
+            value = {"values": np.ma.getdata(value), "mask": ~np.ma.getmaskarray(value)}
+        if isinstance(value, (tf.TypeSpec, self.value_type, Mapping)) or (
+            # What else has this spec's components is of a class of the same name.
+            hasattr(value, "mask") and hasattr(value, "values")
+        ):
+            return cast("Any", super()).cast(value, casting_context)
+        values = cast_value(self.values, value, type(self).__qualname__)
+        return self.value_type.of_parts(values, item.all_valid(values, self.mask.shape.rank))
+
+    def castable_type(self, spec: Any) -> Any:
+        """Returns where values of this spec meet those of another; with a mask, if one has it."""
+        if isinstance(spec, type(self)):
+            return cast("Any", super()).castable_type(spec)
+        values: Any = supertype(self.values, spec)
+        if values is None:
+            return None
+        mask = self.mask
+        shape = static_shape(values)
+        if shape.rank is None:
+            mask = tf.TensorSpec(None, tf.bool)
+        elif isinstance(mask, tf.TensorSpec):
+            mask = tf.TensorSpec(shape[: mask.shape.rank], tf.bool)
+        else:
+            mask = tf.RaggedTensorSpec(shape, tf.bool, mask.ragged_rank, mask.row_splits_dtype)
+        return type(self)(values, mask)
+
+
+def _mask_of(values: Any) -> Any:
+    if isinstance(values, tf.RaggedTensorSpec) and values.ragged_rank > 0:
+        return tf.RaggedTensorSpec(
+            values.shape, tf.bool, values.ragged_rank, values.row_splits_dtype
+        )
+    return tf.TensorSpec(static_shape(values), tf.bool)

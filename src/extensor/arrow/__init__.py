@@ -1,1 +1,0 @@
-"""The middle of the house: Arrow data to and from StructuredTensors."""

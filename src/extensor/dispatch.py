@@ -1,0 +1,32 @@
+"""How a type says what TensorFlow's operations do with its values."""
+
+from extensor._dispatch.dispatchable import DispatchableType
+from extensor._dispatch.handlers import handle, implements
+from extensor._dispatch.kind import (
+    is_binary_elementwise_op,
+    is_comparison_op,
+    is_logical_op,
+    is_rearranging_op,
+    is_reduction_op,
+    is_shape_only_op,
+    is_stacking_op,
+    is_unary_elementwise_op,
+)
+from extensor._dispatch.operation import tensor_parameters
+from extensor._dispatch.operators import OperatorsMixin
+
+__all__ = [
+    "DispatchableType",
+    "OperatorsMixin",
+    "handle",
+    "implements",
+    "is_binary_elementwise_op",
+    "is_comparison_op",
+    "is_logical_op",
+    "is_rearranging_op",
+    "is_reduction_op",
+    "is_shape_only_op",
+    "is_stacking_op",
+    "is_unary_elementwise_op",
+    "tensor_parameters",
+]

@@ -1,1 +1,0 @@
-"""Doors: one file a format, each from and to Arrow."""

@@ -1,0 +1,27 @@
+"""Extension types and StructuredTensors in Keras 3 layers and models, on its TensorFlow backend."""
+
+# pyright: reportUnusedImport=false
+
+from extensor._keras.backend import check_backend as _check_backend
+
+_check_backend()
+
+from extensor._keras import functional as _functional  # noqa: E402, F401 - what Model makes
+from extensor._keras.input import Input  # noqa: E402
+from extensor._keras.layer import Layer  # noqa: E402
+from extensor._keras.model import Model  # noqa: E402
+from extensor._keras.sequential import Sequential  # noqa: E402
+from extensor._keras.serialization import serialize  # noqa: E402 - Keras waits for the check
+from extensor._keras.stock_layers import Identity, Lambda, Masked, TimeDistributed  # noqa: E402
+
+__all__ = [
+    "Identity",
+    "Input",
+    "Lambda",
+    "Layer",
+    "Masked",
+    "Model",
+    "Sequential",
+    "TimeDistributed",
+    "serialize",
+]

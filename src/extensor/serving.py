@@ -1,0 +1,16 @@
+"""Models behind servers that know only tensors, and the clients that talk to them."""
+
+from extensor._serving.client import Client, load_client, save_clients
+from extensor._serving.layout import Component, Layout
+from extensor._serving.signature import FlatSignature, flat_signature, save
+
+__all__ = [
+    "Client",
+    "Component",
+    "FlatSignature",
+    "Layout",
+    "flat_signature",
+    "load_client",
+    "save",
+    "save_clients",
+]

@@ -1,0 +1,26 @@
+"""The laws that extension types obey, runnable on your own type, and Hypothesis strategies.
+
+One rule of the text is not checked, because it cannot be in general: that values are immutable.
+"""
+
+# pyright: reportUnusedImport=false
+
+# Importing these enters the laws.
+from extensor._testing import cast_law as _cast_law  # noqa: F401
+from extensor._testing import spec_law as _spec_law  # noqa: F401
+from extensor._testing import stack_law as _stack_law  # noqa: F401
+from extensor._testing import value_law as _value_law  # noqa: F401
+from extensor._testing.check import check_extension_type, check_spec, parametrize_laws
+from extensor._testing.law import Law, LawError, laws
+from extensor._testing.strategy import specs_of, values_of
+
+__all__ = [
+    "Law",
+    "LawError",
+    "check_extension_type",
+    "check_spec",
+    "laws",
+    "parametrize_laws",
+    "specs_of",
+    "values_of",
+]

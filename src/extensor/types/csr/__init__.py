@@ -1,1 +1,0 @@
-"""CSRSparseTensor: a sparse tensor that keeps its entries row by row."""

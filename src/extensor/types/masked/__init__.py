@@ -1,1 +1,0 @@
-"""MaskedTensor: values beside a mask that says which of them are valid."""
