@@ -23,7 +23,7 @@ TAG := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])'
 STAMP := $(VENV)/.ready-$(TAG)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-oldest lint format bench pairs pin clean
+.PHONY: help setup demo test test-all test-oldest lint format structure bench pairs pin clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -64,6 +64,9 @@ format: $(STAMP)  ## Format the code and mend what ruff can mend
 	@echo "[format] ruff"
 	@$(RUN) ruff check --quiet --fix-only .
 	@$(RUN) ruff format .
+
+structure: $(STAMP)  ## Write the list of public names and the picture of the floors
+	@$(RUN) structure
 
 bench: $(STAMP)  ## Measure
 	@echo "[bench] starting"

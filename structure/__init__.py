@@ -1,0 +1,1 @@
+"""What the project is made of, written from the code: its public names, and its floors."""

@@ -1,0 +1,59 @@
+"""The house: its public names, its floors, and who imports what."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from structure import api, picture
+
+ROOT = Path(__file__).parent.parent
+EXAMPLE = re.compile(r"^\s*(?:>>>|\.\.\.) (.*)$", re.MULTILINE)
+PRIVATE = re.compile(
+    r"\b(?:extensor|xt)(?:\.\w+)*\._[a-z]|from extensor(?:\.\w+)* import .*\b_[a-z]"
+)
+
+
+def test_the_list_of_public_names_is_up_to_date():
+    assert api.text() == api.FILE.read_text(), "Run `make structure`, and look at what changed."
+
+
+def test_the_picture_of_the_floors_is_up_to_date():
+    assert picture.svg() == picture.FILE.read_text(), "Run `make structure`."
+
+
+def test_a_circle_is_not_drawn():
+    with pytest.raises(ValueError, match=r"a circle: (a -> b -> a|b -> a -> b)"):
+        picture.floors({"a": {"b"}, "b": {"a"}, "c": {"a"}})
+
+
+def test_a_room_stands_above_all_that_it_imports():
+    graph = {"data": {"struct", "path"}, "struct": {"path"}, "path": set()}
+    assert picture.floors(graph) == [["path"], ["struct"], ["data"]]
+    assert picture.arrows(graph) == [("data", "struct"), ("struct", "path")]
+
+
+def private_names(path):
+    """Yields the lines of a file in which an example, or a program, uses a private name."""
+    text = path.read_text()
+    if path.suffix == ".md" or ROOT / "src" in path.parents:
+        text = "\n".join(EXAMPLE.findall(text))
+    return [line for line in text.splitlines() if PRIVATE.search(line)]
+
+
+FOLDERS = {"src": "*.py", "docs": "*.md", "examples": "*.py", "packages": "*.py", "demo": "*.py"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_examples_use_public_names_only(folder):
+    files = [ROOT / "README.md", *(ROOT / folder).rglob(FOLDERS[folder])]
+    assert len(files) > 1
+    found = {str(file.relative_to(ROOT)): private_names(file) for file in files}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def test_a_private_name_in_an_example_is_seen(tmp_path):
+    page = tmp_path / "page.md"
+    lines = ["from extensor._struct import spec", "xt.struct._spec", "from extensor import _tf"]
+    page.write_text("\n".join(f">>> {line}" for line in [*lines, "xt.struct.tree", "x._y"]))
+    assert private_names(page) == lines
