@@ -333,13 +333,13 @@ def without_field(proto, number):
     )
     for field in UnknownFieldSet(proto):
         if field.field_number != number:
-            _tf_saving._add_field(again, field.field_number, field.data)
+            _tf_saving.add_field(again, field.field_number, field.data)
     return again
 
 
 def with_module(proto, module):
-    proto = without_field(proto, _tf_saving._MODULE_FIELD)
-    _tf_saving._add_field(proto, _tf_saving._MODULE_FIELD, module)
+    proto = without_field(proto, _tf_saving.MODULE_FIELD)
+    _tf_saving.add_field(proto, _tf_saving.MODULE_FIELD, module)
     return proto
 
 
@@ -373,12 +373,12 @@ def test_a_class_of_extensor_is_found_by_its_name_where_nothing_imported_it(run_
 @stands_in
 def test_the_components_of_a_declared_type_follow_from_what_earlier_versions_wrote(kind, unknown):
     spec = SPECS[kind]()
-    stand_in = read(without_field(message(spec), _tf_saving._COMPONENTS_FIELD))
+    stand_in = read(without_field(message(spec), _tf_saving.COMPONENTS_FIELD))
     assert stand_in == read(message(spec))
 
 
 def test_those_of_a_type_by_hand_do_not_so_its_class_must_be_imported(unknown):
-    proto = without_field(message(xt.spec_of(bag())), _tf_saving._COMPONENTS_FIELD)
+    proto = without_field(message(xt.spec_of(bag())), _tf_saving.COMPONENTS_FIELD)
     with pytest.raises(RegistrationError, match=r"It is defined in tests\.sample_larder: `import"):
         read(proto)
 
@@ -479,7 +479,7 @@ def test_specs_with_any_bytes_changed_are_read_or_refused_by_name(is_known, requ
             except Exception:  # protobuf's own error, of what never was a message
                 outcomes["no message"] += 1
                 continue
-            if _tf_saving._field(proto, _tf_saving._MODULE_FIELD) is None:
+            if _tf_saving.field_of(proto, _tf_saving.MODULE_FIELD) is None:
                 outcomes["no message"] += 1  # nor is this one of extensor's
                 continue
             try:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from extensor import _tf as _tf  # before all others: it says so where TensorFlow is missing
 
 # isort: split
-from extensor import _anonymous as _anonymous  # pyright: ignore[reportUnusedImport]
 from extensor import data, dispatch, errors, nest, struct
 from extensor._arrow.read import from_arrow
 from extensor._arrow.schema import spec_from_schema
@@ -25,8 +24,8 @@ from extensor._functions.numpy_function import numpy_function
 from extensor._functions.print import print_
 from extensor._functions.scan import scan
 from extensor._functions.tuple import tuple_
+from extensor._patches.install import install, patches
 from extensor._path import Path
-from extensor._protocol import elements as _elements  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from extensor._protocol.box import StackableTypeSpec
 from extensor._protocol.extension import ExtensionType
 from extensor._protocol.registry import (
@@ -75,6 +74,7 @@ __all__ = [
     "keras",
     "nest",
     "numpy_function",
+    "patches",
     "read_parquet",
     "recompute_grad",
     "register_extension_type",
@@ -91,6 +91,8 @@ __all__ = [
     "types",
     "write_parquet",
 ]
+
+install()
 
 # Public, but not in `__all__`: a star-import must not replace the builtins of these names.
 print = print_

@@ -21,7 +21,7 @@ from extensor._protocol.box import StackableTypeSpec
 from extensor._protocol.casting import cast_components, not_castable
 from extensor._protocol.spec import TypeSpec
 from extensor._tf import DOTLESS, BatchableTypeSpec, registered_name, registered_spec
-from extensor._tf._tf_saving import import_first, install_anonymous
+from extensor._tf._tf_saving import import_first
 from extensor.errors import (
     FormatError,
     ImmutableError,
@@ -274,7 +274,7 @@ def _without_imports(code: Any) -> Any:
 # What is saved of the components, because only the class could tell them from the state.
 
 
-def _described(spec: Any) -> Any:
+def described(spec: Any) -> Any:
     """Returns what a file holds of a spec for those who do not have its class.
 
     A component spec that is in the state too is a number there: what is in a spec is written once,
@@ -314,12 +314,12 @@ def _boxing_of(spec: Any) -> str:
     return _BOXED if all(o in u for o, u in zip(own, usual, strict=True)) else _OWN
 
 
-def _stand_in(saved_as: tuple[str, str, Any], description: Any, num_tensors: int) -> Any:
+def stand_in(saved_as: tuple[str, str, Any], description: Any, num_tensors: int) -> Any:
     """Returns the spec that stands in for one of a class that is not imported.
 
     Args:
         saved_as: The name, the module and the state.
-        description: What `_described` returned, or None if an earlier version saved it.
+        description: What `described` returned, or None if an earlier version saved it.
         num_tensors: How many tensors a value has.
 
     Raises:
@@ -377,6 +377,3 @@ class _OfDecorated(AutoSpec):
     @property
     def value_type(self) -> type:
         return AnonymousValue
-
-
-install_anonymous(_described, _stand_in)

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from extensor._tf import _tf_elements
+from extensor._protocol import elements as _elements
 from tests.apis.kinds import assert_same, recipes
 from tests.apis.matrix import RUN, row
 from tests.apis.test_data import holds, slices
@@ -519,7 +519,7 @@ def test_datasets_without_values_of_ours_are_tensorflows(monkeypatch):
         raise AssertionError("asked")
 
     for name in ("ragged_batch", "padded_batch", "bucket_shapes"):
-        monkeypatch.setitem(_tf_elements._batching, name, never)
+        monkeypatch.setattr(_elements, name, never)
     assert [b.to_list() for b in sized(lambda n: n).ragged_batch(2)] == [[[0, 1], []], [[0, 1, 2]]]
     assert len(list(sized(lambda n: n).padded_batch(2, [4], -1))) == 2
     assert len(list(numbers.repeat(2).unique())) == 3

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor._functions import functional
-from extensor._tf import _tf_py_function
+from extensor._patches import _tf_py_function
 from tests.apis.kinds import assert_same, masked, measured
 from tests.apis.matrix import RUN, row
 
@@ -266,13 +266,16 @@ class Named:
 
 @pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
 def test_the_gradient_of_py_function_is_tensorflows_where_no_value_is_ours(run, monkeypatch):
-    asked, plain = [], _tf_py_function._plain_gradient
+    asked = []
+    registered = _tf_py_function.ops.gradient_registry._registry["EagerPyFunc"]
+    plain = registered["type"].__wrapped__
 
     def gradient_of_the_op(op, *upstream):
         asked.append(op)
         return plain(op, *upstream)
 
-    monkeypatch.setattr(_tf_py_function, "_plain_gradient", gradient_of_the_op)
+    ours = _tf_py_function.gradient_of_values(gradient_of_the_op)
+    monkeypatch.setitem(registered, "type", ours)
 
     def gradient(x):
         with tf.GradientTape() as tape:

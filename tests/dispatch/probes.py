@@ -76,5 +76,5 @@ PROBES = {
     "dispatch": all_functions,
     "tf_decorator": names_of_parameters,
     "tensor_conversion_registry": conversions,
-    "tf.Tensor.__add__": operators,
+    "operators": operators,
 }

@@ -218,7 +218,7 @@ def test_extensor_can_be_loaded_again(run_python):
         names.append(tf.add.__code__.co_varnames)
         assert tf.add(kind(), 1) == tf.constant(1) + kind() == tf.einsum("i", kind()) == "answered"
         for name in [n for n in sys.modules if n.partition(".")[0] == "extensor"]:
-            if ".dispatch" in name or "_tf_dispatch" in name:
+            if "dispatch" in name:
                 del sys.modules[name]
         import extensor.dispatch
     assert tf.add(kind(), 1) == "answered"

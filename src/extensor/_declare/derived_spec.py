@@ -16,7 +16,8 @@ from extensor._declare.static_data import FrozenDict, FrozenPartial, Static, fre
 from extensor._protocol.box import StackableTypeSpec, stacked_spec, unstacked_spec
 from extensor._protocol.casting import compatible
 from extensor._protocol.lossless import is_tensor_like
-from extensor._tf import BaseResourceVariable, VariableSpec, plain_spec
+from extensor._protocol.stand_in import plain_spec
+from extensor._tf import BaseResourceVariable, VariableSpec
 from extensor.errors import FieldError, ImmutableError, ProtocolError
 
 

@@ -10,25 +10,17 @@ import contextlib
 import inspect
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
-from functools import partial
 from types import MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from extensor._dispatch.handlers import FROM_TABLE, handler_of
-from extensor._dispatch.operation import FUNCTIONS, Operation, items, operation_of
+from extensor._dispatch.known_types import PLAIN, is_plain, overrides_nothing
+from extensor._dispatch.operation import Operation, items
 from extensor._lookup import class_attribute, lineage, namespace, raw_attribute
-from extensor._tf._tf_dispatch import (
-    PLAIN,
-    THEIRS,
-    Asking,
-    converts_to_tensor,
-    intercept,
-    is_plain,
-    overrides_nothing,
-)
+from extensor._tf._tf_dispatch import converts_to_tensor
 from extensor.errors import DTypeError, ExtensorError, ProtocolError
 
 _PROTOCOL = "__tf_dispatch__"
@@ -40,6 +32,29 @@ Function = Callable[..., Any]
 Keywords = dict[str, Any]
 
 
+THEIRS = object()
+"""The answer to a call that is TensorFlow's own."""
+
+
+class Asking(NamedTuple):
+    """What answers the calls of a function that hold values of unknown types.
+
+    Attributes:
+        function: What a handler gets as the operation that was called.
+        ask: Gets the positional and the keyword arguments as they came. It returns a handler and
+            the arguments to call it with; or None and the result, which is `THEIRS` if the function
+            itself is to be called.
+        failed: Gets the error that a handler raised, and the handler, before the error goes on.
+        unanswered: Gets a handler, what it returned if that is None or NotImplemented, and the
+            arguments as they came. It returns the result, or `THEIRS`.
+    """
+
+    function: Callable[..., Any]
+    ask: Callable[[tuple[Any, ...], dict[str, Any]], Any]
+    failed: Callable[[Exception, Any], None]
+    unanswered: Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
+
+
 def follows_protocol(kind: type) -> bool:
     """Returns whether a class says what TensorFlow's operations do with its values."""
     if class_attribute(kind, _PROTOCOL) is not None:
@@ -48,7 +63,7 @@ def follows_protocol(kind: type) -> bool:
     return False
 
 
-def _asking(operation: Operation, plain: Function) -> Asking:
+def asking(operation: Operation, plain: Function) -> Asking:
     """Returns what answers the calls of an operation.
 
     Args:
@@ -352,14 +367,3 @@ def _add(error: Exception, sentence: str) -> None:
             error.args = (f"{error.args[0]}\n{sentence}",)
     else:
         error.__dict__.setdefault("__notes__", []).append(sentence)
-
-
-for _public in FUNCTIONS.values():
-    _operation = operation_of(_public.function)
-    if _operation.places:
-        intercept(
-            _public,
-            partial(_asking, _operation),
-            [place for place, nested in _operation.places if nested],
-            _operation.any_iterable,
-        )

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from extensor._dispatch import kind
 from extensor._dispatch.dispatchable import DispatchableType
+from extensor._dispatch.known_types import overrides_now
 from extensor._dispatch.operation import operation_of
-from extensor._tf._tf_dispatch import overrides_now
 from extensor.errors import ProtocolError
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._dispatch.call import follows_protocol
+from extensor._dispatch.call import THEIRS, follows_protocol
 from extensor._lookup import lineage, namespace
 from extensor._protocol.lossless import lossless
-from extensor._tf._tf_as_tensor import refuse_as_tensor
-from extensor._tf._tf_dispatch import THEIRS, intercept_operator
+from extensor._tf._tf_as_tensor import NoArray
 from extensor.errors import DTypeError, StructureError
 
 Function = Callable[..., Any]
@@ -66,6 +65,21 @@ def _of_dtype(dtype: tf.DType, numbers: Any, path: str) -> Any:
     return np.asarray(numbers, dtype.as_numpy_dtype)
 
 
+def refuse_as_tensor(value: Any) -> None:
+    """Refuses a value of which TensorFlow wants a tensor, or NumPy an array.
+
+    They would take the value for a sequence, and ask for its items, and theirs, with `x[i]`.
+    """
+    name = type(value).__qualname__
+    raise DTypeError(
+        path=name,
+        expected="a tensor, or what converts to one",
+        received=f"a {name}, which does not",
+        mend="Give the class a handler for the function that was called, with "
+        "xt.dispatch.implements, or a method __array__.",
+    )
+
+
 class OperatorsMixin:
     """Gives a class the operators of a tensor, each of which calls TensorFlow's function for it.
 
@@ -105,6 +119,7 @@ class OperatorsMixin:
     # NumPy leaves the operators of an array beside such a value to the value.
     __array_ufunc__ = None
     __array_priority__ = 100
+    __array_interface__ = NoArray(refuse_as_tensor)
 
     def __init_subclass__(cls, elementwise_equality: bool = False, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -168,24 +183,6 @@ class OperatorsMixin:
         return (self[i] for i in range(len(self)))
 
 
-def _refuse(value: OperatorsMixin) -> None:
-    """Refuses a value of which TensorFlow wants a tensor, or NumPy an array.
-
-    They would take the value for a sequence, and ask for its items, and theirs, with `x[i]`.
-    """
-    name = type(value).__qualname__
-    raise DTypeError(
-        path=name,
-        expected="a tensor, or what converts to one",
-        received=f"a {name}, which does not",
-        mend="Give the class a handler for the function that was called, with "
-        "xt.dispatch.implements, or a method __array__.",
-    )
-
-
-refuse_as_tensor(OperatorsMixin, _refuse)
-
-
 # The operators of TensorFlow's own classes.
 
 
@@ -245,9 +242,16 @@ _COMPARISONS: list[tuple[str, str, Function | None]] = [
     ("__eq__", "__eq__", None),
     ("__ne__", "__ne__", None),
 ]
-for _class in (tf.Tensor, tf.Variable, tf.RaggedTensor, tf.SparseTensor):
-    for _name, _function in _BINARY.items():
-        intercept_operator(_class, f"__{_name}__", _leaving_to(f"__r{_name}__", _function))
-        intercept_operator(_class, f"__r{_name}__", _swapped(_function))
-    for _name, _reflected, _function in _COMPARISONS:
-        intercept_operator(_class, _name, _leaving_to(_reflected, _function))
+
+
+def answers() -> Iterator[tuple[str, Function]]:
+    """Yields the names of TensorFlow's operators, with what answers where one leaves it to a type.
+
+    The answer gets both operands, of which the second is of an unknown type. It returns the result,
+    or `THEIRS`.
+    """
+    for name, function in _BINARY.items():
+        yield f"__{name}__", _leaving_to(f"__r{name}__", function)
+        yield f"__r{name}__", _swapped(function)
+    for name, reflected, function in _COMPARISONS:
+        yield name, _leaving_to(reflected, function)

@@ -20,7 +20,6 @@ from extensor._tf import (
     VariableSpec,
     component_specs,
     from_components,
-    install_casting,
     to_components,
 )
 from extensor.errors import DTypeError, ExtensorError, StructureError
@@ -98,9 +97,6 @@ def cast_value(spec: tf.TypeSpec, value: Any, path: str | None = None) -> Any:
     except (AttributeError, AssertionError, NotImplementedError, TypeError, ValueError) as error:
         # So TensorFlow's own specs fail on a value that is none of theirs.
         raise not_castable(spec, value, path) from error
-
-
-install_casting(cast_value, castable_type)
 
 
 def cast_components(specs: Any, components: Any, path: str) -> Any:

@@ -18,7 +18,7 @@ import tensorflow as tf
 from extensor._path import Path
 from extensor._protocol.box import StackableTypeSpec, box, ragged_row
 from extensor._protocol.casting import cast_value, required
-from extensor._tf import data_nest, install_batching, mapped, restructured
+from extensor._tf import data_nest, mapped, restructured
 from extensor.errors import FieldError, StructureError
 
 
@@ -112,9 +112,6 @@ def bucket_shapes(element_spec: Any, padded_shapes: Any) -> Any:
         for tree in _trees(element_spec, padded_shapes, None)
     ]
     return data_nest.pack_sequence_as(element_spec, shapes)
-
-
-install_batching(ragged_batch, padded_batch, bucket_shapes)
 
 
 @dataclasses.dataclass(frozen=True)

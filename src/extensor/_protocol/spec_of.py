@@ -12,6 +12,7 @@ from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.lossless import lossless
 from extensor._protocol.spec import TypeSpec
+from extensor._protocol.stand_in import StandIn, plain_spec
 from extensor.errors import DTypeError, ExtensorError, ProtocolError
 
 
@@ -71,12 +72,12 @@ def spec_of(value: Any) -> Any:
 
 def _public(spec: Any) -> Any:
     """Returns a spec that answers to the public names, equal to the given one."""
-    if isinstance(spec, (TypeSpec, _tf.StandIn)):
+    if isinstance(spec, (TypeSpec, StandIn)):
         return spec
     return _stand_in(type(spec))._deserialize(_tf.serialize(spec))
 
 
-class _PublicNames(_tf.StandIn):
+class _PublicNames(StandIn):
     """The public names, in front of a class of TensorFlow's that has private ones."""
 
     # Jobs 2 and 3.
@@ -110,30 +111,30 @@ class _PublicNames(_tf.StandIn):
         """As `xt.TypeSpec.is_compatible_with`."""
         plain = self.plain
         try:
-            if plain.is_compatible_with(_tf.plain_spec(spec_or_value)):
+            if plain.is_compatible_with(plain_spec(spec_or_value)):
                 return True
             # Of what it would convert, such as a list, TensorFlow knows the spec if asked for it.
             return not isinstance(spec_or_value, tf.TypeSpec) and plain.is_compatible_with(
-                _tf.plain_spec(spec_of(spec_or_value))
+                plain_spec(spec_of(spec_or_value))
             )
         except (TypeError, ValueError):  # it is nothing that has a spec
             return False
 
     def most_specific_compatible_type(self: Any, other: Any) -> Any:
         """As `xt.TypeSpec.most_specific_compatible_type`."""
-        merged = self.plain.most_specific_common_supertype([_tf.plain_spec(other)])
+        merged = self.plain.most_specific_common_supertype([plain_spec(other)])
         return None if merged is None else _public(merged)
 
     def most_specific_common_supertype(self: Any, others: Any) -> Any:
         """As TensorFlow's own."""
-        return self.plain.most_specific_common_supertype(list(map(_tf.plain_spec, others)))
+        return self.plain.most_specific_common_supertype(list(map(plain_spec, others)))
 
     def is_subtype_of(self: Any, other: Any) -> bool:
         """As TensorFlow's own."""
-        return self.plain.is_subtype_of(_tf.plain_spec(other))
+        return self.plain.is_subtype_of(plain_spec(other))
 
     def __eq__(self: Any, other: object) -> bool:
-        return isinstance(other, tf.TypeSpec) and bool(self.plain == _tf.plain_spec(other))
+        return isinstance(other, tf.TypeSpec) and bool(self.plain == plain_spec(other))
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -152,12 +153,12 @@ class _PublicNames(_tf.StandIn):
     def cast(self: Any, value: Any, casting_context: Any = None) -> Any:
         """As `xt.TypeSpec.cast`."""
         if isinstance(value, tf.TypeSpec):  # as TensorFlow asks
-            return self.plain.cast(_tf.plain_spec(value), casting_context)
+            return self.plain.cast(plain_spec(value), casting_context)
         return cast_value(self.plain, value)
 
     def castable_type(self: Any, spec: Any) -> Any:
         """As `xt.TypeSpec.castable_type`."""
-        found = castable_type(self.plain, _tf.plain_spec(spec))
+        found = castable_type(self.plain, plain_spec(spec))
         return None if found is None else _public(found)
 
 

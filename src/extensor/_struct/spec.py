@@ -13,9 +13,10 @@ from extensor._path import Path, PathLike
 from extensor._protocol.box import StackableTypeSpec, ragged_row
 from extensor._protocol.casting import cast_value, castable_type, compatible, not_castable
 from extensor._protocol.registry import register_type_spec
+from extensor._protocol.stand_in import plain_spec
 from extensor._struct import leaf
 from extensor._struct.from_python import columns_of, sizes_of
-from extensor._tf import BatchableTypeSpec, VariableSpec, plain_spec
+from extensor._tf import BatchableTypeSpec, VariableSpec
 from extensor.errors import (
     DTypeError,
     FieldError,

@@ -1,14 +1,13 @@
-"""THE quarantine: every private TensorFlow name that extensor uses, and why it needs it.
+"""THE quarantine: every private TensorFlow name that extensor reads, and why it needs it.
 
-No other package imports what is private to TensorFlow (a linter checks). One file a subject, each
-with a table of the names that it holds, and one probe a name in `tests/test_tf_probe.py`, so that a
-new TensorFlow tells which one broke. Seen to work with TensorFlow 2.20 and 2.21.
+Beside it only `_patches` names what is private to TensorFlow (a test checks), to change it; nothing
+here changes anything. One file a subject, each with a table of the names that it holds, and one
+probe a name in `tests/test_tf_probe.py`, so that a new TensorFlow tells which one broke. Seen to
+work with TensorFlow 2.20 and 2.21.
 
-A file installs what it wraps when it is imported. Their names all begin with `_tf_`, so that the
-path of a line tells that it stands in the quarantine.
+The names of the files all begin with `_tf_`, here and in `_patches`, so that the path of a line
+tells that it names what is private to TensorFlow.
 """
-
-# pyright: reportUnusedImport=false
 
 from __future__ import annotations
 
@@ -33,31 +32,11 @@ if tuple(int(part) for part in tf.__version__.split(".")[:2]) < (2, 20):
         received=f"TensorFlow {tf.__version__}",
         mend='Upgrade it: pip install --upgrade "extensor[tf]", or "extensor[tf-cpu]".',
     )
-from extensor._tf import (  # noqa: F401 - what they wrap is wrapped by importing them
-    _tf_alias,
-    _tf_as_tensor,
-    _tf_autograph,
-    _tf_data,
-    _tf_distribute,
-    _tf_nest,
-    _tf_py_function,
-    _tf_returned,
-    _tf_saving,
-    _tf_stacking,
-    _tf_tracking,
-)
-from extensor._tf._tf_casting import CAST_CONTEXT, install_casting
-from extensor._tf._tf_data import data_nest
-from extensor._tf._tf_elements import as_numpy, install_batching, mapped, restructured
+from extensor._tf._tf_casting import CAST_CONTEXT
+from extensor._tf._tf_composite import CompositeTensor, describes, is_refused, refuse
+from extensor._tf._tf_data import as_numpy, data_nest, mapped, restructured
 from extensor._tf._tf_gradient import GRADIENT, differentiable, with_differentiable
-from extensor._tf._tf_protocol import (
-    CompositeTensor,
-    admit,
-    admit_late,
-    describes,
-    is_refused,
-    refuse,
-)
+from extensor._tf._tf_protocol import Extension, admit, admit_late, describes_extension
 from extensor._tf._tf_registry import (
     DOTLESS,
     name_for_saving,
@@ -80,7 +59,6 @@ from extensor._tf._tf_spec import (
     to_components,
     unstacked,
 )
-from extensor._tf._tf_stand_in import StandIn, plain_spec
 
 __all__ = [
     "CAST_CONTEXT",
@@ -89,7 +67,7 @@ __all__ = [
     "BaseResourceVariable",
     "BatchableTypeSpec",
     "CompositeTensor",
-    "StandIn",
+    "Extension",
     "VariableSpec",
     "admit",
     "admit_late",
@@ -97,17 +75,15 @@ __all__ = [
     "component_specs",
     "data_nest",
     "describes",
+    "describes_extension",
     "deserialize",
     "differentiable",
     "from_components",
-    "install_batching",
-    "install_casting",
     "is_refused",
     "mapped",
     "name_for_saving",
     "nan_equal_to_itself",
     "number_key",
-    "plain_spec",
     "refuse",
     "registered_name",
     "registered_spec",

@@ -14,7 +14,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._tf._tf_protocol import MEMBERS, CompositeTensor, Extension
+from extensor._lookup import defines
+from extensor._tf._tf_composite import PROTOCOL, CompositeTensor
 from extensor._tf._tf_spec import VariableSpec
 
 
@@ -88,16 +89,14 @@ def _aliased(spec: Any, value: Any, context: Any) -> Any:
 def _part(spec: Any, component: Any, context: Any) -> Any:
     if isinstance(spec, VariableSpec):
         return component.__tf_tracing_type__(context)
-    if isinstance(component, Extension):
+    if isinstance(component, CompositeTensor) and defines(type(component), PROTOCOL):
         found = _aliased(spec, component, context)
         return found if isinstance(found, _Aliased) else None
     return None
 
 
-def _tracing_type(self: Any, context: Any) -> Any:
+def tracing_type(self: Any, context: Any) -> Any:
+    """Returns the tracing type of an extension value: its `__tf_tracing_type__`."""
     spec = self.__tf_type_spec__()
     own = spec.__tf_tracing_type__(context)
     return _aliased(spec, self, context) if own is spec else own
-
-
-MEMBERS["__tf_tracing_type__"] = _tracing_type

@@ -1,9 +1,10 @@
-"""What tf.data does with elements and states that are extension values.
+"""Datasets, and the nests and structures that tf.data makes of their elements.
 
 | name | why |
 | --- | --- |
-| `structure` | `Dataset.scan` and `reduce` take the spec of a state apart into type, shape and class, and can put together only those of tensors. `convert_legacy_structure` (which walks nests with tf.data's own `nest`) keeps what `TypeSpec._to_legacy_output_types` and `_to_legacy_output_shapes` said of an extension type whole. |
-| `window_op` | `Dataset.window` makes one dataset for each tensor of an element, and takes them for one for each value. |
+| `data.util.nest` | tf.data walks nests by rules of its own: a list is a leaf. |
+| `structure` | How tf.data makes tensors of an element, and specs of these. |
+| `dataset_ops` | `_RestructuredDataset` shows the tensors of a dataset as elements of another spec, without an op. |
 """  # noqa: E501 - a table row is one line
 
 # pyright: reportPrivateUsage=false
@@ -13,95 +14,59 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
-from tensorflow.python.data.ops import window_op
+from tensorflow.python.data.ops import dataset_ops
 from tensorflow.python.data.util import nest, structure
 
-from extensor._tf._tf_protocol import describes_extension
+from extensor._tf._tf_protocol import Extension, describes_extension
+
+__all__ = ["as_numpy", "data_nest", "has_extension", "mapped", "restructured", "structure"]
 
 data_nest: Any = nest
 
 
-class _Whole:
-    """The spec of an extension type where tf.data asks for a dtype, or for a shape.
+def restructured(dataset: Any, element_spec: Any) -> Any:
+    """Returns a dataset of the same tensors as elements of another spec.
 
-    It answers what is asked of either by the spec's own rules.
+    Args:
+        dataset: Any dataset.
+        element_spec: A nest of specs whose boxes are the boxes of the dataset's elements.
     """
-
-    ndims = 1
-
-    def __init__(self, spec: Any) -> None:
-        self.spec = spec
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Whole) and self._merged(other) is not None
-
-    def __hash__(self) -> int:
-        return hash(type(self.spec))
-
-    def __repr__(self) -> str:
-        return repr(self.spec)
-
-    def _merged(self, other: _Whole) -> Any:
-        return self.spec.most_specific_common_supertype([other.spec])
-
-    def as_list(self) -> list[Any]:
-        return [self.spec]
-
-    def most_specific_compatible_shape(self, other: _Whole) -> _Whole:
-        return _Whole(self._merged(other))
+    return dataset_ops._RestructuredDataset(dataset, element_spec)
 
 
-def _whole(inherited: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def to_legacy(self: Any) -> Any:
-        return _Whole(self) if describes_extension(self) else inherited(self)
-
-    return to_legacy
+def has_extension(dataset: Any) -> bool:
+    """Returns whether an extension value is in the elements of a dataset."""
+    return any(map(describes_extension, data_nest.flatten(dataset.element_spec)))
 
 
-tf.TypeSpec._to_legacy_output_types = _whole(tf.TypeSpec._to_legacy_output_types)
-tf.TypeSpec._to_legacy_output_shapes = _whole(tf.TypeSpec._to_legacy_output_shapes)
-
-_plain_convert_legacy_structure = structure.convert_legacy_structure
-
-
-def _convert_legacy_structure(output_types: Any, output_shapes: Any, output_classes: Any) -> Any:
-    """As TensorFlow's own, with the specs that were kept whole."""
-    shapes: Any = data_nest.flatten(output_shapes)
-    if any(isinstance(shape, _Whole) for shape in shapes):
-        # TensorFlow's own takes a spec in the place of a class as it is.
-        flat_classes: Any = data_nest.flatten(output_classes)
-        classes = zip(shapes, flat_classes, strict=True)
-        output_classes = data_nest.pack_sequence_as(
-            output_classes, [s.spec if isinstance(s, _Whole) else c for s, c in classes]
-        )
-    return _plain_convert_legacy_structure(output_types, output_shapes, output_classes)
+def mapped(dataset: Any, function: Callable[[Any], Any]) -> Any:
+    """Returns a dataset mapped by a function that takes each element whole."""
+    # Dataset.map hands a tuple over item by item.
+    is_tuple = type(dataset.element_spec) is tuple
+    return dataset.map(lambda *element: function(element if is_tuple else element[0]))
 
 
-structure.convert_legacy_structure = _convert_legacy_structure
+def as_numpy(value: Any) -> Any:
+    """Returns a value as TensorFlow's own types have it in NumPy, or as the nest of its components.
 
+    Args:
+        value: An eager tensor, or a value that decomposes into them. What its `numpy()` returns,
+            if it has one, is taken for it.
 
-_plain_window = window_op._window
-
-
-def _window(input_dataset: Any, *args: Any, **kwargs: Any) -> Any:
-    """As TensorFlow's own, with each extension value in one tensor while windows are made."""
-    specs = input_dataset.element_spec
-    ours = tf.nest.map_structure(describes_extension, specs)
-    if not any(tf.nest.flatten(ours)):
-        return _plain_window(input_dataset, *args, **kwargs)
-
-    def mapped(dataset: Any, function: Callable[[Any], Any]) -> Any:
-        def of_element(*element: Any) -> Any:
-            # Dataset.map hands a tuple over item by item.
-            whole = element if type(dataset.element_spec) is tuple else element[0]
-            return tf.nest.map_structure(lambda own, x: function(x) if own else x, ours, whole)
-
-        return dataset.map(of_element)
-
-    boxed = mapped(input_dataset, tf.experimental.Optional.from_value)
-    windows = _plain_window(boxed, *args, **kwargs)
-    return mapped(windows, lambda window: window.map(lambda box: box.get_value()))
-
-
-window_op._window = _window
+    >>> from extensor._tf import as_numpy
+    >>> as_numpy(tf.ragged.constant([[1], [2, 3]]))
+    array([array([1], dtype=int32), array([2, 3], dtype=int32)], dtype=object)
+    """
+    if value is None:
+        return None
+    is_ours = issubclass(type(value), Extension)
+    if is_ours and not callable(getattr(type(value), "numpy", None)):
+        components = value._type_spec._to_components(value)
+        return tf.nest.map_structure(as_numpy, components)
+    # An eager tensor's own copies the numbers.
+    array = value._numpy() if hasattr(value, "_numpy") else value.numpy()
+    if isinstance(array, np.ndarray):
+        array.setflags(write=False)
+    return array

@@ -3,23 +3,18 @@
 | name | why |
 | --- | --- |
 | `__composite_gradient__` | Gradients ask a value's class for it: which of its tensors have a gradient, and how to put gradients in their place. |
-| `imperative_grad` | `GradientTape.gradient(..., unconnected_gradients="zero")` hands C++ a list of sources in which an extension value stands once, beside one with all its tensors: it reads past the end and ends the process. |
-| `tf.GradientTape.jacobian` and `batch_jacobian` (public; wrapped) | They reshape the gradients that they found, which only tensors can be. |
 """  # noqa: E501 - a table row is one line
 
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.eager import imperative_grad
 
-from extensor._tf._tf_protocol import MEMBERS, CompositeTensor, Extension
-from extensor.errors import DTypeError
+from extensor._tf._tf_composite import CompositeTensor
 
 
 def differentiable(value: Any) -> list[Any]:
@@ -94,95 +89,3 @@ class _Gradient:
 
 
 GRADIENT = _Gradient()
-MEMBERS["__composite_gradient__"] = GRADIENT
-
-
-_plain_imperative_grad = imperative_grad.imperative_grad
-
-
-def _imperative_grad(
-    tape: Any,
-    target: Any,
-    sources: Any,
-    output_gradients: Any = None,
-    sources_raw: Any = None,
-    unconnected_gradients: Any = tf.UnconnectedGradients.NONE,
-) -> Any:
-    """As TensorFlow's own, with sources of which C++ can make zeros."""
-    if (
-        unconnected_gradients != tf.UnconnectedGradients.NONE
-        and sources_raw is not None
-        and any(isinstance(source, Extension) for source in sources_raw)
-    ):
-        sources_raw = [
-            tensor
-            for source in sources_raw
-            for tensor in (differentiable(source) if isinstance(source, Extension) else [source])
-        ]
-    return _plain_imperative_grad(
-        tape, target, sources, output_gradients, sources_raw, unconnected_gradients
-    )
-
-
-imperative_grad.imperative_grad = _imperative_grad
-
-
-_plain_jacobian: Any = tf.GradientTape.jacobian
-_plain_batch_jacobian: Any = tf.GradientTape.batch_jacobian
-
-
-def _jacobian(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
-    """As TensorFlow's own; by a value: its gradients for each number in the target, stacked."""
-    flat = tf.nest.flatten(sources)
-    if not any(isinstance(source, Extension) for source in flat):
-        return _plain_jacobian(self, target, sources, *args, **kwargs)
-    tensors = [differentiable(x) if isinstance(x, Extension) else [x] for x in flat]
-    found = _plain_jacobian(self, target, tensors, *args, **kwargs)
-    return tf.nest.pack_sequence_as(
-        sources,
-        [
-            _stacked_gradients(source, jacobians, target)
-            if isinstance(source, Extension)
-            else jacobians[0]
-            for source, jacobians in zip(flat, found, strict=True)
-        ],
-    )
-
-
-def _stacked_gradients(value: Any, jacobians: list[Any], target: Any) -> Any:
-    if all(jacobian is None for jacobian in jacobians):
-        return None
-    dense = [
-        tf.zeros(tf.concat([tf.shape(target), tf.shape(tensor)], 0), tensor.dtype)
-        if jacobian is None
-        else jacobian
-        for jacobian, tensor in zip(jacobians, differentiable(value), strict=True)
-    ]
-    specs = [tf.type_spec_from_value(value)]
-    for size in reversed(target.shape):
-        specs.append(specs[-1]._batch(size))
-
-    def stacked(rows: list[Any], rank: int) -> Any:
-        if rank == 0:
-            return with_differentiable(value, iter(rows))
-        return tf.map_fn(
-            lambda inner: stacked(inner, rank - 1), rows, fn_output_signature=specs[rank - 1]
-        )
-
-    return stacked(dense, target.shape.rank)
-
-
-def _batch_jacobian(self: Any, target: Any, source: Any, *args: Any, **kwargs: Any) -> Any:
-    """As TensorFlow's own, and says of a value what to do instead."""
-    if isinstance(source, Extension):
-        raise DTypeError(
-            path="GradientTape.batch_jacobian",
-            expected="a tensor with a row for each row of the target",
-            received=f"a {type(source).__name__}, whose components may have others",
-            mend="Give one component of the value, or take the whole jacobian.",
-        )
-    return _plain_batch_jacobian(self, target, source, *args, **kwargs)
-
-
-tf.GradientTape.jacobian = functools.wraps(_plain_jacobian)(_jacobian)
-tf.GradientTape.batch_jacobian = functools.wraps(_plain_batch_jacobian)(_batch_jacobian)

@@ -1,0 +1,1 @@
+"""Everything that `import extensor` changes in TensorFlow: one record a change, in one table."""

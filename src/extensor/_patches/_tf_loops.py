@@ -1,0 +1,132 @@
+"""Loops whose body returns a value of another type than it got."""
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._patches.meeting import (
+    are_alike,
+    are_tensors,
+    is_ours,
+    is_value,
+    may_meet,
+    meeting,
+)
+from extensor._patches.patch import replaces
+from extensor._protocol.casting import cast_value, castable_type
+from extensor._tf._tf_casting import convert_variables_to_tensors
+from extensor.errors import DTypeError
+
+
+class _WiderError(Exception):
+    """The body of a loop returned a value that does not fit its variable, but meets it."""
+
+    def __init__(self, place: int, spec: Any) -> None:
+        super().__init__(place, spec)
+        self.place, self.spec = place, spec
+
+    ag_pass_through = True
+
+
+@replaces(
+    "tensorflow.python.ops.while_v2.while_loop",
+    reason="tf.while_loop refuses a body that returns a value of another type than it got.",
+    probe="loops",
+)
+def while_loop(plain: Any) -> Any:
+    def _while_loop(
+        cond: Any,
+        body: Any,
+        loop_vars: Any,
+        shape_invariants: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        """As TensorFlow's own; what the body returns is cast to where it meets its variable.
+
+        Where that is another type than the variable's, the loop is built again with the variable
+        cast to it, unless the caller gave `shape_invariants`.
+        """
+        loop_vars = convert_variables_to_tensors(loop_vars)
+        flat = tf.nest.flatten(loop_vars)
+        may_widen = shape_invariants is None
+        invariants: list[Any] = [None] * len(flat)
+        if shape_invariants is not None:
+            if not are_alike([loop_vars, shape_invariants]):
+                return plain(cond, body, loop_vars, shape_invariants, *args, **kwargs)
+            invariants = tf.nest.flatten(shape_invariants)
+            for i, (spec, value) in enumerate(zip(invariants, flat, strict=True)):
+                if isinstance(spec, tf.TypeSpec) and _meets(spec, value):
+                    flat[i] = _cast_or_leave(spec, value)
+                    loop_vars = tf.nest.pack_sequence_as(loop_vars, flat)
+
+        def cast_body(*variables: Any) -> Any:
+            outputs = body(*variables)
+            outputs = outputs if tf.nest.is_nested(outputs) else [outputs]
+            values = tf.nest.flatten(outputs)
+            if are_tensors((*values, *flat)) or not are_alike([loop_vars, outputs]):
+                return outputs
+            changed = False
+            for i, (value, variable) in enumerate(zip(values, flat, strict=True)):
+                if not (is_value(value) and is_value(variable)) or are_tensors((value, variable)):
+                    continue
+                spec = invariants[i]
+                if not isinstance(spec, tf.TypeSpec):
+                    shape, spec = spec, tf.type_spec_from_value(variable)
+                    if shape is not None and isinstance(spec, tf.TensorSpec):
+                        spec = tf.TensorSpec(shape, spec.dtype)
+                if not may_meet([spec, tf.type_spec_from_value(value)]):
+                    continue
+                value = convert_variables_to_tensors(value)
+                returned = tf.type_spec_from_value(value)
+                if spec.most_specific_common_supertype([returned]) is not None:
+                    continue
+                met = castable_type(spec, returned)
+                if met is None:
+                    if not (is_ours(spec) or is_ours(returned)):
+                        continue  # TensorFlow has an error of its own
+                    raise DTypeError(
+                        path=f"tf.while_loop, variable {i}",
+                        expected=f"a body that returns what can be cast to {spec}",
+                        received=str(returned),
+                        mend="Let the body return the type that it gets.",
+                    )
+                if may_widen and not met.is_subtype_of(spec):
+                    raise _WiderError(i, met)
+                values[i] = _cast_or_leave(spec, value)
+                changed = True
+            return tf.nest.pack_sequence_as(outputs, values) if changed else outputs
+
+        while True:
+            try:
+                return plain(cond, cast_body, loop_vars, shape_invariants, *args, **kwargs)
+            except _WiderError as wider:
+                flat[wider.place] = cast_value(wider.spec, flat[wider.place])
+                invariants[wider.place] = wider.spec
+                loop_vars = tf.nest.pack_sequence_as(loop_vars, flat)
+                shape_invariants = tf.nest.pack_sequence_as(loop_vars, invariants)
+
+    return _while_loop
+
+
+def _meets(spec: Any, value: Any) -> bool:
+    """Whether a value is of another type than a spec, but can be cast to one that both meet."""
+    return is_value(value) and meeting([spec, tf.type_spec_from_value(value)]) is not None
+
+
+def _cast_or_leave(spec: Any, value: Any) -> Any:
+    """Returns a value cast to a type.
+
+    A value of TensorFlow's own that does not fit comes back as it is: TensorFlow raises an error
+    of its own.
+    """
+    try:
+        return cast_value(spec, value)
+    except (TypeError, ValueError):
+        if is_ours(spec) or is_ours(tf.type_spec_from_value(value)):
+            raise
+        return value

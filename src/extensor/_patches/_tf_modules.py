@@ -1,0 +1,46 @@
+"""What a tf.Module finds in its attributes."""
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.trackable import base
+
+from extensor._patches.patch import replaces
+from extensor._tf import Extension, to_components
+
+
+@replaces(
+    "tensorflow.python.trackable.data_structures.sticky_attribute_assignment",
+    reason="What a tf.Module saves is what this finds in its attributes; it does not look for "
+    "variables inside extension values.",
+    probe="tracked_attributes",
+)
+def sticky_attribute_assignment(plain: Any) -> Any:
+    def _sticky_attribute_assignment(trackable: Any, name: str, value: Any) -> Any:
+        """As TensorFlow's own, and tracks the variables inside an extension value."""
+        kept = plain(trackable, name, value)
+        # Not where TensorFlow tracks the value itself, or was asked not to.
+        if kept is value and isinstance(value, Extension) and not isinstance(value, base.Trackable):
+            variables = list(_variables_inside(value, "component"))
+            if variables:
+                holder = tf.Module()
+                for place, variable in variables:
+                    setattr(holder, place, variable)
+                trackable._track_trackable(holder, name=name, overwrite=True)
+        return kept
+
+    return _sticky_attribute_assignment
+
+
+def _variables_inside(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    components = tf.nest.flatten(to_components(value.__tf_type_spec__(), value))
+    for i, component in enumerate(components):
+        if isinstance(component, tf.Variable):
+            yield f"{place}_{i}", component
+        elif isinstance(component, Extension):
+            yield from _variables_inside(component, f"{place}_{i}")

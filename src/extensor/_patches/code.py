@@ -1,0 +1,327 @@
+"""Code in the place of a function's own, which looks at the types of the arguments of a call.
+
+TensorFlow's own dispatcher, in C++, is not used: it comes after so many wrappers that a call takes
+longer to reach it than extensor takes in all, most of TensorFlow's generated functions raise and
+catch an error before they reach it, it cannot take varargs, and two of its targets that match one
+call are an error. So the arguments of a call are looked at where the call comes in. A function
+keeps its identity, whoever has imported it: only its code is replaced, by code that looks at the
+types of the arguments and then calls what was there before, with the arguments as they came.
+
+The new code has the file, the line, the name and the parameters of the code that it replaces. So
+whoever reads the function (`inspect`, AutoGraph, TensorFlow's debugger) finds TensorFlow's source,
+and a traceback holds as many frames as before, all of them TensorFlow's.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from extensor._dispatch.call import THEIRS, Asking
+from extensor._dispatch.known_types import FLAT, PLAIN, Types, plain_iterable, plain_sequence
+from extensor._patches.patch import plain_of
+from extensor._tf._tf_autograph import call_as_it_is
+from extensor._tf._tf_dispatch import REPLACED, PublicFunction, takes_anything
+
+
+def intercept(
+    public: PublicFunction,
+    make: Callable[[Callable[..., Any]], Asking],
+    sequences: Iterable[int],
+    any_iterable: bool = False,
+) -> None:
+    """Lets something else answer the calls of a function that hold values of unknown types.
+
+    Args:
+        public: The function.
+        make: Gets the function as it was before, and returns what answers such a call. A function
+            that fills in its defaults passes all arguments by position.
+        sequences: The places of the parameters that take a sequence of tensors.
+        any_iterable: Whether they take other iterables than lists and tuples too.
+    """
+    function = typing.cast("types.FunctionType", public.function)
+    plain = vars(function).setdefault(REPLACED, _copied(function))
+    sequences = tuple(sequences)
+    if public.fills_in:
+        call_as_it_is(function)
+        count = plain.__code__.co_argcount
+        template = _named_template(count, sequences, plain.__code__.co_freevars)
+    else:
+        template = _template(bool(sequences), plain.__code__.co_freevars)
+    looks = plain_iterable if any_iterable else plain_sequence
+    consts = make(plain)._asdict()
+    function.__code__ = _disguised(template, plain, consts, looks if sequences else None)
+
+
+def intercept_operator(cls: Any, name: str, answer: Callable[[Any, Any], Any]) -> None:
+    """Lets something else answer an operator where the other operand is of an unknown type.
+
+    Args:
+        cls: A class of TensorFlow.
+        name: Its method, such as `__add__`. Nothing happens if the class does not define it.
+        answer: Gets both operands of such a call, and returns the result, or `THEIRS` if the method
+            itself is to be called.
+    """
+    found = vars(cls).get(name)
+    if found is None:
+        return
+    plain = plain_of(found)
+    code = plain.__code__
+    stars = takes_anything(plain)
+
+    def ask(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if kwargs:  # whoever calls the method itself may name the operands
+            try:
+                args = inspect.signature(plain).bind(*args, **kwargs).args
+            except TypeError:
+                return THEIRS
+        return answer(*args[:2]) if len(args) > 1 else THEIRS
+
+    # The method may be a function that users call by another name, so this is a new one.
+    if code.co_argcount:
+        template = _operator_template(code.co_argcount, stars, code.co_freevars)
+    else:
+        template = _template(False, code.co_freevars, handlers=False)
+    operator = _copied(plain, _disguised(template, plain, {"ask": ask}))
+    vars(operator).update(vars(found))
+    vars(operator)[REPLACED] = plain
+    call_as_it_is(operator)
+    setattr(cls, name, operator)
+
+
+def _copied(function: types.FunctionType, code: types.CodeType | None = None) -> types.FunctionType:
+    """Returns a function that does the same, or what other code does, under the same name."""
+    copied = types.FunctionType(
+        code or function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copied.__kwdefaults__ = function.__kwdefaults__
+    copied.__annotations__ = function.__annotations__
+    copied.__doc__ = function.__doc__
+    copied.__module__ = function.__module__
+    copied.__qualname__ = function.__qualname__
+    return copied
+
+
+def _disguised(
+    template: types.CodeType,
+    plain: types.FunctionType,
+    consts: dict[str, Any],
+    looks: Callable[[Any], bool] | None = None,
+) -> types.CodeType:
+    """Returns a template's code with the constants that it needs, and in place of a function's.
+
+    Args:
+        template: Code in which strings stand for other constants.
+        plain: The function, of which the code gets the file, the line, the names and the
+            parameters.
+        consts: What some of the strings stand for, which have these names after an underscore.
+        looks: Looks into a value whose type is not known to hold no others; None if no parameter
+            takes a sequence.
+    """
+    # What takes any iterable looks into every argument.
+    known = PLAIN if looks is None else FLAT if looks is plain_sequence else Types()
+    consts = {f"_{name}": value for name, value in consts.items()}
+    consts |= {**_CONSTS, "_plain": plain, "_types": known, "_looks": looks}
+    code = plain.__code__
+    named = code.co_varnames[: template.co_argcount]
+    changes: dict[str, Any] = {
+        "co_consts": tuple(
+            consts.get(c, c) if isinstance(c, str) else c for c in template.co_consts
+        ),
+        "co_varnames": (*named, *template.co_varnames[template.co_argcount :]),
+        "co_filename": code.co_filename,
+        "co_firstlineno": code.co_firstlineno,
+        "co_name": code.co_name,
+    }
+    if sys.version_info >= (3, 11):
+        changes["co_qualname"] = code.co_qualname
+    return template.replace(**changes)
+
+
+@functools.cache
+def _template(sequences: bool, closure: tuple[str, ...], handlers: bool = True) -> types.CodeType:
+    """Returns the code that looks at the arguments of a function of `*args, **kwargs`.
+
+    Strings stand for constants. Calls with one or two arguments, which most are, have branches of
+    their own, because a call with a star takes longer than looking does.
+    """
+    body = [
+        *_named("_types", "_type", "_plain", *(("_looks",) if sequences else ())),
+        "looking = True",
+        "try:",
+        "  if not kwargs and _len(args) == 1:",
+        "    [a] = args",
+        f"    if {_known('a', sequences)}:",
+        "      looking = False",
+        "      return _plain(a)",
+        "  elif not kwargs and _len(args) == 2:",
+        "    a, b = args",
+        f"    if {_known('a', sequences)} and {_known('b', sequences)}:",
+        "      looking = False",
+        "      return _plain(a, b)",
+        "  else:",
+        "    for a in args:",
+        f"      if not ({_known('a', sequences)}): break",
+        "    else:",
+        "      for a in kwargs.values():",
+        f"        if not ({_known('a', sequences)}): break",
+        "      else:",
+        "        looking = False",
+        "        return _plain(*args, **kwargs)",
+        *_otherwise("args, kwargs", "*args, **kwargs", handlers),
+    ]
+    return _compiled("*args, **kwargs", [*_named("_len"), *body], closure)
+
+
+@functools.cache
+def _named_template(
+    count: int, sequences: tuple[int, ...], closure: tuple[str, ...]
+) -> types.CodeType:
+    """Returns the same for a function with a number of parameters, whatever they are called.
+
+    Args:
+        count: The number.
+        sequences: Which of them take a sequence.
+        closure: The names of the function's closure.
+    """
+    names = [f"_{i}" for i in range(count)]
+    checks = [_known(name, i in sequences) for i, name in enumerate(names)]
+    parameters = ", ".join(names)
+    body = [
+        *_named("_types", "_type", "_plain", *(("_looks",) if sequences else ())),
+        "looking = True",
+        "try:",
+        f"  if {' and '.join(checks)}:",
+        "    looking = False",
+        f"    return _plain({parameters})",
+        *_otherwise(f"({parameters},), {{}}", parameters, True),
+    ]
+    return _compiled(parameters, body, closure)
+
+
+@functools.cache
+def _operator_template(count: int, stars: bool, closure: tuple[str, ...]) -> types.CodeType:
+    """Returns the same for an operator with a number of parameters.
+
+    Args:
+        count: The number.
+        stars: Whether `*args, **kwargs` follow. One argument that they take may be an operand.
+        closure: The names of the operator's closure.
+    """
+    names = [f"_{i}" for i in range(count)]
+    checks = [_known(name, False) for name in names]
+    given, args, parameters = f"({', '.join(names)},)", "{}", ", ".join(names)
+    if stars:
+        given, args = f"({', '.join(names)}, *args)", "kwargs"
+        parameters = f"{parameters}, *args, **kwargs"
+        checks.append("not kwargs and (not args or (_len(args) == 1 and _type(args[0]) in _types))")
+    body = [
+        *_named("_types", "_type", "_len", "_plain"),
+        "looking = True",
+        "try:",
+        f"  if {' and '.join(checks)}:",
+        "    looking = False",
+        f"    return _plain({parameters})",
+        *_otherwise(f"{given}, {args}", parameters, False),
+    ]
+    return _compiled(parameters, body, closure)
+
+
+def _known(name: str, sequence: bool) -> str:
+    """Returns the expression that says whether the type of an argument is known."""
+    return f"(_type({name}) in _types{f' or _looks({name})' * sequence})"
+
+
+def _otherwise(given: str, args: str, handlers: bool) -> list[str]:
+    """Returns the end of a template: what follows if a type is not known, or has no hash."""
+    return [
+        "except '_Exception' as error:",
+        "  if not looking:",
+        "    _beneath = '_beneath'",
+        "    raise error.with_traceback(_beneath(error))",
+        *_named("_ask", "_theirs"),
+        *(_handled(given) if handlers else [f"answer = _ask({given})"]),
+        "if answer is not _theirs:",
+        "  return answer",
+        "try:",
+        f"  return _plain({args})",
+        "except '_Exception' as error:",
+        "  _beneath = '_beneath'",
+        "  raise error.with_traceback(_beneath(error))",
+    ]
+
+
+def _handled(given: str) -> list[str]:
+    """Returns the lines that call a handler.
+
+    They do it here, because each frame between TensorFlow's function and a handler makes every op
+    that the handler calls a microsecond slower: TensorFlow keeps the stack of each op.
+    """
+    return [
+        f"handler, answer = _ask({given})",
+        "if handler is not None:",
+        *(f"  {line}" for line in _named("_function", "_failed", "_declines", "_unanswered")),
+        "  try:",
+        "    answer = handler(_function, answer, {})",
+        "  except '_Exception' as error:",
+        "    _failed(error, handler)",
+        "    raise",
+        "  if answer is None or answer is _declines:",
+        f"    answer = _unanswered(handler, answer, {given})",
+    ]
+
+
+def _named(*names: str) -> list[str]:
+    """Returns lines that name constants: Python warns of a string that is called itself."""
+    return [f"{name} = '{name}'" for name in names]
+
+
+def _compiled(parameters: str, body: list[str], closure: tuple[str, ...]) -> types.CodeType:
+    """Returns the code of a function, with names for a closure that it does not use.
+
+    A function keeps its closure when it gets other code, and Python counts that it fits. All of it
+    is on one line, without columns: which of TensorFlow's lines it is, `_disguised` decides.
+    """
+    lines = [f"def outer({', '.join(closure)}):", f"  def template({parameters}):"]
+    lines += [f"    {line}" for line in body]
+    if closure:
+        lines.append(f"    {', '.join(closure)}")  # behind what returns
+    lines.append("  return template")
+    tree = ast.parse("\n".join(lines))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt | ast.expr | ast.arg | ast.excepthandler):
+            node.lineno = node.end_lineno = 1
+            node.col_offset = node.end_col_offset = -1
+    names: dict[str, Any] = {}
+    exec(compile(tree, __file__, "exec"), names)
+    return names["outer"](*closure).__code__
+
+
+def _beneath(error: BaseException) -> types.TracebackType | None:
+    """Returns an error's traceback without the frame of the function that was intercepted.
+
+    The frame of the code that calls it stays, and a traceback is as long as it was before.
+    """
+    of_code = error.__traceback__
+    of_function = of_code and of_code.tb_next
+    return of_function and of_function.tb_next
+
+
+_CONSTS: dict[str, Any] = {
+    "_beneath": _beneath,
+    "_declines": NotImplemented,
+    "_Exception": Exception,
+    "_len": len,
+    "_theirs": THEIRS,
+    "_type": type,
+}

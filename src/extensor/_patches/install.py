@@ -1,0 +1,59 @@
+"""Installs the table of patches, once."""
+
+# pyright: reportUnusedImport=false
+
+from __future__ import annotations
+
+import threading
+
+from extensor._patches import (  # noqa: F401 - each enters its patches in the table
+    _tf_autograph,
+    _tf_branches,
+    _tf_classes,
+    _tf_codec,
+    _tf_conversion,
+    _tf_data_elements,
+    _tf_data_sizes,
+    _tf_data_states,
+    _tf_data_types,
+    _tf_distribute,
+    _tf_gradients,
+    _tf_loops,
+    _tf_map_fn,
+    _tf_modules,
+    _tf_py_function,
+    _tf_restored,
+    _tf_specs,
+)
+from extensor._patches.functions import functions, operators
+from extensor._patches.patch import TABLE, Patch
+
+_installed: list[Patch] = []
+_lock = threading.Lock()
+
+
+def install() -> None:
+    """Makes every change of TensorFlow that is not made yet."""
+    with _lock:
+        if not _installed:
+            rows = [*TABLE, *functions(), *operators()]
+            for row in rows:
+                row.apply()
+            _installed.extend(rows)
+
+
+def patches() -> list[Patch]:
+    """Returns what `import extensor` has changed in TensorFlow, one record a change.
+
+    Returns:
+        Records with the attributes `target` (the dotted name of what is changed), `reason`,
+        `defined_in` (the file and the line of the function that makes the change), `versions` (the
+        releases of TensorFlow with which it is seen to work) and `probe` (the name of the probe in
+        the tests of extensor that tells whether a new release still does what the change needs).
+
+    >>> [patch] = [patch for patch in xt.patches() if patch.target == "tf.GradientTape.jacobian"]
+    >>> patch
+    <tf.GradientTape.jacobian: It reshapes the gradients that it found, which only tensors can be.
+    (extensor/_patches/_tf_gradients.py:...)>
+    """
+    return list(_installed)
