@@ -13,7 +13,7 @@ from extensor._path import Path
 from extensor._protocol.row_splits import check_splits
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.depth import refuse_deep_nesting
-from extensor._struct.tensor import StructuredTensor, register_arrow_exports
+from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
 
 
@@ -282,28 +282,3 @@ def _check_names(wanted: list[str], names: tuple[str, ...], path: Path) -> None:
                 received="a field that the schema does not have",
                 mend="Leave it out with without, or add it to the schema.",
             )
-
-
-def _export_array(records: StructuredTensor, requested_schema: Any = None) -> tuple[Any, Any]:
-    return _exported(records).__arrow_c_array__(requested_schema)
-
-
-def _export_stream(records: StructuredTensor, requested_schema: Any = None) -> Any:
-    array = _exported(records)
-    if isinstance(array, pa.RecordBatch):
-        return pa.Table.from_batches([array]).__arrow_c_stream__(requested_schema)
-    return pa.chunked_array([array]).__arrow_c_stream__(requested_schema)
-
-
-def _exported(records: StructuredTensor) -> Any:
-    if records.rank == 0:
-        raise DTypeError(
-            path="Arrow PyCapsule export",
-            expected="records of rank 1 or more",
-            received="a single record",
-            mend="Use xt.to_arrow, which gives a StructScalar.",
-        )
-    return to_arrow(records)
-
-
-register_arrow_exports(_export_array, _export_stream)

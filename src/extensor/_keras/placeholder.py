@@ -8,8 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._struct.leaf import register_symbolic_tensor
-from extensor._struct.partition import register_symbolic_ragged
+from extensor._struct.symbolic import symbolic_rows, symbolic_spec
 from extensor.errors import UnsupportedTypeError
 
 
@@ -96,16 +95,27 @@ class SymbolicValue:
         return f"<SymbolicValue {self.spec}>"
 
 
-def _ragged_spec(value: SymbolicRagged) -> tf.RaggedTensorSpec:
+@symbolic_spec.register
+def _(value: keras.KerasTensor) -> tf.TensorSpec:
+    return tf.TensorSpec(value.shape, value.dtype)
+
+
+@symbolic_spec.register
+def _(value: SymbolicRagged) -> tf.RaggedTensorSpec:
     splits_dtype = tf.dtypes.as_dtype(value.row_splits.dtype)
     return tf.RaggedTensorSpec(value.shape, value.dtype, value.ragged_rank, splits_dtype)
 
 
-register_symbolic_tensor(keras.KerasTensor, lambda t: tf.TensorSpec(t.shape, t.dtype))
-register_symbolic_tensor(SymbolicRagged, _ragged_spec)
-register_symbolic_ragged(keras.KerasTensor, lambda values, splits: SymbolicRagged(values, [splits]))
-register_symbolic_ragged(
-    SymbolicRagged,
-    lambda values, splits: SymbolicRagged(values.flat_values, [splits, *values.nested_row_splits]),
-)
-register_symbolic_tensor(SymbolicValue, lambda value: value.spec)
+@symbolic_spec.register
+def _(value: SymbolicValue) -> tf.TypeSpec:
+    return value.spec
+
+
+@symbolic_rows.register
+def _(values: keras.KerasTensor, row_splits: Any) -> SymbolicRagged:
+    return SymbolicRagged(values, [row_splits])
+
+
+@symbolic_rows.register
+def _(values: SymbolicRagged, row_splits: Any) -> SymbolicRagged:
+    return SymbolicRagged(values.flat_values, [row_splits, *values.nested_row_splits])

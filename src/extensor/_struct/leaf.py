@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.lossless import is_tensor_like, lossless
+from extensor._struct.symbolic import is_symbolic, symbolic_spec
 from extensor._tf import BaseResourceVariable, CompositeTensor, VariableSpec
 from extensor.errors import DTypeError, StructureError
-
-_symbolic_specs: dict[type, Callable[[Any], tf.TypeSpec]] = {}
-
-
-def register_symbolic_tensor(cls: type, spec_of_value: Callable[[Any], tf.TypeSpec]) -> None:
-    """Lets values of another library's placeholder type stand in fields as they are.
-
-    Args:
-        cls: A type with `shape` and `dtype` that is no TensorFlow value, such as KerasTensor.
-        spec_of_value: Returns the spec of the TensorFlow values that such a value stands for.
-    """
-    _symbolic_specs[cls] = spec_of_value
 
 
 def as_field(value: Any, path: Path) -> Any:
@@ -37,7 +26,7 @@ def as_field(value: Any, path: Path) -> Any:
         StructureError: If it cannot be converted because it is ragged (also a ValueError).
         DTypeError: If it cannot be converted at all, or would lose a mask (also a TypeError).
     """
-    if is_tensor_like(value) or any(type(value) is cls for cls in _symbolic_specs):
+    if is_tensor_like(value) or is_symbolic(value):
         return value
     value = lossless(value, None, str(path))
     try:
@@ -91,8 +80,8 @@ def spec_of_field(value: Any, hint: Any = None) -> tf.TypeSpec:
         return tf.TensorSpec(value.shape, value.dtype)
     if isinstance(value, BaseResourceVariable):
         return VariableSpec.from_value(value)
-    symbolic = _symbolic_specs.get(type(value))
-    return tf.type_spec_from_value(value) if symbolic is None else symbolic(value)
+    spec = symbolic_spec(value)
+    return tf.type_spec_from_value(value) if spec is None else spec
 
 
 def row_splits_dtypes(value: Any) -> set[tf.DType]:

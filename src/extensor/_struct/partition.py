@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,20 +12,9 @@ from extensor._protocol.box import box
 from extensor._protocol.row_splits import check_splits
 from extensor._struct.leaf import row_splits_dtypes
 from extensor._struct.spec import DenseStructuredTensorSpec
+from extensor._struct.symbolic import symbolic_rows
 from extensor._tf import BaseResourceVariable
 from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
-
-_symbolic_ragged: dict[type, Callable[[Any, Any], Any]] = {}
-
-
-def register_symbolic_ragged(cls: type, cut_values: Callable[[Any, Any], Any]) -> None:
-    """Lets placeholders of another library be cut into rows.
-
-    Args:
-        cls: The type of the placeholders, such as KerasTensor.
-        cut_values: Takes values and row splits, and returns the placeholder for the RaggedTensor.
-    """
-    _symbolic_ragged[cls] = cut_values
 
 
 def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
@@ -159,9 +147,9 @@ def cut(values: Any, row_splits: Any, at: Path) -> Any:
     """
     if isinstance(values, (tf.Tensor, tf.RaggedTensor, BaseResourceVariable)):
         return tf.RaggedTensor.from_row_splits(values, row_splits, validate=False)
-    symbolic = _symbolic_ragged.get(type(values))
-    if symbolic is not None:
-        return symbolic(values, row_splits)
+    rows = symbolic_rows(values, row_splits)
+    if rows is not None:
+        return rows
     raise UnsupportedTypeError(
         path=at,
         expected="a field of tensors or records, which can be cut into rows",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -20,20 +20,6 @@ from extensor._tf import as_numpy
 from extensor.errors import DTypeError, ExtensorError
 
 _set = object.__setattr__
-
-_arrow_exports: dict[str, Callable[[Any, Any], Any]] = {}
-
-
-def register_arrow_exports(
-    array: Callable[[Any, Any], Any], stream: Callable[[Any, Any], Any]
-) -> None:
-    """Gives StructuredTensors the Arrow PyCapsule interface.
-
-    Args:
-        array: Takes records and the requested schema, and returns what `__arrow_c_array__` does.
-        stream: The same for `__arrow_c_stream__`.
-    """
-    _arrow_exports.update(array=array, stream=stream)
 
 
 class StructuredTensor(abc.ABC):
@@ -334,11 +320,15 @@ class StructuredTensor(abc.ABC):
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
         """Exports the records by the Arrow PyCapsule interface."""
-        return _arrow_exports["array"](self, requested_schema)
+        from extensor._arrow.capsule import array_capsules
+
+        return array_capsules(self, requested_schema)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Exports the records by the Arrow PyCapsule interface, as a stream of one batch."""
-        return _arrow_exports["stream"](self, requested_schema)
+        from extensor._arrow.capsule import stream_capsule
+
+        return stream_capsule(self, requested_schema)
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self.field_names())

@@ -1,0 +1,40 @@
+"""The Arrow PyCapsule interface of StructuredTensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.write import to_arrow
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError
+
+
+def array_capsules(records: StructuredTensor, requested_schema: Any = None) -> tuple[Any, Any]:
+    """Returns what `__arrow_c_array__` does.
+
+    Raises:
+        DTypeError: If it is a single record (also a TypeError).
+        As `to_arrow`.
+    """
+    return _exported(records).__arrow_c_array__(requested_schema)
+
+
+def stream_capsule(records: StructuredTensor, requested_schema: Any = None) -> Any:
+    """Returns what `__arrow_c_stream__` does, for a stream of one batch; see `array_capsules`."""
+    array = _exported(records)
+    if isinstance(array, pa.RecordBatch):
+        return pa.Table.from_batches([array]).__arrow_c_stream__(requested_schema)
+    return pa.chunked_array([array]).__arrow_c_stream__(requested_schema)
+
+
+def _exported(records: StructuredTensor) -> Any:
+    if records.rank == 0:
+        raise DTypeError(
+            path="Arrow PyCapsule export",
+            expected="records of rank 1 or more",
+            received="a single record",
+            mend="Use xt.to_arrow, which gives a StructScalar.",
+        )
+    return to_arrow(records)
