@@ -1,5 +1,5 @@
 """StructuredTensor: nested records as tensors, in Arrow's own layout."""
 
-from extensor._struct.show import tree
+from extensor._struct.display import tree
 
 __all__ = ["tree"]

@@ -9,9 +9,10 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._struct.depth import refuse_deep_nesting
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
-from extensor._struct.spec import DenseStructuredTensorSpec, StructuredTensorSpec
+from extensor._struct.deep_nesting import refuse_deep_nesting
+from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import DTypeError, FormatError, StructureError, UnsupportedTypeError
 
 _NUMBERS: dict[pa.DataType, tf.DType] = {

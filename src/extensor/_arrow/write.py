@@ -11,8 +11,8 @@ import tensorflow as tf
 from extensor._arrow import buffers, schema
 from extensor._path import Path
 from extensor._protocol.row_splits import check_splits
+from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor
-from extensor._struct.depth import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
 

@@ -21,7 +21,7 @@ from extensor._keras.lowering import contains, for_keras, is_extension
 from extensor._keras.spec_key import any_batch_size
 from extensor._path import Path
 from extensor._protocol.box import box, unbox
-from extensor._struct.leaf import spec_of_field
+from extensor._struct.field import spec_of_field
 from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
 
 _DATA = ("x", "y", "sample_weight")

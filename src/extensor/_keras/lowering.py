@@ -23,8 +23,8 @@ from extensor._keras.placeholder import SymbolicRagged, SymbolicValue
 from extensor._keras.spec_key import any_batch_size, is_mark, mark, marked_spec
 from extensor._path import Path
 from extensor._protocol.box import StackableTypeSpec
-from extensor._struct.leaf import spec_of_field
-from extensor._struct.spec import DenseStructuredTensorSpec
+from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.field import spec_of_field
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import BaseResourceVariable, CompositeTensor
 from extensor.errors import ExtensorError

@@ -18,8 +18,8 @@ from extensor._keras.lowering import is_extension
 from extensor._keras.spec_key import any_sizes, mark, marked_spec
 from extensor._path import Path
 from extensor._protocol.box import StackableTypeSpec, box, boxed_specs, unbox
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
-from extensor._struct.spec import DenseStructuredTensorSpec
+from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.ragged import RaggedStructuredTensorSpec
 from extensor.errors import StructureError
 
 _JOINABLE = "joinable "

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._serving.layout import components, typed_leaves
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
-from extensor._struct.spec import DenseStructuredTensorSpec
+from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.ragged import RaggedStructuredTensorSpec
 from extensor._tf import component_specs, to_components
 from extensor.errors import StructureError
 

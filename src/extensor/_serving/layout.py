@@ -14,8 +14,8 @@ from extensor._declare.derived_spec import DerivedSpec, parts_of
 from extensor._path import Path
 from extensor._protocol.casting import cast_value, not_castable
 from extensor._serving.name import names_of
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
-from extensor._struct.spec import DenseStructuredTensorSpec
+from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.ragged import RaggedStructuredTensorSpec
 from extensor._tf import VariableSpec, component_specs, describes
 from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
 

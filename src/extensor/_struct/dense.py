@@ -1,22 +1,43 @@
-"""DenseStructuredTensor: records of which every dimension has one size."""
+"""Records of which every dimension has one size: DenseStructuredTensor and its spec."""
+
+# The methods of records and specs that are called here are private to this room.
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._struct import leaf, partition, uniform
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._protocol.box import ragged_row
+from extensor._protocol.casting import cast_value, castable_type, compatible
+from extensor._protocol.registry import register_type_spec
+from extensor._struct import index, reshape
+from extensor._struct.common_shape import common_shape, known_rank, merged_shape
+from extensor._struct.field import (
+    as_field,
+    batchable,
+    expect_fields,
+    row_splits_dtypes,
+    shape_of,
+    spec_of_field,
+)
+from extensor._struct.from_python import columns_of, sizes_of
+from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
+from extensor._struct.row_splits import outer_sizes
 from extensor._struct.spec import (
-    DenseStructuredTensorSpec,
     StructuredTensorSpec,
-    known_rank,
     no_such_field,
+    nothing_to_unstack,
+    saved_parts,
+    spec_or_none,
+    with_row_splits_dtype,
 )
 from extensor._struct.tensor import StructuredTensor
+from extensor._tf import plain_spec
 from extensor.errors import DTypeError, StructureError
 
 _set = object.__setattr__
@@ -47,24 +68,9 @@ class DenseStructuredTensor(StructuredTensor):
 
     def __init__(self, shape: Any, fields: Mapping[str, Any]) -> None:
         shape = known_rank(shape, type(self).__name__)
-        if not isinstance(fields, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise DTypeError(
-                path=f"{type(self).__name__}.fields",
-                expected="a mapping from field names to values",
-                received=type(fields).__name__,
-                mend='Write {"title": titles}.',
-            )
-        kept: dict[str, Any] = {}
-        for name, value in fields.items():
-            if not isinstance(name, str):
-                raise DTypeError(
-                    path=f"field {name!r}",
-                    expected="a name of type str",
-                    received=type(name).__name__,
-                    mend="Name fields by strings.",
-                )
-            kept[name] = leaf.as_field(value, Path(name))
-        shape = _common_shape(shape, kept)
+        expect_fields(fields, f"{type(self).__name__}.fields", "values", "titles")
+        kept = {name: as_field(value, Path(name)) for name, value in fields.items()}
+        shape = common_shape(shape, kept)
         rank = shape.rank
         counter = None
         if not kept:
@@ -117,8 +123,16 @@ class DenseStructuredTensor(StructuredTensor):
     def _with_hint(self, hint: StructuredTensorSpec) -> DenseStructuredTensor:
         return DenseStructuredTensor.of_parts(self._rank, self._fields, self._rows, hint)
 
-    def _as_ragged(self, row_splits_dtype: tf.DType) -> StructuredTensor:
-        return uniform.as_ragged(self, row_splits_dtype)
+    def _as_dense(self, shape: tf.TensorShape) -> DenseStructuredTensor:
+        return self
+
+    def _as_ragged(self, row_splits_dtype: tf.DType) -> RaggedStructuredTensor:
+        sizes: reshape.Sizes = list(self.shape[:2])
+        if None in sizes:
+            found = tf.unstack(outer_sizes(self, 2), 2)
+            sizes = [found[i] if size is None else size for i, size in enumerate(sizes)]
+        splits = reshape.uniform_row_splits(sizes, row_splits_dtype)
+        return RaggedStructuredTensor.of_parts(self._merged(sizes), splits)
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -133,7 +147,7 @@ class DenseStructuredTensor(StructuredTensor):
         for part in self._fields.values() if self._rows is None else [self._rows]:
             if shape.is_fully_defined():
                 return shape
-            part_shape = leaf.shape_of(part)
+            part_shape = shape_of(part)
             if part_shape.rank is not None:
                 shape = shape.merge_with(part_shape[: self._rank])
         if self._hint is None:
@@ -154,7 +168,7 @@ class DenseStructuredTensor(StructuredTensor):
     def _describe(self) -> StructuredTensorSpec:
         if self._hint is not None:
             return self._hint.refined(self)
-        specs = {name: leaf.spec_of_field(value) for name, value in self._fields.items()}
+        specs = {name: spec_of_field(value) for name, value in self._fields.items()}
         return DenseStructuredTensorSpec(self.shape, specs)
 
     def _field(self, name: str, at: Path) -> Any:
@@ -163,6 +177,9 @@ class DenseStructuredTensor(StructuredTensor):
         except KeyError:
             raise no_such_field(at, self.field_names()) from None
 
+    def _uncut_field(self, name: str, at: Path) -> Any:
+        return self._field(name, at)
+
     def _updated(self, updates: Mapping[str, Any], at: Path) -> DenseStructuredTensor:
         if not updates:
             return self
@@ -170,8 +187,8 @@ class DenseStructuredTensor(StructuredTensor):
         shape = self.shape
         fields = dict(self._fields)
         for name, value in updates.items():
-            value = leaf.as_field(value, at / name)
-            shape = _merged_shape(shape, value, at / name, rank)
+            value = as_field(value, at / name)
+            shape = merged_shape(shape, value, at / name, rank)
             fields[name] = value
         result = DenseStructuredTensor.of_parts(rank, fields, None, self._hint_for(fields))
         _set(result, "_shape", shape)
@@ -197,59 +214,309 @@ class DenseStructuredTensor(StructuredTensor):
         specs = {
             name: old[name]
             if name in old and self._fields.get(name) is value
-            else leaf.spec_of_field(value)
+            else spec_of_field(value)
             for name, value in fields.items()
         }
-        record = DenseStructuredTensorSpec(self._hint.shape, specs)
-        if isinstance(self._hint, RaggedStructuredTensorSpec):
-            return RaggedStructuredTensorSpec(self._hint.shape, record, self._hint.row_splits_dtype)
-        return record
+        return self._hint._with_record(DenseStructuredTensorSpec(self._hint.shape, specs))
 
     def _count_rows(self) -> Any:
         """Returns a tensor that keeps nothing but the number of records."""
         if self.shape.is_fully_defined():
             return tf.zeros(self.shape, tf.bool)
-        return tf.zeros(partition.outer_sizes(self, self._rank), tf.bool)
+        return tf.zeros(outer_sizes(self, self._rank), tf.bool)
 
     def _row_splits_dtypes(self) -> set[tf.DType]:
         found: set[tf.DType] = set()
         for value in self._fields.values():
-            found |= leaf.row_splits_dtypes(value)
+            found |= row_splits_dtypes(value)
         return found
 
+    def _outer_sizes(self, rank: int) -> tf.Tensor:
+        parts = self.__tf_type_spec__().to_components(self)
+        return outer_sizes(next((p for p in parts if isinstance(p, tf.Tensor)), parts[0]), rank)
 
-DenseStructuredTensorSpec.dense_type = DenseStructuredTensor
+    def _taken(self, positions: tuple[Any, ...], at: Path) -> DenseStructuredTensor:
+        rank = self._rank - sum(not isinstance(p, slice) for p in positions)
+        return self.map_parts(lambda part, name: index.take(part, positions, at / name), rank)
+
+    def _gathered(self, numbers: Any) -> StructuredTensor:
+        if isinstance(numbers, tf.RaggedTensor):
+            values = self._gathered(numbers.values)
+            return RaggedStructuredTensor.of_parts(values, numbers.row_splits)
+        rank = self._rank - 1 + numbers.shape.rank
+        return self.map_parts(lambda part, _: index.gather(part, numbers), rank)
+
+    def _merged(self, sizes: reshape.Sizes) -> DenseStructuredTensor:
+        return self.map_parts(lambda part, _: reshape.merged(part, sizes), self._rank - 1)
+
+    def _split(self, sizes: reshape.Sizes) -> DenseStructuredTensor:
+        return self.map_parts(lambda part, _: reshape.split(part, sizes), self._rank + 1)
 
 
-def _common_shape(shape: tf.TensorShape, fields: Mapping[str, Any]) -> tf.TensorShape:
-    """Returns `shape` with the sizes that the fields tell, which must agree on them."""
-    rank = shape.rank
-    for name, value in fields.items():
-        shape = _merged_shape(shape, value, Path(name), rank)
-    return shape
+@register_type_spec(name="extensor.DenseStructuredTensorSpec")
+class DenseStructuredTensorSpec(StructuredTensorSpec):
+    """Describes a DenseStructuredTensor.
 
+    Two specs that list the same fields in another order are equal, as dicts are.
 
-def _merged_shape(shape: tf.TensorShape, value: Any, path: Path, rank: int) -> tf.TensorShape:
-    if rank == 0:
-        return shape
-    value_shape = leaf.shape_of(value)
-    value_rank = value_shape.rank
-    if value_rank is None:
-        return shape
-    if value_rank >= rank:
-        unknown = False
-        for axis in range(rank):
-            size, other = shape[axis], value_shape[axis]
-            if size != other:
-                if size is None:
-                    unknown = True
-                elif other is not None or not partition.is_uniform(value, axis, size):
-                    break
-        else:
-            return shape.merge_with(value_shape[:rank]) if unknown else shape
-    raise StructureError(
-        path=path,
-        expected=f"a value whose shape begins with {shape}, the shape of the records",
-        received=f"shape {value_shape}",
-        mend="Give every field one value for each record.",
-    )
+    Args:
+        shape: The shape of the collection of records, of known rank.
+        field_specs: For each field the spec of the whole field, including the outer dimensions
+            that correspond to `shape`.
+
+    Raises:
+        StructureError: If the rank is unknown, or a field's shape does not begin with `shape`
+            (also a ValueError).
+        DTypeError: If a field is described by something that is no TypeSpec (also a TypeError).
+
+    >>> spec = xt.DenseStructuredTensorSpec([2, 3], {"x": tf.TensorSpec([2, 3, 10], tf.int32)})
+    >>> spec.shape, spec.field_names()
+    (TensorShape([2, 3]), ('x',))
+    """
+
+    def __init__(self, shape: Any, field_specs: Mapping[str, tf.TypeSpec]) -> None:
+        self._shape = known_rank(shape, type(self).__name__)
+        rank = self._shape.rank
+        where = f"{type(self).__name__}.field_specs"
+        expect_fields(field_specs, where, "specs", "tf.TensorSpec([None], tf.string)")
+        for name, spec in field_specs.items():
+            if not isinstance(spec, tf.TypeSpec):
+                raise DTypeError(
+                    path=Path(name),
+                    expected="a TypeSpec",
+                    received=type(spec).__name__,
+                    mend="Describe a field by a spec such as tf.TensorSpec([None], tf.string).",
+                )
+            field_shape = getattr(spec, "shape", None)
+            if field_shape is None or field_shape.rank is None:
+                continue
+            if field_shape.rank < rank or not self._shape.is_compatible_with(field_shape[:rank]):
+                raise StructureError(
+                    path=Path(name),
+                    expected=f"a shape that begins with {self._shape}",
+                    received=f"{field_shape}",
+                    mend="A field's spec includes the outer dimensions of the records.",
+                )
+        self._field_specs = {name: plain_spec(spec) for name, spec in field_specs.items()}
+        self._order = sorted(field_specs)
+        # The number of records has to be kept somewhere when no field tells it: in a tensor of
+        # one byte a record. (Of none, Dataset.unbatch ends the process: TensorFlow 2.21.)
+        self._counts_rows = not field_specs
+        self._components: tuple[tf.TypeSpec, ...] = (
+            (tf.TensorSpec(self._shape, tf.bool),)
+            if self._counts_rows
+            else tuple(self._field_specs[name] for name in self._order)
+        )
+        # Whether this spec knows what the fields' values alone would not tell: that a field is one
+        # row of a ragged tensor, or, where no field has a shape, how many records there are.
+        self._tells_more = any(
+            isinstance(s, tf.RaggedTensorSpec) and s.ragged_rank == 0 for s in field_specs.values()
+        ) or (rank > 0 and not any(hasattr(s, "shape") for s in field_specs.values()))
+        self._key: Any = None
+        self._hash: int | None = None
+
+    @property
+    def value_type(self) -> type:
+        """DenseStructuredTensor."""
+        return DenseStructuredTensor
+
+    @property
+    def field_specs(self) -> Mapping[str, tf.TypeSpec]:
+        """The spec of each field, in the fields' order. Read-only."""
+        return MappingProxyType(self._field_specs)
+
+    @property
+    def record(self) -> DenseStructuredTensorSpec:
+        """This spec itself."""
+        return self
+
+    def serialize(self) -> tuple[Any, ...]:
+        """Returns the shape and the fields, as pairs so that a SavedModel keeps their order."""
+        return self._shape, tuple(self._field_specs.items())
+
+    @classmethod
+    def deserialize(cls, serialization: Any) -> DenseStructuredTensorSpec:
+        """Returns the spec that `serialize` described.
+
+        Raises:
+            RegistrationError: If another version of extensor wrote more (also a ValueError).
+        """
+        shape, fields = saved_parts(cls, serialization, 2)
+        return cls(shape, dict(fields))
+
+    def __repr__(self) -> str:
+        return f"DenseStructuredTensorSpec({self._shape}, {self._field_specs!r})"
+
+    def _cmp_key(self) -> Any:
+        if self._key is None:
+            # An unknown shape never comes here: TensorShape compares its dimensions.
+            self._key = (self._shape, tuple((n, self._field_specs[n]) for n in self._order))
+        return self._key
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            type(other) is DenseStructuredTensorSpec and self._cmp_key() == other._cmp_key()
+        )
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(self._cmp_key())
+        return self._hash
+
+    def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
+        """Returns where records of this spec and another meet: field by field, or None."""
+        if isinstance(spec, DenseStructuredTensorSpec):
+            return self._joined(spec, castable_type)
+        return spec.castable_type(self) if isinstance(spec, StructuredTensorSpec) else None
+
+    def _cast_records(self, value: Any) -> Any:
+        value = value._as_dense(self._shape)
+        if self._counts_rows:
+            return self.from_components((value._rows,))
+        path = type(self).__name__
+        return self._with_fields(
+            {
+                name: cast_value(spec, value._fields[name], f"{path}.{Path(name)}")
+                for name, spec in self._field_specs.items()
+            }
+        )
+
+    def of_records(self, value: Any, path: str) -> Any:
+        """Returns Python's records as this spec describes them."""
+        columns = columns_of(value, self._field_specs, self.rank, path)
+        if self._counts_rows:
+            return DenseStructuredTensor(sizes_of(value, self.rank), {})
+        return self._with_fields(
+            {
+                name: cast_value(spec, columns[name], f"{path}.{Path(name)}")
+                for name, spec in self._field_specs.items()
+            }
+        )
+
+    def _with_fields(self, fields: dict[str, Any]) -> Any:
+        """Returns records of fields that are each of its spec, if they agree on how many."""
+        checked = DenseStructuredTensor(self._shape, fields)
+        return checked._with_hint(self) if self._tells_more else checked
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Returns whether both have the same fields, compatible one by one."""
+        other = spec_or_none(spec_or_value)
+        return (
+            isinstance(other, DenseStructuredTensorSpec)
+            and self._order == other._order
+            and self._shape.is_compatible_with(other._shape)
+            and all(compatible(self._field_specs[n], other._field_specs[n])
+                    for n in self._order)
+        )  # fmt: skip
+
+    def most_specific_compatible_type(self, other: Any) -> DenseStructuredTensorSpec | None:
+        """Returns the spec with both sides' shapes merged, or None."""
+        if self == other:
+            return self
+        if not isinstance(other, DenseStructuredTensorSpec):
+            return None
+        return self._joined(other, lambda a, b: a.most_specific_common_supertype([b]))
+
+    def _joined(
+        self, other: DenseStructuredTensorSpec, join: Callable[[Any, Any], Any]
+    ) -> DenseStructuredTensorSpec | None:
+        """Returns the spec with each field's spec joined with the other's, or None."""
+        if self._order != other._order:
+            return None
+        shape = self._shape.most_specific_compatible_shape(other._shape)
+        if shape.rank is None:
+            return None
+        fields: dict[str, tf.TypeSpec] = {}
+        for name, spec in self._field_specs.items():
+            joined = join(spec, other._field_specs[name])
+            if joined is None:
+                return None
+            fields[name] = joined
+        return DenseStructuredTensorSpec(shape, fields)
+
+    def refined(self, value: Any) -> StructuredTensorSpec:
+        """Returns this spec with the static shapes that a value of it shows."""
+        fields = value._fields
+        return DenseStructuredTensorSpec(
+            value.shape,
+            {name: spec_of_field(fields[name], s) for name, s in self._field_specs.items()},
+        )
+
+    @property
+    def component_specs(self) -> tuple[tf.TypeSpec, ...]:
+        """The specs of the fields, ordered by name."""
+        return self._components
+
+    def to_components(self, value: Any) -> tuple[Any, ...]:
+        """Returns the fields, ordered by name."""
+        if self._counts_rows:
+            return (value._rows,)
+        fields = value._fields
+        return tuple([fields[name] for name in self._order])
+
+    def from_components(self, components: tuple[Any, ...]) -> Any:
+        """Returns the DenseStructuredTensor of the given fields."""
+        rank = self._shape.rank
+        if self._counts_rows:
+            return DenseStructuredTensor.of_parts(rank, {}, components[0])
+        by_name = dict(zip(self._order, components, strict=True))
+        fields = {name: by_name[name] for name in self._field_specs}
+        return DenseStructuredTensor.of_parts(
+            rank, fields, None, self if self._tells_more else None
+        )
+
+    def _stacks_by_components(self) -> bool:
+        return True
+
+    def _named_components(self) -> Any:
+        specs = self.component_specs
+        return specs if self._counts_rows else dict(zip(self._order, specs, strict=True))
+
+    def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
+        if self._shape.is_fully_defined():
+            fields = {n: ragged_row(s, row_splits_dtype) for n, s in self._field_specs.items()}
+            return DenseStructuredTensorSpec(self._shape, fields)
+        record = self
+        for _ in range(self.rank):
+            record = record.unstacked()
+        records = record._ragged_row(row_splits_dtype).stacked(None)
+        return RaggedStructuredTensorSpec.of_rows(self._shape, records, row_splits_dtype)
+
+    def _with_record(self, record: DenseStructuredTensorSpec) -> DenseStructuredTensorSpec:
+        return record
+
+    def _any_length(self) -> DenseStructuredTensorSpec:
+        shape = tf.TensorShape([None]).concatenate(self._shape[1:])
+        specs: Mapping[str, Any] = self._field_specs
+        return DenseStructuredTensorSpec(
+            shape, {name: spec._unbatch()._batch(None) for name, spec in specs.items()}
+        )
+
+    def _with_row_splits_dtype(self, dtype: tf.DType) -> DenseStructuredTensorSpec:
+        specs = {n: with_row_splits_dtype(s, dtype) for n, s in self._field_specs.items()}
+        return DenseStructuredTensorSpec(self._shape, specs)
+
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[Any]:
+        """Returns the boxes of the fields, ordered by name."""
+        for name, spec in self._field_specs.items():
+            batchable(spec, Path(name))
+        return super().to_boxed_tensor(value, minimum_rank)
+
+    def stacked(self, num: int | None) -> DenseStructuredTensorSpec:
+        """Returns the spec of `num` stacked values."""
+        return DenseStructuredTensorSpec(
+            tf.TensorShape([num]).concatenate(self._shape),
+            {name: batchable(s, Path(name))._batch(num) for name, s in self._field_specs.items()},
+        )
+
+    def unstacked(self) -> DenseStructuredTensorSpec:
+        """Returns the spec of one of the values that are stacked along the first dimension."""
+        if self.rank == 0:
+            raise nothing_to_unstack(self)
+        return DenseStructuredTensorSpec(
+            self._shape[1:],
+            {name: batchable(s, Path(name))._unbatch() for name, s in self._field_specs.items()},
+        )

@@ -1,8 +1,11 @@
 """Indexing: fields by name, records by position."""
 
+# The methods of records that are called here are private to this room.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -10,20 +13,17 @@ import tensorflow as tf
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.box import box, unbox
-from extensor._protocol.box_ragged import take
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
-from extensor._struct.spec import DenseStructuredTensorSpec, no_such_field, resolve
+from extensor._protocol.box_ragged import take as take_box
+from extensor._struct.records import Records
+from extensor._struct.spec import no_such_field, resolve
 from extensor._tf import BaseResourceVariable, CompositeTensor
 from extensor.errors import DTypeError, RowError, UnsupportedTypeError
 
-if TYPE_CHECKING:
-    from extensor._struct.tensor import StructuredTensor
-
-_ALL = slice(None)
+ALL = slice(None)
 _GATHERED = (tf.RaggedTensor, BaseResourceVariable)  # composites that tf.gather itself takes
 
 
-def select(records: StructuredTensor, key: Any) -> Any:
+def select(records: Records, key: Any) -> Any:
     """Returns what `records[key]` stands for.
 
     Names and positions are told apart by type and may alternate. Taking a field commutes with
@@ -35,7 +35,7 @@ def select(records: StructuredTensor, key: Any) -> Any:
     positions: list[Any] = []
     for part in key if isinstance(key, tuple) else (key,):
         if isinstance(part, (str, Path)):
-            if not _is_records(value):
+            if not _are_records(value):
                 raise no_such_field(at / str(part), ())
             positions = list(_spelled_out(tuple(positions), value.rank, at))
             names = resolve(part, value.field_names())
@@ -44,17 +44,16 @@ def select(records: StructuredTensor, key: Any) -> Any:
             except UnsupportedTypeError:  # no rows can be cut of values of this type
                 if not positions:
                     raise
-                row = _take(value.with_only(names), tuple(positions), at)
+                row = take(value.with_only(names), tuple(positions), at)
                 value, positions = row.field_value(names), []
             at = Path(*at, *names)
         else:
             positions.append(_position(part, at))
-    return _take(value, tuple(positions), at) if positions else value
+    return take(value, tuple(positions), at) if positions else value
 
 
-def _is_records(value: Any) -> bool:
-    kinds = (DenseStructuredTensorSpec.dense_type, RaggedStructuredTensorSpec.ragged_type)
-    return isinstance(value, kinds)
+def _are_records(value: Any) -> bool:
+    return isinstance(value, Records)
 
 
 def _position(part: Any, at: Path) -> Any:
@@ -83,12 +82,22 @@ def _too_many(at: Path, used: int, rank: int) -> RowError:
     )
 
 
-def _take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
+def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
+    """Returns the part of a field's value, or of records, that is at some positions.
+
+    Args:
+        value: Any value of a field.
+        positions: Ints, slices and `...`, along its first dimensions.
+        at: What to call the value in errors.
+
+    Raises:
+        RowError: If there is no such position (also an IndexError).
+    """
     shape = getattr(value, "shape", None)
     rank = None if shape is None else shape.rank if hasattr(shape, "rank") else len(shape)
     if rank is not None:
         positions = _spelled_out(positions, rank, at)
-        if all(isinstance(p, slice) and p == _ALL for p in positions):
+        if all(isinstance(p, slice) and p == ALL for p in positions):
             return value
         for p, size in zip(positions, shape or (), strict=False):
             if isinstance(p, int) and size is not None and not -size <= p < size:
@@ -98,10 +107,10 @@ def _take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
                     received=str(p),
                     mend=f"There are {size} along this dimension.",
                 )
-    if hasattr(value, "row_splits") and (_is_records(value) or not isinstance(positions[0], slice)):
-        return _take_ragged(value, positions, at)
-    if _is_records(value):
-        return _take_dense(value, positions, at)
+    if isinstance(value, Records):
+        return value._taken(positions, at)
+    if hasattr(value, "row_splits") and not isinstance(positions[0], slice):
+        return take_row(value, positions, at)
     if _is_without_indexing(value):
         return _take_boxed(value, positions)
     return value[positions]
@@ -114,7 +123,7 @@ def _is_without_indexing(value: Any) -> bool:
 def _take_boxed(value: Any, positions: tuple[Any, ...]) -> Any:
     """Indexes the boxes of a value whose type does not say what indexing it means."""
     spec: Any = tf.type_spec_from_value(value)
-    boxes = [take(b, positions) for b in box(spec, value, len(positions))]
+    boxes = [take_box(b, positions) for b in box(spec, value, len(positions))]
     for _ in positions:
         spec = spec._unbatch()
     for _ in range(sum(isinstance(p, slice) for p in positions)):
@@ -129,28 +138,21 @@ def _spelled_out(positions: tuple[Any, ...], rank: int, at: Path) -> tuple[Any, 
     if used > rank or len(dots) > 1:
         raise _too_many(at, len(positions), rank)
     if dots:
-        filled = (_ALL,) * (rank - used)
+        filled = (ALL,) * (rank - used)
         positions = positions[: dots[0]] + filled + positions[dots[0] + 1 :]
     return positions
 
 
-def _take_dense(records: Any, positions: tuple[Any, ...], at: Path) -> Any:
-    rank = records.rank - sum(not isinstance(p, slice) for p in positions)
-    return records.map_parts(lambda part, name: _take(part, positions, at / name), rank)
+def take_row(ragged: Any, positions: tuple[Any, ...], at: Path) -> Any:
+    """Indexes one row of ragged records, or of a ragged tensor.
 
-
-def _take_ragged(records: Any, positions: tuple[Any, ...], at: Path) -> Any:
-    """Indexes ragged records, or one row of a ragged tensor."""
+    Args:
+        ragged: Has `values` and `row_splits`.
+        positions: The number of the row, and positions within it.
+        at: What to call the value in errors.
+    """
     first, rest = positions[0], positions[1:]
-    if isinstance(first, slice):
-        ragged = RaggedStructuredTensorSpec.ragged_type.of_parts
-        if first == _ALL and isinstance(rest[0], slice) and rest[0] == _ALL:
-            return ragged(_take(records.values, rest, at), records.row_splits)
-        # Let TensorFlow's ragged indexing say which of the values are meant, and gather those.
-        picked = gather(records.values, _numbered(records)[(first, *rest[:1])])
-        kept = sum(isinstance(p, slice) for p in positions[:2])
-        return _take(picked, (_ALL,) * kept + rest[1:], at)
-    splits = records.row_splits
+    splits = ragged.row_splits
     if isinstance(first, int):
         if isinstance(splits, tf.Tensor) and hasattr(splits, "numpy"):
             splits = array_over(splits)  # numbers that are there already take no op
@@ -158,12 +160,12 @@ def _take_ragged(records: Any, positions: tuple[Any, ...], at: Path) -> Any:
         start, end = splits[before], splits[before + 1]
     else:  # a tensor, of either sign
         start, end = splits[:-1][first], splits[1:][first]
-    row = _take(records.values, (slice(start, end),), at)
-    return _take(row, rest, at) if rest else row
+    row = take(ragged.values, (slice(start, end),), at)
+    return take(row, rest, at) if rest else row
 
 
-def _numbered(records: Any) -> tf.RaggedTensor:
-    """Returns the positions of the values, cut into the same rows."""
+def numbered(records: Any) -> tf.RaggedTensor:
+    """Returns the positions of the values of ragged records, cut into the same rows."""
     splits = records.row_splits
     numbers = tf.range(splits[-1], dtype=splits.dtype)
     return tf.RaggedTensor.from_row_splits(numbers, splits, validate=False)
@@ -176,16 +178,10 @@ def gather(value: Any, numbers: Any) -> Any:
         value: A tensor, RaggedTensor, StructuredTensor or other value that stacks.
         numbers: An integer tensor, or a RaggedTensor of them, which cuts the result likewise.
     """
-    if not _is_records(value):
-        if isinstance(value, CompositeTensor) and not isinstance(value, _GATHERED):
-            spec: Any = tf.type_spec_from_value(value)
-            boxes = [tf.gather(b, numbers) for b in box(spec, value, 1)]
-            return unbox(spec._unbatch()._batch(None), boxes)
-        return tf.gather(value, numbers)
-    if isinstance(numbers, tf.RaggedTensor):
-        ragged = RaggedStructuredTensorSpec.ragged_type.of_parts
-        return ragged(gather(value, numbers.values), numbers.row_splits)
-    if hasattr(value, "row_splits"):
-        return gather(value.values, tf.gather(_numbered(value), numbers))
-    rank = value.rank - 1 + numbers.shape.rank
-    return value.map_parts(lambda part, _: gather(part, numbers), rank)
+    if isinstance(value, Records):
+        return value._gathered(numbers)
+    if isinstance(value, CompositeTensor) and not isinstance(value, _GATHERED):
+        spec: Any = tf.type_spec_from_value(value)
+        boxes = [tf.gather(b, numbers) for b in box(spec, value, 1)]
+        return unbox(spec._unbatch()._batch(None), boxes)
+    return tf.gather(value, numbers)

@@ -1,20 +1,35 @@
-"""RaggedStructuredTensor: records cut into rows of differing lengths."""
+"""Records cut into rows of differing lengths: RaggedStructuredTensor and its spec."""
+
+# The methods of records and specs that are called here are private to this room.
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._struct import partition, uniform
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
-from extensor._struct.spec import (
-    StructuredTensorSpec,
+from extensor._protocol.box import box, expect_boxes, expect_type, unbox
+from extensor._protocol.casting import cast_value, castable_type, required
+from extensor._protocol.registry import register_type_spec
+from extensor._struct import index, reshape
+from extensor._struct.common_shape import known_rank
+from extensor._struct.from_python import rows_of
+from extensor._struct.row_splits import (
+    checked_row_splits,
+    cut,
+    ragged_sizes,
+    row_lengths_or_zero,
+    uncut,
 )
+from extensor._struct.spec import StructuredTensorSpec, saved_parts
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError
+from extensor.errors import DTypeError, ProtocolError, StructureError
+
+if TYPE_CHECKING:
+    from extensor._struct.dense import DenseStructuredTensorSpec
 
 _set = object.__setattr__
 
@@ -71,8 +86,7 @@ class RaggedStructuredTensor(StructuredTensor):
                 else type(values).__name__,
                 mend="Cut bare tensors with tf.RaggedTensor.from_row_splits.",
             )  # fmt: skip
-        splits = partition.checked_row_splits(row_splits, values, validate)
-        return cls.of_parts(values, splits)
+        return cls.of_parts(values, checked_row_splits(row_splits, values, validate))
 
     @classmethod
     def of_parts(cls, values: Any, row_splits: Any, hint: Any = None) -> RaggedStructuredTensor:
@@ -88,8 +102,29 @@ class RaggedStructuredTensor(StructuredTensor):
     def _with_hint(self, hint: StructuredTensorSpec) -> RaggedStructuredTensor:
         return self  # its own spec says that its rows are ragged
 
-    def _as_dense(self, shape: tf.TensorShape) -> StructuredTensor:
-        return uniform.as_dense(self, shape)
+    def _as_ragged(self, row_splits_dtype: tf.DType) -> RaggedStructuredTensor:
+        return self
+
+    def _as_dense(self, shape: tf.TensorShape) -> Any:
+        values = self._values._as_dense(tf.TensorShape([None]).concatenate(shape[2:]))
+        splits = self._row_splits
+        lengths = splits[1:] - splits[:-1]
+        size = shape[1]
+        if size is None:
+            size = tf.reduce_max(row_lengths_or_zero(splits))
+        wrong = StructureError(
+            path=f"records of shape {self.shape}",
+            expected="rows of one length" if shape[1] is None else f"rows of {shape[1]} records",
+            received="rows of other lengths",
+            mend="Slice the rows to one length first, or take ragged records.",
+        )
+        same = tf.reduce_all(lengths == tf.cast(size, lengths.dtype))
+        with tf.control_dependencies(required(same, wrong)):
+            if not isinstance(size, int):
+                size = int(size) if hasattr(size, "numpy") else tf.identity(size)
+            nsplits = splits.shape[0]
+            nrows = tf.size(lengths) if nsplits is None else nsplits - 1
+        return reshape.split(values, [nrows, size])
 
     @property
     def values(self) -> Any:
@@ -138,15 +173,15 @@ class RaggedStructuredTensor(StructuredTensor):
         value = self._values._field(name, at)
         if isinstance(value, StructuredTensor):
             return RaggedStructuredTensor.of_parts(value, self._row_splits)
-        return partition.cut(value, self._row_splits, at)
+        return cut(value, self._row_splits, at)
+
+    def _uncut_field(self, name: str, at: Path) -> Any:
+        return self._values._uncut_field(name, at)
 
     def _updated(self, updates: Mapping[str, Any], at: Path) -> RaggedStructuredTensor:
         if not updates:
             return self
-        inner = {
-            name: partition.uncut(value, self._row_splits, at / name)
-            for name, value in updates.items()
-        }
+        inner = {name: uncut(value, self._row_splits, at / name) for name, value in updates.items()}
         return RaggedStructuredTensor.of_parts(self._values._updated(inner, at), self._row_splits)
 
     def _selected(self, names: Any) -> RaggedStructuredTensor:
@@ -155,5 +190,323 @@ class RaggedStructuredTensor(StructuredTensor):
     def _row_splits_dtypes(self) -> set[tf.DType]:
         return {self._row_splits.dtype}
 
+    def _outer_sizes(self, rank: int) -> tf.Tensor:
+        return ragged_sizes(self, rank)
 
-RaggedStructuredTensorSpec.ragged_type = RaggedStructuredTensor
+    def _taken(self, positions: tuple[Any, ...], at: Path) -> Any:
+        first, rest = positions[0], positions[1:]
+        if not isinstance(first, slice):
+            return index.take_row(self, positions, at)
+        if first == index.ALL and isinstance(rest[0], slice) and rest[0] == index.ALL:
+            values = index.take(self._values, rest, at)
+            return RaggedStructuredTensor.of_parts(values, self._row_splits)
+        # Let TensorFlow's ragged indexing say which of the values are meant, and gather those.
+        picked = index.gather(self._values, index.numbered(self)[(first, *rest[:1])])
+        kept = sum(isinstance(p, slice) for p in positions[:2])
+        return index.take(picked, (index.ALL,) * kept + rest[1:], at)
+
+    def _gathered(self, numbers: Any) -> Any:
+        if isinstance(numbers, tf.RaggedTensor):
+            values = self._gathered(numbers.values)
+            return RaggedStructuredTensor.of_parts(values, numbers.row_splits)
+        return index.gather(self._values, tf.gather(index.numbered(self), numbers))
+
+    def _merged(self, sizes: reshape.Sizes) -> Any:
+        return self._values
+
+    def _split(self, sizes: reshape.Sizes) -> RaggedStructuredTensor:
+        splits = reshape.uniform_row_splits(sizes, self._row_splits.dtype)
+        return RaggedStructuredTensor.of_parts(self, splits)
+
+
+@register_type_spec(name="extensor.RaggedStructuredTensorSpec")
+class RaggedStructuredTensorSpec(StructuredTensorSpec):
+    """Describes a RaggedStructuredTensor, or one row of such a tensor.
+
+    If `shape` has one dimension more than `values_spec`, it describes a RaggedStructuredTensor.
+    If it has as many, it describes one row that was unstacked from such a tensor: a
+    StructuredTensor that `values_spec` describes and that may differ in length from the other
+    rows, so that stacking rows gives a ragged tensor again. (`tf.RaggedTensorSpec` of ragged rank
+    0 is the same idea.)
+
+    Args:
+        shape: The shape of the collection of records, of known rank.
+        values_spec: The spec of the records below the outermost ragged dimension.
+        row_splits_dtype: The dtype of the row splits, tf.int64 or tf.int32.
+
+    Raises:
+        StructureError: If the rank is unknown or does not fit (also a ValueError).
+        DTypeError: If the row splits are no integers (also a TypeError).
+
+    >>> step = xt.DenseStructuredTensorSpec([None], {"minutes": tf.TensorSpec([None], tf.int32)})
+    >>> spec = xt.RaggedStructuredTensorSpec([None, None], step, tf.int64)
+    >>> spec.field_names(), spec.unstacked().shape
+    (('minutes',), TensorShape([None]))
+    """
+
+    def __init__(
+        self,
+        shape: Any,
+        values_spec: StructuredTensorSpec,
+        row_splits_dtype: tf.DType = tf.int64,
+    ) -> None:
+        self._shape = known_rank(shape, type(self).__name__)
+        if not isinstance(values_spec, StructuredTensorSpec) or values_spec.rank < 1:
+            raise StructureError(
+                path=f"{type(self).__name__}.values_spec",
+                expected="the spec of a StructuredTensor of rank 1 or more",
+                received=repr(values_spec),
+                mend="Ragged rows are cut from a collection of records.",
+            )
+        if self._shape.rank - values_spec.rank not in (0, 1):
+            raise StructureError(
+                path=f"{type(self).__name__}.shape",
+                expected=f"rank {values_spec.rank + 1}: one more than the values",
+                received=f"{self._shape}",
+                mend="Give the shape [nrows, None] followed by the values' inner dimensions.",
+            )
+        row_splits_dtype = tf.dtypes.as_dtype(row_splits_dtype)
+        if row_splits_dtype not in (tf.int64, tf.int32):
+            raise DTypeError(
+                path=f"{type(self).__name__}.row_splits_dtype",
+                expected="int64 or int32",
+                received=row_splits_dtype.name,
+                mend="Leave it out for int64.",
+            )
+        self._values_spec = values_spec
+        self._row_splits_dtype = row_splits_dtype
+        self._is_row = self._shape.rank == values_spec.rank
+        nrows = self._shape[0]
+        splits = tf.TensorSpec([None if nrows is None else nrows + 1], row_splits_dtype)
+        self._components: tuple[tf.TypeSpec, ...] = (
+            values_spec.component_specs if self._is_row else (values_spec, splits)
+        )
+
+    @property
+    def value_type(self) -> type:
+        """RaggedStructuredTensor; for one row, the type of the values."""
+        return self._values_spec.value_type if self._is_row else RaggedStructuredTensor
+
+    @property
+    def is_row(self) -> bool:
+        """Whether this describes one row of a RaggedStructuredTensor."""
+        return self._is_row
+
+    @property
+    def values_spec(self) -> StructuredTensorSpec:
+        """The spec of the records below the outermost ragged dimension."""
+        return self._values_spec
+
+    @property
+    def row_splits_dtype(self) -> tf.DType:
+        """The dtype of the row splits."""
+        return self._row_splits_dtype
+
+    @property
+    def record(self) -> DenseStructuredTensorSpec:
+        """The spec that holds the fields, below any ragged dimensions."""
+        return self._values_spec.record
+
+    def serialize(self) -> tuple[Any, ...]:
+        """Returns the constructor's arguments."""
+        return self._shape, self._values_spec, self._row_splits_dtype
+
+    @classmethod
+    def deserialize(cls, serialization: Any) -> RaggedStructuredTensorSpec:
+        """Returns the spec that `serialize` described.
+
+        Raises:
+            RegistrationError: If another version of extensor wrote more (also a ValueError).
+        """
+        return cls(*saved_parts(cls, serialization, 3))
+
+    def __repr__(self) -> str:
+        return (
+            f"RaggedStructuredTensorSpec({self._shape}, {self._values_spec!r}, "
+            f"{self._row_splits_dtype!r})"
+        )
+
+    def most_specific_compatible_type(self, other: Any) -> Any:
+        """Returns the spec with both sides' shapes merged, or None."""
+        if not isinstance(other, RaggedStructuredTensorSpec) or self.rank != other.rank:
+            return None
+        return super().most_specific_compatible_type(other)
+
+    def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
+        """Returns where records of this spec and another meet: field by field, or None."""
+        if not isinstance(spec, StructuredTensorSpec) or spec.rank != self.rank:
+            return None
+        if isinstance(spec, RaggedStructuredTensorSpec) and spec.is_row != self._is_row:
+            row, cut = (self, spec) if self._is_row else (spec, self)
+            return cut.castable_type(row.values_spec)
+        inner: Any
+        if isinstance(spec, RaggedStructuredTensorSpec):
+            inner = spec.values_spec
+        elif self._is_row:
+            inner = spec
+        else:
+            try:
+                inner = spec.unstacked().unstacked().stacked(None)
+            except ProtocolError:  # a field that does not stack, nor can it be cut into rows
+                return None
+        values: Any = castable_type(self._values_spec, inner)
+        if values is None:
+            return None
+        # TensorFlow does not mix row splits of two dtypes.
+        dtypes = self._row_splits_dtypes() | spec._row_splits_dtypes()
+        dtype = tf.int64 if tf.int64 in dtypes else tf.int32
+        shape = self._shape.most_specific_compatible_shape(spec.shape)
+        return RaggedStructuredTensorSpec(shape, values._with_row_splits_dtype(dtype), dtype)
+
+    def _cast_records(self, value: Any) -> Any:
+        if self._is_row:
+            return self._values_spec.cast(value)._with_hint(self)
+        value = value._as_ragged(self._row_splits_dtype)
+        path = f"{type(self).__name__}.row_splits"
+        splits = tf.cast(value._row_splits, self._row_splits_dtype)
+        splits = cast_value(self._components[1], splits, path)
+        return RaggedStructuredTensor.of_parts(self._values_spec.cast(value._values), splits)
+
+    def of_records(self, value: Any, path: str) -> Any:
+        """Returns Python's records as this spec describes them."""
+        if self._is_row:
+            return self._values_spec.of_records(value, path)._with_hint(self)
+        records, ends = rows_of(value, path)
+        splits = tf.constant(ends, self._row_splits_dtype)
+        splits = cast_value(self._components[1], splits, f"{path}.row_splits")
+        values = self._values_spec.of_records(records, f"{path}.values")
+        return RaggedStructuredTensor.of_parts(values, splits)
+
+    def refined(self, value: Any) -> StructuredTensorSpec:
+        """Returns this spec with the static shapes that a value of it shows."""
+        values = self._values_spec.refined(value if self._is_row else value.values)
+        return RaggedStructuredTensorSpec(value.shape, values, self._row_splits_dtype)
+
+    @property
+    def component_specs(self) -> tuple[tf.TypeSpec, ...]:
+        """The specs of the values and the row splits; of one row, the values' own components."""
+        return self._components
+
+    def to_components(self, value: Any) -> tuple[Any, ...]:
+        """Returns the values and the row splits; of one row, the values' own components."""
+        if self._is_row:
+            return self._values_spec.to_components(value)
+        return value._values, value._row_splits
+
+    def from_components(self, components: tuple[Any, ...]) -> Any:
+        """Returns the RaggedStructuredTensor, or the row, that is made of the components."""
+        if self._is_row:
+            return self._values_spec.from_components(components)._with_hint(self)
+        return RaggedStructuredTensor.of_parts(components[0], components[1], self)
+
+    def stacked(self, num: int | None) -> RaggedStructuredTensorSpec:
+        """Returns the spec of `num` stacked values."""
+        values = (self._values_spec if self._is_row else self)._any_length()
+        return RaggedStructuredTensorSpec(
+            tf.TensorShape([num]).concatenate(self._shape), values, self._row_splits_dtype
+        )
+
+    def unstacked(self) -> StructuredTensorSpec:
+        """Returns the spec of one row."""
+        if self._is_row:
+            return self._values_spec.unstacked()
+        values = self._values_spec._any_length()
+        if isinstance(values, RaggedStructuredTensorSpec):
+            return values
+        return RaggedStructuredTensorSpec(self._shape[1:], values, self._row_splits_dtype)
+
+    @classmethod
+    def of_rows(
+        cls, shape: tf.TensorShape, records: StructuredTensorSpec, row_splits_dtype: tf.DType
+    ) -> Any:
+        """Returns the spec of records of a shape, of which each dimension may be ragged.
+
+        Args:
+            shape: Of any rank but 0. Of rank 1, it is one row.
+            records: The spec of all the records, in one dimension.
+            row_splits_dtype: The dtype of the row splits.
+        """
+        values = records._with_row_splits_dtype(row_splits_dtype)
+        for axis in range(1, shape.rank):
+            values = cls(tf.TensorShape([None] * (axis + 1)), values, row_splits_dtype)
+        return cls(shape, values, row_splits_dtype) if shape.rank == 1 else values
+
+    def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
+        own = self._row_splits_dtype  # which all row splits below have too
+        values = self._values_spec.unstacked()._ragged_row(own).stacked(None)
+        return RaggedStructuredTensorSpec(self._shape, values._with_row_splits_dtype(own), own)
+
+    def _with_record(self, record: Any) -> RaggedStructuredTensorSpec:
+        return RaggedStructuredTensorSpec(self._shape, record, self._row_splits_dtype)
+
+    def _any_length(self) -> RaggedStructuredTensorSpec:
+        shape = tf.TensorShape([None]).concatenate(self._shape[1:])
+        values = self._values_spec._any_length()
+        return RaggedStructuredTensorSpec(shape, values, self._row_splits_dtype)
+
+    def _with_row_splits_dtype(self, dtype: tf.DType) -> RaggedStructuredTensorSpec:
+        values = self._values_spec._with_row_splits_dtype(dtype)
+        return RaggedStructuredTensorSpec(self._shape, values, dtype)
+
+    def _row_splits_dtypes(self) -> set[tf.DType]:
+        return {self._row_splits_dtype} | super()._row_splits_dtypes()
+
+    def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec]:
+        """Returns one variant TensorSpec for each column of the records."""
+        if self._is_row and minimum_rank > 0:
+            return self._values_spec.boxed_tensor_spec(minimum_rank)
+        return [tf.TensorSpec(None, tf.variant) for _ in self._column_specs()]
+
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[Any]:
+        """Returns each column of the records as a variant tensor."""
+        expect_type(self, value)
+        if self._is_row and minimum_rank > 0:
+            return self._values_spec.to_boxed_tensor(value, minimum_rank)
+        boxes: list[Any] = []
+        for spec, column in zip(self._column_specs(), self._to_columns(value), strict=True):
+            boxes.extend(box(spec, column, minimum_rank))
+        return boxes
+
+    def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
+        """Returns the records that boxed columns stand for."""
+        expect_boxes(self, boxed_tensor)
+        specs = self._column_specs()
+        columns = [unbox(s, [b]) for s, b in zip(specs, boxed_tensor, strict=True)]
+        return self._from_columns(iter(columns))
+
+    def _column_specs(self) -> list[tf.RaggedTensorSpec]:
+        columns = self._values_spec._column_specs()
+        if self._is_row:
+            return columns
+        rows = self._shape[:1].concatenate([None])
+        return [
+            tf.RaggedTensorSpec(
+                rows.concatenate(column.shape[1:]),
+                column.dtype,
+                column.ragged_rank + 1,
+                self._row_splits_dtype,
+            )
+            for column in columns
+        ]
+
+    def _to_columns(self, value: Any) -> list[Any]:
+        if self._is_row:
+            return self._values_spec._to_columns(value)
+        splits = value.row_splits
+        return [
+            tf.RaggedTensor.from_row_splits(column, splits, validate=False)
+            for column in self._values_spec._to_columns(value.values)
+        ]
+
+    def _from_columns(self, columns: Iterator[Any]) -> Any:
+        if self._is_row:
+            return self._values_spec._from_columns(columns)._with_hint(self)
+        splits: list[tf.Tensor] = []
+
+        def below() -> Iterator[Any]:
+            for column in columns:
+                splits.append(column.row_splits)
+                yield column.values
+
+        values = self._values_spec._from_columns(below())
+        return self.from_components((values, splits[0]))

@@ -1,29 +1,23 @@
-"""The specs of StructuredTensors: shapes and schemas, apart from any value."""
+"""What the specs of both encodings share, and what names a field."""
+
+# The methods of specs that are called here are private to this room.
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from extensor._path import Path, PathLike
-from extensor._protocol.box import StackableTypeSpec, ragged_row
-from extensor._protocol.casting import cast_value, castable_type, compatible, not_castable
-from extensor._protocol.registry import register_type_spec
-from extensor._protocol.stand_in import plain_spec
-from extensor._struct import leaf
-from extensor._struct.from_python import columns_of, sizes_of
-from extensor._tf import BatchableTypeSpec, VariableSpec
-from extensor.errors import (
-    DTypeError,
-    FieldError,
-    ProtocolError,
-    RegistrationError,
-    StructureError,
-)
+from extensor._protocol.box import StackableTypeSpec, box, boxed_specs, unbox
+from extensor._protocol.casting import not_castable
+from extensor.errors import FieldError, ProtocolError, RegistrationError, StructureError
+
+if TYPE_CHECKING:
+    from extensor._struct.dense import DenseStructuredTensorSpec
 
 
 class StructuredTensorSpec(StackableTypeSpec):
@@ -129,6 +123,28 @@ class StructuredTensorSpec(StackableTypeSpec):
             path: What to call it in errors.
         """
 
+    @abc.abstractmethod
+    def _with_record(self, record: DenseStructuredTensorSpec) -> StructuredTensorSpec:
+        """Returns this spec, which describes dense records, with other fields."""
+
+    @abc.abstractmethod
+    def _any_length(self) -> StructuredTensorSpec:
+        """Returns this spec with its first dimension of unknown size, in all its parts."""
+
+    @abc.abstractmethod
+    def _with_row_splits_dtype(self, dtype: tf.DType) -> StructuredTensorSpec:
+        """Returns this spec with row splits of one dtype in all its parts."""
+
+    def _row_splits_dtypes(self) -> set[tf.DType]:
+        """Returns the dtypes of the row splits within."""
+        found: set[tf.DType] = set()
+        for spec in self.record.field_specs.values():
+            if isinstance(spec, StructuredTensorSpec):
+                found |= spec._row_splits_dtypes()
+            elif isinstance(spec, tf.RaggedTensorSpec):
+                found.add(spec.row_splits_dtype)
+        return found
+
     def leaves(self, path: Path | None = None) -> Iterator[tuple[Path, tf.TypeSpec]]:
         """Yields the path and spec of every field that holds no further fields.
 
@@ -144,275 +160,84 @@ class StructuredTensorSpec(StackableTypeSpec):
             else:
                 yield path / name, spec
 
+    # A row of a ragged collection is boxed column by column: each tensor or RaggedTensor within,
+    # as TensorFlow boxes a RaggedTensor of the same partition. That repeats the row splits for
+    # every column, but it needs no kernel that TensorFlow does not have, and keeps the gradients
+    # that it has. These three do it for the components one by one.
 
-@register_type_spec(name="extensor.DenseStructuredTensorSpec")
-class DenseStructuredTensorSpec(StructuredTensorSpec):
-    """Describes a DenseStructuredTensor.
+    def _column_specs(self) -> list[tf.RaggedTensorSpec]:
+        """Returns the spec of each tensor or RaggedTensor that these records consist of."""
+        columns: list[tf.RaggedTensorSpec] = []
+        names = sorted(self.field_names()) or [""]
+        for name, spec in zip(names, self.component_specs, strict=True):
+            if isinstance(spec, StructuredTensorSpec):
+                columns.extend(spec._column_specs())
+            elif isinstance(spec, tf.RaggedTensorSpec):
+                columns.append(spec)
+            else:
+                columns.extend(map(_as_column, _plainly_boxed(spec, Path(name))))
+        return columns
 
-    Two specs that list the same fields in another order are equal, as dicts are.
+    def _to_columns(self, value: Any) -> list[Any]:
+        """Returns the tensors and RaggedTensors that a value of this spec consists of."""
+        columns: list[Any] = []
+        for spec, part in zip(self.component_specs, self.to_components(value), strict=True):
+            if isinstance(spec, StructuredTensorSpec):
+                columns.extend(spec._to_columns(part))
+            elif isinstance(spec, tf.RaggedTensorSpec):
+                columns.append(part)
+            else:
+                columns.extend(box(spec, part, 1))
+        return columns
 
-    Args:
-        shape: The shape of the collection of records, of known rank.
-        field_specs: For each field the spec of the whole field, including the outer dimensions
-            that correspond to `shape`.
+    def _from_columns(self, columns: Iterator[Any]) -> Any:
+        """Returns the records that consist of the next columns, which are taken."""
+        components: list[Any] = []
+        for spec in self.component_specs:
+            if isinstance(spec, StructuredTensorSpec):
+                components.append(spec._from_columns(columns))
+            elif isinstance(spec, tf.RaggedTensorSpec):
+                components.append(next(columns))
+            else:
+                count = len(boxed_specs(spec, 1))
+                components.append(unbox(spec, [next(columns) for _ in range(count)]))
+        return self.from_components(tuple(components))
 
-    Raises:
-        StructureError: If the rank is unknown, or a field's shape does not begin with `shape`
-            (also a ValueError).
-        DTypeError: If a field is described by something that is no TypeSpec (also a TypeError).
 
-    >>> spec = xt.DenseStructuredTensorSpec([2, 3], {"x": tf.TensorSpec([2, 3, 10], tf.int32)})
-    >>> spec.shape, spec.field_names()
-    (TensorShape([2, 3]), ('x',))
-    """
-
-    # Set by struct/dense.py and struct/ragged_spec.py, which stand above this room.
-    dense_type: ClassVar[type] = object
-    rows_type: ClassVar[Any] = object
-
-    def __init__(self, shape: Any, field_specs: Mapping[str, tf.TypeSpec]) -> None:
-        self._shape = known_rank(shape, type(self).__name__)
-        rank = self._shape.rank
-        if not isinstance(field_specs, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise DTypeError(
-                path=f"{type(self).__name__}.field_specs",
-                expected="a mapping from field names to specs",
-                received=type(field_specs).__name__,
-                mend='Write {"title": tf.TensorSpec([None], tf.string)}.',
-            )
-        for name, spec in field_specs.items():
-            if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise DTypeError(
-                    path=f"field {name!r}",
-                    expected="a name of type str",
-                    received=type(name).__name__,
-                    mend="Name fields by strings.",
-                )
-            if not isinstance(spec, tf.TypeSpec):
-                raise DTypeError(
-                    path=Path(name),
-                    expected="a TypeSpec",
-                    received=type(spec).__name__,
-                    mend="Describe a field by a spec such as tf.TensorSpec([None], tf.string).",
-                )
-            field_shape = getattr(spec, "shape", None)
-            if field_shape is None or field_shape.rank is None:
-                continue
-            if field_shape.rank < rank or not self._shape.is_compatible_with(field_shape[:rank]):
-                raise StructureError(
-                    path=Path(name),
-                    expected=f"a shape that begins with {self._shape}",
-                    received=f"{field_shape}",
-                    mend="A field's spec includes the outer dimensions of the records.",
-                )
-        self._field_specs = {name: plain_spec(spec) for name, spec in field_specs.items()}
-        self._order = sorted(field_specs)
-        # The number of records has to be kept somewhere when no field tells it: in a tensor of
-        # one byte a record. (Of none, Dataset.unbatch ends the process: TensorFlow 2.21.)
-        self._counts_rows = not field_specs
-        self._components: tuple[tf.TypeSpec, ...] = (
-            (tf.TensorSpec(self._shape, tf.bool),)
-            if self._counts_rows
-            else tuple(self._field_specs[name] for name in self._order)
+def _plainly_boxed(spec: tf.TypeSpec, path: Path) -> list[tf.TensorSpec]:
+    specs = boxed_specs(spec, 1)
+    if any(tensor.dtype == tf.variant or tensor.shape.rank is None for tensor in specs):
+        raise ProtocolError(
+            path=path,
+            expected="a type that boxes into plain tensors, inside ragged rows",
+            received=type(spec).__name__,
+            mend="Keep fields of this type outside lists of records where values are "
+            "stacked or unstacked.",
         )
-        # Whether this spec knows what the fields' values alone would not tell: that a field is one
-        # row of a ragged tensor, or, where no field has a shape, how many records there are.
-        self._tells_more = any(
-            isinstance(s, tf.RaggedTensorSpec) and s.ragged_rank == 0 for s in field_specs.values()
-        ) or (rank > 0 and not any(hasattr(s, "shape") for s in field_specs.values()))
-        self._key: Any = None
-        self._hash: int | None = None
+    return specs
 
-    @property
-    def value_type(self) -> type:
-        """DenseStructuredTensor."""
-        return self.dense_type
 
-    @property
-    def field_specs(self) -> Mapping[str, tf.TypeSpec]:
-        """The spec of each field, in the fields' order. Read-only."""
-        return MappingProxyType(self._field_specs)
+def _as_column(tensor_spec: tf.TensorSpec) -> tf.RaggedTensorSpec:
+    return tf.RaggedTensorSpec(tensor_spec.shape, tensor_spec.dtype, 0)
 
-    @property
-    def record(self) -> DenseStructuredTensorSpec:
-        """This spec itself."""
-        return self
 
-    def serialize(self) -> tuple[Any, ...]:
-        """Returns the shape and the fields, as pairs so that a SavedModel keeps their order."""
-        return self._shape, tuple(self._field_specs.items())
-
-    @classmethod
-    def deserialize(cls, serialization: Any) -> DenseStructuredTensorSpec:
-        """Returns the spec that `serialize` described.
-
-        Raises:
-            RegistrationError: If another version of extensor wrote more (also a ValueError).
-        """
-        shape, fields = saved_parts(cls, serialization, 2)
-        return cls(shape, dict(fields))
-
-    def __repr__(self) -> str:
-        return f"DenseStructuredTensorSpec({self._shape}, {self._field_specs!r})"
-
-    def _cmp_key(self) -> Any:
-        if self._key is None:
-            # An unknown shape never comes here: TensorShape compares its dimensions.
-            self._key = (self._shape, tuple((n, self._field_specs[n]) for n in self._order))
-        return self._key
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            type(other) is DenseStructuredTensorSpec and self._cmp_key() == other._cmp_key()
+def with_row_splits_dtype(spec: Any, dtype: tf.DType) -> Any:
+    """Returns the spec of a field with row splits of one dtype in all its parts."""
+    if isinstance(spec, StructuredTensorSpec):
+        return spec._with_row_splits_dtype(dtype)
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return tf.RaggedTensorSpec(
+            spec.shape, spec.dtype, spec.ragged_rank, dtype, spec.flat_values_spec
         )
+    return spec
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
 
-    def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash(self._cmp_key())
-        return self._hash
-
-    def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
-        """Returns where records of this spec and another meet: field by field, or None."""
-        if isinstance(spec, DenseStructuredTensorSpec):
-            return self._joined(spec, castable_type)
-        return spec.castable_type(self) if isinstance(spec, StructuredTensorSpec) else None
-
-    def _cast_records(self, value: Any) -> Any:
-        if not isinstance(value, self.dense_type):
-            value = value._as_dense(self._shape)
-        if self._counts_rows:
-            return self.from_components((value._rows,))
-        path = type(self).__name__
-        return self._with_fields(
-            {
-                name: cast_value(spec, value._fields[name], f"{path}.{Path(name)}")
-                for name, spec in self._field_specs.items()
-            }
-        )
-
-    def of_records(self, value: Any, path: str) -> Any:
-        """Returns Python's records as this spec describes them."""
-        columns = columns_of(value, self._field_specs, self.rank, path)
-        if self._counts_rows:
-            return self.dense_type(sizes_of(value, self.rank), {})
-        return self._with_fields(
-            {
-                name: cast_value(spec, columns[name], f"{path}.{Path(name)}")
-                for name, spec in self._field_specs.items()
-            }
-        )
-
-    def _with_fields(self, fields: dict[str, Any]) -> Any:
-        """Returns records of fields that are each of its spec, if they agree on how many."""
-        checked = self.dense_type(self._shape, fields)
-        return checked._with_hint(self) if self._tells_more else checked
-
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Returns whether both have the same fields, compatible one by one."""
-        other = _spec_or_none(spec_or_value)
-        return (
-            isinstance(other, DenseStructuredTensorSpec)
-            and self._order == other._order
-            and self._shape.is_compatible_with(other._shape)
-            and all(compatible(self._field_specs[n], other._field_specs[n])
-                    for n in self._order)
-        )  # fmt: skip
-
-    def most_specific_compatible_type(self, other: Any) -> DenseStructuredTensorSpec | None:
-        """Returns the spec with both sides' shapes merged, or None."""
-        if self == other:
-            return self
-        if not isinstance(other, DenseStructuredTensorSpec):
-            return None
-        return self._joined(other, lambda a, b: a.most_specific_common_supertype([b]))
-
-    def _joined(
-        self, other: DenseStructuredTensorSpec, join: Callable[[Any, Any], Any]
-    ) -> DenseStructuredTensorSpec | None:
-        """Returns the spec with each field's spec joined with the other's, or None."""
-        if self._order != other._order:
-            return None
-        shape = self._shape.most_specific_compatible_shape(other._shape)
-        if shape.rank is None:
-            return None
-        fields: dict[str, tf.TypeSpec] = {}
-        for name, spec in self._field_specs.items():
-            joined = join(spec, other._field_specs[name])
-            if joined is None:
-                return None
-            fields[name] = joined
-        return DenseStructuredTensorSpec(shape, fields)
-
-    def refined(self, value: Any) -> StructuredTensorSpec:
-        """Returns this spec with the static shapes that a value of it shows."""
-        fields = value._fields
-        return DenseStructuredTensorSpec(
-            value.shape,
-            {name: leaf.spec_of_field(fields[name], s) for name, s in self._field_specs.items()},
-        )
-
-    @property
-    def component_specs(self) -> tuple[tf.TypeSpec, ...]:
-        """The specs of the fields, ordered by name."""
-        return self._components
-
-    def to_components(self, value: Any) -> tuple[Any, ...]:
-        """Returns the fields, ordered by name."""
-        if self._counts_rows:
-            return (value._rows,)
-        fields = value._fields
-        return tuple([fields[name] for name in self._order])
-
-    def from_components(self, components: tuple[Any, ...]) -> Any:
-        """Returns the DenseStructuredTensor of the given fields."""
-        rank = self._shape.rank
-        if self._counts_rows:
-            return self.dense_type.of_parts(rank, {}, components[0])
-        by_name = dict(zip(self._order, components, strict=True))
-        fields = {name: by_name[name] for name in self._field_specs}
-        return self.dense_type.of_parts(rank, fields, None, self if self._tells_more else None)
-
-    def _stacks_by_components(self) -> bool:
-        return True
-
-    def _named_components(self) -> Any:
-        specs = self.component_specs
-        return specs if self._counts_rows else dict(zip(self._order, specs, strict=True))
-
-    def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
-        if self._shape.is_fully_defined():
-            fields = {n: ragged_row(s, row_splits_dtype) for n, s in self._field_specs.items()}
-            return DenseStructuredTensorSpec(self._shape, fields)
-        record = self
-        for _ in range(self.rank):
-            record = record.unstacked()
-        records = record._ragged_row(row_splits_dtype).stacked(None)
-        return self.rows_type.of_rows(self._shape, records, row_splits_dtype)
-
-    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[Any]:
-        """Returns the boxes of the fields, ordered by name."""
-        for name, spec in self._field_specs.items():
-            _batchable(spec, Path(name))
-        return super().to_boxed_tensor(value, minimum_rank)
-
-    def stacked(self, num: int | None) -> DenseStructuredTensorSpec:
-        """Returns the spec of `num` stacked values."""
-        return DenseStructuredTensorSpec(
-            tf.TensorShape([num]).concatenate(self._shape),
-            {name: _batchable(s, Path(name))._batch(num) for name, s in self._field_specs.items()},
-        )
-
-    def unstacked(self) -> DenseStructuredTensorSpec:
-        """Returns the spec of one of the values that are stacked along the first dimension."""
-        if self.rank == 0:
-            raise nothing_to_unstack(self)
-        return DenseStructuredTensorSpec(
-            self._shape[1:],
-            {name: _batchable(s, Path(name))._unbatch() for name, s in self._field_specs.items()},
-        )
+def spec_or_none(spec_or_value: Any) -> Any:
+    """Returns the spec of a value, a spec as it is, and None of anything else."""
+    if isinstance(spec_or_value, tf.TypeSpec):
+        return spec_or_value
+    type_spec = getattr(spec_or_value, "__tf_type_spec__", None)
+    return None if type_spec is None else type_spec()
 
 
 def saved_parts(cls: type, serialization: Any, number: int) -> Any:
@@ -429,23 +254,6 @@ def saved_parts(cls: type, serialization: Any, number: int) -> Any:
         received=f"{len(serialization)}",
         mend="Load it with the extensor that saved it, or a newer one.",
     )
-
-
-def known_rank(shape: Any, owner: str) -> tf.TensorShape:
-    """Returns a shape as a TensorShape, of which the rank is known.
-
-    Raises:
-        StructureError: If it is not.
-    """
-    shape = tf.TensorShape(shape)
-    if shape.rank is None:
-        raise StructureError(
-            path=f"{owner}.shape",
-            expected="a shape of known rank",
-            received="<unknown>",
-            mend="Write None for a dimension of unknown size, such as [None] for a batch.",
-        )
-    return shape
 
 
 def resolve(path: PathLike, fields: Any) -> tuple[str, ...]:
@@ -480,28 +288,3 @@ def nothing_to_unstack(spec: tf.TypeSpec) -> StructureError:
         received="a single record",
         mend="Unbatch or slice collections of records.",
     )
-
-
-def _batchable(spec: tf.TypeSpec, path: Path) -> Any:
-    if isinstance(spec, BatchableTypeSpec):
-        return spec
-    if isinstance(spec, VariableSpec):
-        raise ProtocolError(
-            path=path,
-            expected="a field whose values stack",
-            received="a Variable",
-            mend="Read it first, with with_updates and tf.convert_to_tensor(variable).",
-        )
-    raise ProtocolError(
-        path=path,
-        expected="a field whose values stack",
-        received=type(spec).__name__,
-        mend=f"Derive {type(spec).__name__} from xt.StackableTypeSpec, or leave the field out.",
-    )
-
-
-def _spec_or_none(spec_or_value: Any) -> Any:
-    if isinstance(spec_or_value, tf.TypeSpec):
-        return spec_or_value
-    type_spec = getattr(spec_or_value, "__tf_type_spec__", None)
-    return None if type_spec is None else type_spec()

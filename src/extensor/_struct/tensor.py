@@ -1,4 +1,4 @@
-"""StructuredTensor: collections of records, each field one tensor for all of them."""
+"""StructuredTensor, the base of both encodings: collections of records, a tensor for each field."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._path import Path, PathLike
-from extensor._struct import index, show, to_python
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct import display, index, to_python
+from extensor._struct.records import Records
 from extensor._struct.spec import (
     StructuredTensorSpec,
     no_such_field,
@@ -22,7 +22,7 @@ from extensor.errors import DTypeError, ExtensorError
 _set = object.__setattr__
 
 
-class StructuredTensor(abc.ABC):
+class StructuredTensor(Records):
     """A collection of records with one schema, each field of all records in one tensor.
 
     This is the base of the two encodings, `DenseStructuredTensor` and `RaggedStructuredTensor`.
@@ -64,10 +64,6 @@ class StructuredTensor(abc.ABC):
         """Returns the names of the fields, in their order."""
 
     @abc.abstractmethod
-    def _field(self, name: str, at: Path) -> Any:
-        """Returns a field's value; `at` is the path from the root to the field, for errors."""
-
-    @abc.abstractmethod
     def _updated(self, updates: Mapping[str, Any], at: Path) -> StructuredTensor:
         """Returns a copy with fields replaced or added; the records stand at the path `at`."""
 
@@ -76,8 +72,20 @@ class StructuredTensor(abc.ABC):
         """Returns a copy with these fields only, in this order; all of them exist."""
 
     @abc.abstractmethod
-    def _row_splits_dtypes(self) -> set[tf.DType]:
-        """Returns the dtypes of the row splits within."""
+    def _with_hint(self, hint: StructuredTensorSpec) -> StructuredTensor:
+        """Returns these records with a spec that says more of them than their tensors do."""
+
+    @abc.abstractmethod
+    def _as_ragged(self, row_splits_dtype: tf.DType) -> StructuredTensor:
+        """Returns records of rank 2 or more as ragged ones; dense rows are equally long."""
+
+    @abc.abstractmethod
+    def _as_dense(self, shape: tf.TensorShape) -> StructuredTensor:
+        """Returns the records as dense ones of a shape, if all rows have one length.
+
+        Raises:
+            StructureError: If rows differ; in a graph, an InvalidArgumentError when it runs.
+        """
 
     def __tf_type_spec__(self) -> StructuredTensorSpec:
         """Returns the spec of this value."""
@@ -214,12 +222,10 @@ class StructuredTensor(abc.ABC):
         value: Any = self
         at = Path()
         for name in names:
-            while isinstance(value, RaggedStructuredTensorSpec.ragged_type):
-                value = value.values
             if not isinstance(value, StructuredTensor):
                 raise no_such_field(at / name, ())
             at = at / name
-            value = value._field(name, at)
+            value = value._uncut_field(name, at)
 
     def _records_at(self, name: str) -> StructuredTensor:
         return self._field(name, Path(name))
@@ -316,7 +322,7 @@ class StructuredTensor(abc.ABC):
         return self
 
     def __repr__(self) -> str:
-        return show.line(self)
+        return display.line(self)
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
         """Exports the records by the Arrow PyCapsule interface."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tensorflow as tf
 
 from extensor._protocol.box import box, unbox
-from extensor._struct.depth import refuse_deep_nesting
+from extensor._struct.deep_nesting import refuse_deep_nesting
+from extensor._struct.records import Records
 from extensor.errors import DTypeError
-
-if TYPE_CHECKING:
-    from extensor._struct.tensor import StructuredTensor
 
 
 @refuse_deep_nesting("to_py")
-def to_py(records: StructuredTensor) -> Any:
+def to_py(records: Any) -> Any:
     """Returns a dict for a record, and lists of them for the dimensions of a collection.
 
     Raises:
@@ -26,7 +24,7 @@ def to_py(records: StructuredTensor) -> Any:
     return _plain(records) if records.rank else _record(records)
 
 
-def expect_values(records: StructuredTensor, method: str) -> None:
+def expect_values(records: Any, method: str) -> None:
     """Raises DTypeError if the tensors of records are part of a graph and hold no values.
 
     Args:
@@ -69,7 +67,7 @@ def _plain(value: Any, rank: int = 1) -> list[Any]:
         return [inner[a:b] for a, b in itertools.pairwise(splits.numpy().tolist())]
     if isinstance(value, (tf.Tensor, tf.Variable)):
         return value.numpy().tolist()
-    if hasattr(value, "field_names"):
+    if isinstance(value, Records):
         return _zipped(value)
     spec = tf.type_spec_from_value(value)
     boxes = box(spec, value, 1)

@@ -9,8 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from extensor import _tf
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
-from extensor._struct.spec import DenseStructuredTensorSpec
+from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.ragged import RaggedStructuredTensorSpec
 from extensor._testing.extra import require
 from extensor._testing.subject import spec_of
 from extensor._testing.variation import reshaped

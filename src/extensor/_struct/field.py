@@ -1,4 +1,7 @@
-"""What may stand in a field, and how it is described."""
+"""What may be the value of a field, and how it is described."""
+
+# The methods of records that are called here are private to this room.
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
@@ -9,9 +12,39 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.lossless import is_tensor_like, lossless
+from extensor._struct.records import Records
 from extensor._struct.symbolic import is_symbolic, symbolic_spec
-from extensor._tf import BaseResourceVariable, CompositeTensor, VariableSpec
-from extensor.errors import DTypeError, StructureError
+from extensor._tf import BaseResourceVariable, BatchableTypeSpec, CompositeTensor, VariableSpec
+from extensor.errors import DTypeError, ProtocolError, StructureError
+
+
+def expect_fields(fields: Any, path: str, of_what: str, example: str) -> None:
+    """Raises unless fields are a mapping from names.
+
+    Args:
+        fields: What is given.
+        path: What to call it.
+        of_what: What the names lead to.
+        example: Code of one such, for a field named title.
+
+    Raises:
+        DTypeError: If it is no mapping, or a name is no string (also a TypeError).
+    """
+    if not isinstance(fields, Mapping):
+        raise DTypeError(
+            path=path,
+            expected=f"a mapping from field names to {of_what}",
+            received=type(fields).__name__,
+            mend=f'Write {{"title": {example}}}.',
+        )
+    for name in fields:
+        if not isinstance(name, str):
+            raise DTypeError(
+                path=f"field {name!r}",
+                expected="a name of type str",
+                received=type(name).__name__,
+                mend="Name fields by strings.",
+            )
 
 
 def as_field(value: Any, path: Path) -> Any:
@@ -84,12 +117,34 @@ def spec_of_field(value: Any, hint: Any = None) -> tf.TypeSpec:
     return tf.type_spec_from_value(value) if spec is None else spec
 
 
+def batchable(spec: tf.TypeSpec, path: Path) -> Any:
+    """Returns the spec of a field, whose values stack.
+
+    Raises:
+        ProtocolError: If they do not (also a TypeError).
+    """
+    if isinstance(spec, BatchableTypeSpec):
+        return spec
+    if isinstance(spec, VariableSpec):
+        raise ProtocolError(
+            path=path,
+            expected="a field whose values stack",
+            received="a Variable",
+            mend="Read it first, with with_updates and tf.convert_to_tensor(variable).",
+        )
+    raise ProtocolError(
+        path=path,
+        expected="a field whose values stack",
+        received=type(spec).__name__,
+        mend=f"Derive {type(spec).__name__} from xt.StackableTypeSpec, or leave the field out.",
+    )
+
+
 def row_splits_dtypes(value: Any) -> set[tf.DType]:
     """Returns the dtypes of the row splits inside a field's value."""
     if isinstance(value, tf.RaggedTensor):
         return {value.row_splits.dtype}
-    partitions = getattr(value, "_row_splits_dtypes", None)
-    return set() if partitions is None else partitions()
+    return value._row_splits_dtypes() if isinstance(value, Records) else set()
 
 
 def _first_line(error: Exception) -> str:

@@ -1,5 +1,8 @@
 """Row splits: checking them, cutting a field's values by them, and taking the cut away."""
 
+# The methods of records that are called here are private to this room.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -10,8 +13,8 @@ import tensorflow as tf
 from extensor._path import Path
 from extensor._protocol.box import box
 from extensor._protocol.row_splits import check_splits
-from extensor._struct.leaf import row_splits_dtypes
-from extensor._struct.spec import DenseStructuredTensorSpec
+from extensor._struct.field import row_splits_dtypes
+from extensor._struct.records import Records
 from extensor._struct.symbolic import symbolic_rows
 from extensor._tf import BaseResourceVariable
 from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
@@ -110,33 +113,29 @@ def _assertions(row_splits: tf.Tensor, values: Any) -> list[Any]:
 
 def outer_sizes(value: Any, rank: int) -> tf.Tensor:
     """Returns the first `rank` sizes of a value, which is uniform in them, as an int32 tensor."""
-    splits = getattr(value, "row_splits", None)
-    if splits is not None:
-        nrows = tf.shape(splits)[:1] - 1
-        if rank == 1:
-            return nrows
-        longest = tf.reduce_max(tf.concat([splits[:1], splits[1:] - splits[:-1]], axis=0))
-        inner = outer_sizes(value.values, rank - 1)[1:]
-        return tf.concat([nrows, [tf.cast(longest, tf.int32)], inner], axis=0)
+    if isinstance(value, Records):
+        return value._outer_sizes(rank)
+    if hasattr(value, "row_splits"):
+        return ragged_sizes(value, rank)
     if isinstance(value, (tf.Tensor, BaseResourceVariable)):
         return tf.shape(value)[:rank]
-    if isinstance(value, DenseStructuredTensorSpec.dense_type):
-        parts = value.__tf_type_spec__().to_components(value)
-        return outer_sizes(next((p for p in parts if isinstance(p, tf.Tensor)), parts[0]), rank)
     return tf.shape(box(tf.type_spec_from_value(value), value, rank)[0])[:rank]
 
 
-def is_uniform(value: Any, axis: int, size: int) -> bool:
-    """Returns whether a ragged value may have one size along an axis whose static size is open.
+def ragged_sizes(value: Any, rank: int) -> tf.Tensor:
+    """Returns the first `rank` sizes of a value that has `values` and `row_splits`."""
+    splits = value.row_splits
+    nrows = tf.shape(splits)[:1] - 1
+    if rank == 1:
+        return nrows
+    longest = tf.reduce_max(row_lengths_or_zero(splits))
+    inner = outer_sizes(value.values, rank - 1)[1:]
+    return tf.concat([nrows, [tf.cast(longest, tf.int32)], inner], axis=0)
 
-    Where its row splits hold values, they are asked; in a graph the answer is yes.
-    """
-    for _ in range(axis - 1):
-        value = getattr(value, "values", value)
-    splits = getattr(value, "row_splits", None)
-    if axis == 0 or splits is None or not hasattr(splits, "numpy"):
-        return True
-    return bool((np.diff(splits.numpy()) == size).all())
+
+def row_lengths_or_zero(row_splits: tf.Tensor) -> tf.Tensor:
+    """Returns the lengths of rows behind a 0, so that there is a longest one even of no row."""
+    return tf.concat([row_splits[:1], row_splits[1:] - row_splits[:-1]], axis=0)
 
 
 def cut(values: Any, row_splits: Any, at: Path) -> Any:

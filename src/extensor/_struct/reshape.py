@@ -1,0 +1,71 @@
+"""The outer two dimensions of a field's value as one, and the outermost one as two."""
+
+# The stacking of TensorFlow's own types has no public name; the methods of records that are
+# called here are private to this room.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._protocol.box import box, unbox
+from extensor._struct.records import Records
+from extensor._tf import BaseResourceVariable
+
+Sizes = list[Any]
+"""Sizes of dimensions: ints, and scalar tensors where a graph does not know them yet."""
+
+
+def merged(value: Any, sizes: Sizes) -> Any:
+    """Returns a value with its outer two dimensions, which have these sizes, as one."""
+    if isinstance(value, (tf.Tensor, BaseResourceVariable)):
+        return _reshaped(value, [sizes[0] * sizes[1]], 2)
+    if isinstance(value, tf.RaggedTensor):
+        return value.merge_dims(0, 1)
+    if isinstance(value, Records):
+        return value._merged(sizes)
+    spec = tf.type_spec_from_value(value)
+    boxes = [_reshaped(tensor, [sizes[0] * sizes[1]], 2) for tensor in box(spec, value, 2)]
+    return unbox(spec._unbatch()._unbatch()._batch(None), boxes)
+
+
+def split(value: Any, sizes: Sizes) -> Any:
+    """Returns a value with its outermost dimension as two of these sizes."""
+    if isinstance(value, (tf.Tensor, BaseResourceVariable)):
+        return _reshaped(value, sizes, 1)
+    if isinstance(value, tf.RaggedTensor):
+        nrows, length = (tf.cast(size, value.row_splits.dtype) for size in sizes)
+        return tf.RaggedTensor.from_uniform_row_length(value, length, nrows, validate=False)
+    if isinstance(value, Records):
+        return value._split(sizes)
+    spec = tf.type_spec_from_value(value)
+    boxes = [_reshaped(tensor, sizes, 1) for tensor in box(spec, value, 1)]
+    nrows, length = (size if isinstance(size, int) else None for size in sizes)
+    return unbox(spec._unbatch()._batch(length)._batch(nrows), boxes)
+
+
+def uniform_row_splits(sizes: Sizes, dtype: tf.DType) -> tf.Tensor:
+    """Returns the row splits of rows of one length.
+
+    Args:
+        sizes: The number of rows, and their length.
+        dtype: The dtype of the row splits.
+    """
+    nrows, length = (tf.cast(size, dtype) for size in sizes)
+    return tf.range(nrows + 1) * length
+
+
+def _reshaped(tensor: Any, outer: Sizes, count: int) -> tf.Tensor:
+    """Returns a tensor with other sizes in place of its first ones."""
+    tensor = tf.convert_to_tensor(tensor)
+    if None in tensor.shape[count:]:
+        inner = tf.shape(tensor)[count:]
+    else:
+        inner = tensor.shape[count:].as_list()
+    shape = tf.concat([tf.stack([tf.cast(s, tf.int32) for s in outer]), inner], axis=0)
+    result = tf.reshape(tensor, shape)
+    known = [size if isinstance(size, int) else None for size in outer]
+    result.set_shape(tf.TensorShape(known).concatenate(tensor.shape[count:]))
+    return result
