@@ -1,6 +1,8 @@
 """The names that users see: what a package lists, what a star-import brings, each type's spec."""
 
+import ast
 import builtins
+import pathlib
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import tensorflow as tf
 
 import extensor as xt
 
-ROOMS = ["data", "dispatch", "keras", "nest", "serving", "struct", "testing", "types"]
+ROOMS = ["authoring", "data", "dispatch", "keras", "nest", "serving", "struct", "testing", "types"]
 
 
 def room(name):
@@ -56,6 +58,35 @@ def test_a_star_import_leaves_print_and_tuple_alone(run_python):
         print(tuple([1]), extension_type.__module__)
     """).stdout
     assert printed == "(1,) extensor._declare.decorator\n"
+
+
+ROOT = pathlib.Path(__file__).parents[1]
+OF_AUTHORS = sorted(
+    path
+    for folder in ("src/extensor/_types", "packages", "examples")
+    for path in (ROOT / folder).rglob("*.py")
+)
+
+
+def imported(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+@pytest.mark.parametrize("path", OF_AUTHORS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_authors_write_imports_public_names_only(path):
+    private = [
+        name
+        for name in imported(path)
+        if name.startswith("extensor.")
+        and any(part.startswith("_") for part in name.split(".")[1:])
+        and not ("_types" in path.parts and name.startswith("extensor._types."))
+    ]
+    assert private == []
 
 
 def test_the_version_is_that_of_the_package():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from extensor import _tf as _tf  # before all others: it says so where TensorFlow is missing
 
 # isort: split
-from extensor import data, dispatch, errors, nest, struct
+from extensor import authoring, data, dispatch, errors, nest, struct
 from extensor._arrow.read import from_arrow
 from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.write import to_arrow
@@ -61,6 +61,7 @@ __all__ = [
     "StructuredTensor",
     "StructuredTensorSpec",
     "TypeSpec",
+    "authoring",
     "auto_composite_tensor",
     "data",
     "dispatch",

@@ -51,8 +51,7 @@ def tensor_over(array: np.ndarray[Any, Any]) -> tf.Tensor:
     The memory is shared if the array is a contiguous vector of numbers in the machine's byte order
     and begins at a multiple of 64 bytes. Nobody may write to it as long as the tensor lives.
 
-    >>> from extensor._memory import tensor_over
-    >>> tensor_over(np.arange(3, dtype=np.int32))
+    >>> xt.authoring.tensor_over(np.arange(3, dtype=np.int32))
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([0, 1, 2], dtype=int32)>
     """
     is_shareable = array.ndim == 1 and array.flags.c_contiguous and array.dtype.isnative
@@ -64,8 +63,7 @@ def tensor_over(array: np.ndarray[Any, Any]) -> tf.Tensor:
 def array_over(tensor: tf.Tensor) -> np.ndarray[Any, Any]:
     """Returns a tensor of numbers as an array over its memory, which cannot be written to.
 
-    >>> from extensor._memory import array_over
-    >>> array_over(tf.constant([1.5, 2.0])).flags.writeable
+    >>> xt.authoring.array_over(tf.constant([1.5, 2.0])).flags.writeable
     False
     """
     return np.asarray(memoryview(tensor))

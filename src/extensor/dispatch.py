@@ -12,7 +12,7 @@ from extensor._dispatch.kind import (
     is_stacking_op,
     is_unary_elementwise_op,
 )
-from extensor._dispatch.operation import tensor_parameters
+from extensor._dispatch.operation import name_of, named_arguments, tensor_parameters
 from extensor._dispatch.operators import OperatorsMixin
 
 __all__ = [
@@ -28,5 +28,7 @@ __all__ = [
     "is_shape_only_op",
     "is_stacking_op",
     "is_unary_elementwise_op",
+    "name_of",
+    "named_arguments",
     "tensor_parameters",
 ]

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from extensor._arrow import buffers, schema
 from extensor._path import Path
-from extensor._protocol.row_splits import check_splits
+from extensor._protocol.row_splits import check_row_splits
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.tensor import StructuredTensor
@@ -147,7 +147,7 @@ def _list(value: Any, target: pa.DataType | None, path: Path) -> pa.Array:
     if target is not None and not schema.is_list(target):
         raise _not_convertible(path, target, "a ragged value")
     inner = _array(value.values, None if target is None else target.value_type, path)
-    check_splits(buffers.array_over(splits), len(inner), str(path))
+    check_row_splits(buffers.array_over(splits), len(inner), str(path))
     if target is None:
         target = pa.large_list(inner.type) if splits.dtype == tf.int64 else pa.list_(inner.type)
     width = np.int64 if pa.types.is_large_list(target) else np.int32
@@ -178,7 +178,7 @@ def _uniform_list(value: Any, target: pa.DataType, path: Path) -> pa.Array:
             mend="Give schema= with a list type for this field.",
         )
     inner = _array(value.values, target.value_type, path)
-    check_splits(value.row_splits.numpy(), len(inner), str(path))
+    check_row_splits(value.row_splits.numpy(), len(inner), str(path))
     return pa.Array.from_buffers(target, len(lengths), [None], children=[inner])
 
 

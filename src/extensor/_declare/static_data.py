@@ -24,8 +24,7 @@ from extensor.errors import DTypeError, RegistrationError
 class FrozenDict(Mapping[Any, Any]):
     """A dict that cannot be changed, is compared by content and can be hashed.
 
-    >>> from extensor._declare.static_data import FrozenDict
-    >>> FrozenDict({"a": 1}) == {"a": 1}
+    >>> xt.authoring.FrozenDict({"a": 1}) == {"a": 1}
     True
     """
 
@@ -132,8 +131,7 @@ def freeze(
         DTypeError: If it is neither a container of such data nor hashable, or holds itself (also
             a TypeError).
 
-    >>> from extensor._declare.static_data import freeze
-    >>> freeze({"sizes": [1, np.int64(2)]}, "recipe")
+    >>> xt.authoring.freeze({"sizes": [1, np.int64(2)]}, "recipe")
     {'sizes': (1, 2)}
     """
     if keep(value):

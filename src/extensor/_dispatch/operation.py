@@ -178,3 +178,34 @@ def tensor_parameters(op: Callable[..., Any]) -> tuple[str, ...]:
     ('values',)
     """
     return tuple(operation_of(op).tensors)
+
+
+def named_arguments(op: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, Any]:
+    """Returns the arguments of a call of an operation, by the names of its parameters.
+
+    Args:
+        op: A function of TensorFlow that types can override.
+        args: The arguments that a handler got, in their places.
+
+    Raises:
+        ProtocolError: if it is none that types can override.
+
+    >>> xt.dispatch.named_arguments(tf.reduce_sum, ([1, 2], 0))
+    {'input_tensor': [1, 2], 'axis': 0}
+    """
+    return dict(zip(operation_of(op).public.parameters, args, strict=False))
+
+
+def name_of(op: Callable[..., Any]) -> str:
+    """Returns the shortest public name of an operation, for errors.
+
+    Args:
+        op: A function of TensorFlow that types can override, under any of its names.
+
+    Raises:
+        ProtocolError: if it is none that types can override.
+
+    >>> xt.dispatch.name_of(tf.math.reduce_sum)
+    'tf.reduce_sum'
+    """
+    return repr(operation_of(op))

@@ -259,12 +259,15 @@ def stacked_spec(spec: tf.TypeSpec, num: int | None, path: str) -> Any:
     """Returns the spec of `num` stacked values of any spec that stacks.
 
     Args:
-        spec: Any TypeSpec.
-        num: How many, or None.
-        path: Where the spec stands, for errors.
+        spec: Any TypeSpec, of TensorFlow's or of yours.
+        num: How many; None if that is not known.
+        path: Where the spec is used, for errors.
 
     Raises:
-        ProtocolError: If it does not stack (also a TypeError).
+        ProtocolError: If its values do not stack (also a TypeError).
+
+    >>> xt.authoring.stacked_spec(tf.TensorSpec([3]), None, "Recipe.Spec")
+    TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)
     """
     if not isinstance(spec, BatchableTypeSpec):
         raise does_not_stack(spec, path)
@@ -275,12 +278,15 @@ def unstacked_spec(spec: tf.TypeSpec, path: str) -> Any:
     """Returns the spec of one of the values that a value of any spec stacks.
 
     Args:
-        spec: Any TypeSpec.
-        path: Where the spec stands, for errors.
+        spec: Any TypeSpec, of TensorFlow's or of yours.
+        path: Where the spec is used, for errors.
 
     Raises:
-        ProtocolError: If it does not stack (also a TypeError).
+        ProtocolError: If its values do not stack (also a TypeError).
         StructureError: If it has no dimension to unstack (also a ValueError).
+
+    >>> xt.authoring.unstacked_spec(tf.RaggedTensorSpec([2, None]), "Recipe.Spec")
+    RaggedTensorSpec(TensorShape([None]), tf.float32, 0, tf.int64)
     """
     if not isinstance(spec, BatchableTypeSpec):
         raise does_not_stack(spec, path)
@@ -337,10 +343,14 @@ def box(spec: tf.TypeSpec, value: Any, minimum_rank: int = 0) -> list[Any]:
         StructureError: If the value has not as many leading dimensions of one size (also a
             ValueError).
 
-    >>> from extensor._protocol.box import box
     >>> ragged = tf.ragged.constant([[1, 2], [3]])
-    >>> [tensor.shape for tensor in box(tf.type_spec_from_value(ragged), ragged, 1)]
+    >>> spec = tf.type_spec_from_value(ragged)
+    >>> boxes = xt.authoring.box(spec, ragged, minimum_rank=1)
+    >>> [tensor.shape for tensor in boxes]
     [TensorShape([2])]
+    >>> row = xt.authoring.unstacked_spec(spec, "rows")
+    >>> xt.authoring.unbox(row, [boxes[0][1]]).numpy()
+    array([3], dtype=int32)
     """
     if isinstance(spec, tf.TensorSpec):
         return [value]
@@ -368,7 +378,12 @@ _TYPED = (tf.RaggedTensorSpec, tf.SparseTensorSpec)
 
 
 def unbox(spec: tf.TypeSpec, boxes: list[Any]) -> Any:
-    """Returns the value of `spec` that boxed tensors stand for, the reverse of `box`."""
+    """Returns the value of a spec that boxed tensors stand for, the reverse of `box`.
+
+    Args:
+        spec: Any spec that stacks.
+        boxes: What `box` returned, or what came of stacking or unstacking such tensors.
+    """
     if isinstance(spec, tf.TensorSpec):
         return boxes[0]
     if isinstance(spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)):
@@ -377,7 +392,15 @@ def unbox(spec: tf.TypeSpec, boxes: list[Any]) -> Any:
 
 
 def boxed_specs(spec: tf.TypeSpec, minimum_rank: int = 0) -> list[Any]:
-    """Returns the TensorSpecs of what `box` returns."""
+    """Returns the TensorSpecs of what `box` returns.
+
+    Args:
+        spec: Any spec that stacks.
+        minimum_rank: As for `box`.
+
+    >>> xt.authoring.boxed_specs(tf.TensorSpec([3]))
+    [TensorSpec(shape=(3,), dtype=tf.float32, name=None)]
+    """
     if isinstance(spec, tf.TensorSpec):
         return [spec]
     if isinstance(spec, StackableTypeSpec):

@@ -60,7 +60,17 @@ def compatible(a: tf.TypeSpec, b: tf.TypeSpec) -> bool:
 
 
 def supertype(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
-    """Returns the most specific spec that holds the values of both as they are, or None."""
+    """Returns the most specific spec that holds the values of both as they are, or None.
+
+    Args:
+        a: A spec of any type.
+        b: Another.
+
+    >>> xt.authoring.supertype(tf.TensorSpec([2, 3]), tf.TensorSpec([4, 3]))
+    TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)
+    >>> xt.authoring.supertype(tf.TensorSpec([2]), tf.TensorSpec([2], tf.int32)) is None
+    True
+    """
     try:
         return a.most_specific_common_supertype([b])
     except NotImplementedError:  # the spec of a variable, of which no function has been traced
@@ -81,8 +91,7 @@ def cast_value(spec: tf.TypeSpec, value: Any, path: str | None = None) -> Any:
         StructureError: If its shape does not fit (also a ValueError). In a graph that may show
             only when it runs.
 
-    >>> from extensor._protocol.casting import cast_value
-    >>> cast_value(tf.RaggedTensorSpec([None, None]), tf.ones([1, 2]))
+    >>> xt.authoring.cast_value(tf.RaggedTensorSpec([None, None]), tf.ones([1, 2]))
     <tf.RaggedTensor [[1.0, 1.0]]>
     """
     path = path or type(spec).__qualname__
@@ -355,11 +364,18 @@ def _with_lengths(value: Any, shape: tf.TensorShape, path: str) -> Any:
 
 
 def required(holds: Any, error: StructureError) -> list[Any]:
-    """Returns the ops that must run before what rests on something; raises where it is known.
+    """Raises an error unless something holds; inside a graph, returns the ops that check it.
 
     Args:
-        holds: A scalar tensor that tells whether it holds.
-        error: What to raise if not; a graph says the same when it runs.
+        holds: A scalar bool tensor.
+        error: What to raise if it does not hold. In a graph, the text of the error.
+
+    Returns:
+        What `tf.control_dependencies` takes: no op where it is known already that it holds.
+
+    >>> wrong = xt.errors.StructureError(path="Recipe.steps", expected="a step", received="none")
+    >>> xt.authoring.required(tf.constant(True), wrong)
+    []
     """
     if not hasattr(holds, "numpy"):
         return [tf.debugging.Assert(holds, [str(error)])]

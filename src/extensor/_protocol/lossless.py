@@ -31,10 +31,9 @@ def lossless(value: Any, dtype: tf.DType | None, path: str) -> Any:
         DTypeError: If fractions, imaginary parts or a mask would be lost, or numbers would become
             bools, or one is out of the dtype's range (also a TypeError).
 
-    >>> from extensor._protocol.lossless import lossless
-    >>> lossless([1, 2], tf.float32, "Cup.grams")
+    >>> xt.authoring.lossless([1, 2], tf.float32, "Cup.grams")
     [1, 2]
-    >>> lossless(np.array([1.5]), tf.int32, "Cup.grams")
+    >>> xt.authoring.lossless(np.array([1.5]), tf.int32, "Cup.grams")
     Traceback (most recent call last):
     extensor.errors.DTypeError: Cup.grams: expected values that dtype int32 holds, got float64. ...
     """
@@ -126,7 +125,11 @@ def _not_held(
 
 
 def is_tensor_like(value: Any) -> bool:
-    """Returns whether a value is a tensor or decomposes into tensors."""
+    """Returns whether a value is a tensor or decomposes into tensors.
+
+    >>> xt.authoring.is_tensor_like(tf.ragged.constant([[1]])), xt.authoring.is_tensor_like([1])
+    (True, False)
+    """
     try:
         return isinstance(value, (tf.Tensor, CompositeTensor))
     except Exception:  # of a class of somebody else's, which has no hash

@@ -7,8 +7,8 @@ from typing import Any
 from extensor.errors import StructureError
 
 
-def check_splits(splits: Any, count: int | None, path: str) -> None:
-    """Raises unless splits begin at 0, never decrease, and end with the number of values.
+def check_row_splits(splits: Any, count: int | None, path: str) -> None:
+    """Checks that row splits begin at 0, never decrease, and end with the number of values.
 
     Args:
         splits: A NumPy vector of integers.
@@ -17,6 +17,11 @@ def check_splits(splits: Any, count: int | None, path: str) -> None:
 
     Raises:
         StructureError: If they do not cut the values (also a ValueError).
+
+    >>> xt.authoring.check_row_splits(np.array([0, 2, 1]), 1, "Recipe.row_splits")
+    Traceback (most recent call last):
+    extensor.errors.StructureError: Recipe.row_splits: expected splits that never decrease, got a
+    decrease after row 1. ...
     """
     steps_down = splits[1:] < splits[:-1]
     if len(splits) == 0:

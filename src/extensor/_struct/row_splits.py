@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.box import box
-from extensor._protocol.row_splits import check_splits
+from extensor._protocol.row_splits import check_row_splits
 from extensor._struct.field import row_splits_dtypes
 from extensor._struct.records import Records
 from extensor._struct.symbolic import symbolic_rows
@@ -60,7 +60,7 @@ def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
     if known is None and hasattr(row_splits, "numpy"):
         known = row_splits.numpy()
     if known is not None:
-        check_splits(known, values.shape[0], "row_splits")
+        check_row_splits(known, values.shape[0], "row_splits")
     elif validate:
         with tf.control_dependencies(_assertions(row_splits, values)):
             row_splits = tf.identity(row_splits)

@@ -7,46 +7,27 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._types import numbering, rows
+from extensor.authoring import Pairs, assertions, static_num_rows
 from extensor.errors import DTypeError, StructureError
 
 MEND = "Values of a batch have its shape, then the source positions, then what else there is."
 
+_PAIRS = Pairs(
+    "DimensionAlignment",
+    part="alignment",
+    pairs="pairs",
+    source="sources",
+    target="targets",
+    mend_counts="Give all three for each alignment of a batch.",
+)
 
-def shapes(alignment: Any) -> None:
-    """Raises StructureError unless the shapes fit, as far as they are known statically."""
-    if not alignment.source.shape.is_compatible_with(alignment.target.shape):
-        raise StructureError(
-            path="DimensionAlignment.target",
-            expected=f"shape {alignment.source.shape}, as the source",
-            received=f"{alignment.target.shape}",
-            mend="Pair i is of source[i] and target[i].",
-        )
-    for name in ("num_targets", "num_pairs"):
-        counts = getattr(alignment, name)
-        if not counts.shape.is_compatible_with(alignment.num_sources.shape):
-            raise StructureError(
-                path=f"DimensionAlignment.{name}",
-                expected=f"shape {alignment.num_sources.shape}, as num_sources",
-                received=f"{counts.shape}",
-                mend="Give all three for each alignment of a batch.",
-            )
-    if alignment.shape.rank is None:
-        raise StructureError(
-            path="DimensionAlignment.num_pairs",
-            expected="a tensor of known rank",
-            received="one of unknown rank",
-            mend="Use tf.ensure_shape.",
-        )
+shapes = _PAIRS.check_shapes
+positions_exist = _PAIRS.check_positions
 
 
 def numbers(source: Any, target: Any, num_sources: Any, num_targets: Any, num_pairs: Any) -> None:
     """Raises StructureError unless all pairs are of positions that exist, and in order."""
-    counts = {"sources": num_sources, "targets": num_targets, "pairs": num_pairs}
-    numbering.expect_counts("DimensionAlignment", "alignment", counts, "pairs", len(source))
-    parts = numbering.parts_of(num_pairs)
-    positions_exist(source, *numbering.ranges(num_sources, parts), "source")
-    positions_exist(target, *numbering.ranges(num_targets, parts), "target")
+    _PAIRS.check_numbers(source, target, sources=num_sources, targets=num_targets, pairs=num_pairs)
     same = source[1:] == source[:-1]
     wrong = (source[1:] < source[:-1]) | (same & (target[1:] <= target[:-1]))
     if wrong.any():
@@ -60,33 +41,15 @@ def numbers(source: Any, target: Any, num_sources: Any, num_targets: Any, num_pa
         )
 
 
-def positions_exist(positions: Any, first: Any, end: Any, name: str) -> None:
-    """Raises StructureError unless all positions are in their range."""
-    wrong = np.flatnonzero((positions < first) | (positions >= end))
-    if wrong.size:
-        pair = wrong[0]
-        low, high = (int(np.broadcast_to(x, positions.shape)[pair]) for x in (first, end))
-        raise StructureError(
-            path=f"DimensionAlignment.{name}",
-            expected=f"positions from {low} to {high - 1}" if low < high else "no position",
-            received=f"{positions[pair]}, of pair {pair}",
-            mend=f"num_{name}s says how many there are.",
-        )
-
-
-def assertions(alignment: Any) -> list[Any]:
+def in_graph(alignment: Any) -> list[Any]:
     """Returns what `numbers` checks, as assertions in a graph."""
     source, target = alignment.source, alignment.target
-    counts = {name: getattr(alignment, f"num_{name}") for name in ("sources", "targets", "pairs")}
     in_order = (source[1:] > source[:-1]) | (
         tf.equal(source[1:], source[:-1]) & (target[1:] > target[:-1])
     )
-    checks = numbering.counts_hold(counts, "pairs", source, target)
-    checks.append((tf.reduce_all(in_order), "pairs must be in order, none twice"))
-    for name, positions in (("source", source), ("target", target)):
-        inside = numbering.inside(positions, counts[f"{name}s"], counts["pairs"])
-        checks.append((inside, f"{name} must be positions that exist"))
-    return [tf.debugging.Assert(holds, [f"DimensionAlignment: {text}"]) for holds, text in checks]
+    return _PAIRS.assertions(
+        alignment, (tf.reduce_all(in_order), "pairs must be in order, none twice")
+    )
 
 
 def meet(first: Any, second: Any) -> None:
@@ -113,7 +76,7 @@ def values_fit(alignment: Any, values: Any) -> None:
     rank, path = alignment.shape.rank, "DimensionAlignment.apply"
     given: Any = None
     if rank == 0:
-        given = rows.static_count(values)
+        given = static_num_rows(values)
     elif not isinstance(values, (tf.Tensor, tf.RaggedTensor)):
         raise DTypeError(
             path=path,
@@ -155,8 +118,8 @@ def only_one(turned: Any) -> list[Any]:
     )
     known = tf.get_static_value(each)
     if known is None:
-        text = "DimensionAlignment.apply: each target must have one source"
-        return [tf.debugging.Assert(each, [text])]
+        text = "each target must have one source"
+        return assertions("DimensionAlignment.apply", [(each, text)])
     if not known:
         raise StructureError(
             path='DimensionAlignment.apply(..., "only")',

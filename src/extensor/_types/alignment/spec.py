@@ -6,9 +6,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._protocol.box import expect_type
-from extensor._types import row_box, rows
-from extensor._types.numbering import offsets
+from extensor.authoring import (
+    box_rows,
+    boxed_rows_specs,
+    expect_unstacks,
+    first_positions,
+    row_splits_of,
+    sizes_of,
+    unbox_rows,
+)
 from extensor.errors import StructureError
 
 PAIRS = tf.TensorSpec([None], tf.int64)
@@ -74,29 +80,28 @@ class AlignmentSpec:
 
     def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec]:
         """Returns the TensorSpecs of the boxes."""
-        return [*[self.num_pairs] * 3, *[tf.TensorSpec(None, tf.variant)] * 2]
+        return [*[self.num_pairs] * 3, *boxed_rows_specs(PAIRS) * 2]
 
     def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor]:
         """Returns the boxes of an alignment, or of a batch."""
-        expect_type(self, value)  # pyright: ignore[reportArgumentType]
-        row_box.expect_unstacks(self, minimum_rank)
-        sizes = rows.sizes_of(value.shape, tf.shape(value.num_pairs, tf.int64))
-        splits = rows.splits_of(value.num_pairs)
+        expect_unstacks(self, value, minimum_rank)
+        sizes = sizes_of(value.shape, tf.shape(value.num_pairs, tf.int64))
+        splits = row_splits_of(value.num_pairs)
         boxes = [value.num_sources, value.num_targets, value.num_pairs]
         for positions, counts in (
             (value.source, value.num_sources),
             (value.target, value.num_targets),
         ):
-            local = positions - offsets(self.shape, positions, splits, counts)
-            boxes += row_box.box_rows(PAIRS, local, splits, sizes, minimum_rank)
+            local = positions - first_positions(self.shape, counts, splits, positions)
+            boxes += box_rows(PAIRS, local, splits, sizes, minimum_rank)
         return boxes
 
     def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
         """Returns the alignment, or the batch, that boxes stand for."""
         num_sources, num_targets, num_pairs, *others = boxed_tensor
-        boxes, splits = iter(others), rows.splits_of(num_pairs)
+        boxes, splits = iter(others), row_splits_of(num_pairs)
         positions: list[tf.Tensor] = []
         for counts in (num_sources, num_targets):
-            local = row_box.unbox_rows(PAIRS, self.shape, boxes, tf.int64)
-            positions.append(local + offsets(self.shape, local, splits, counts))
+            local = unbox_rows(PAIRS, self.shape, boxes, tf.int64)
+            positions.append(local + first_positions(self.shape, counts, splits, local))
         return self.value_type.of_parts(*positions, num_sources, num_targets, num_pairs)

@@ -10,13 +10,24 @@ from typing import Annotated, Any
 
 import tensorflow as tf
 
-from extensor._declare.decorator import extension_type
-from extensor._memory import array_over
-from extensor._protocol.lossless import is_tensor_like
-from extensor._types import row_box, rows
+from extensor import extension_type
 from extensor._types.alignment import check
 from extensor._types.alignment.spec import COUNTS, PAIRS, AlignmentSpec
-from extensor._types.numbering import offsets
+from extensor.authoring import (
+    array_over,
+    batch_item,
+    batch_of,
+    cut_rows,
+    first_positions,
+    integers,
+    is_tensor_like,
+    known_arrays,
+    reduce_rows,
+    row_ids,
+    row_splits_of,
+    sizes_of,
+    take_rows,
+)
 from extensor.errors import DTypeError, StructureError
 
 
@@ -79,22 +90,23 @@ class DimensionAlignment:
         num_pairs: Any = None,
         validate: bool = False,
     ) -> None:
-        self.source = _integers("source", rows.index_vector, source)
-        self.target = _integers("target", rows.index_vector, target)
-        self.num_sources = _integers("num_sources", rows.integers, num_sources)
-        self.num_targets = _integers("num_targets", rows.integers, num_targets)
+        self.source = _integers("source", source, rank=1)
+        self.target = _integers("target", target, rank=1)
+        self.num_sources = _integers("num_sources", num_sources)
+        self.num_targets = _integers("num_targets", num_targets)
         if num_pairs is None:
             num_pairs = tf.size(self.source, tf.int64)
-        self.num_pairs = _integers("num_pairs", rows.integers, num_pairs)
+        self.num_pairs = _integers("num_pairs", num_pairs)
         if validate and not tf.executing_eagerly():
-            with tf.control_dependencies(check.assertions(self)):
+            with tf.control_dependencies(check.in_graph(self)):
                 self.source = tf.identity(self.source)
 
     def __post_init__(self) -> None:
         check.shapes(self)
         parts = (self.source, self.target, self.num_sources, self.num_targets, self.num_pairs)
-        if all(hasattr(part, "numpy") for part in parts):
-            check.numbers(*map(array_over, parts))
+        arrays = known_arrays(*parts)
+        if arrays is not None:
+            check.numbers(*arrays)
 
     @classmethod
     def of_parts(
@@ -126,10 +138,10 @@ class DimensionAlignment:
         >>> xt.types.DimensionAlignment.from_pairs([1, 0, 1], [0, 1, 0], 2, 2).to_ragged()
         <tf.RaggedTensor [[1], [0]]>
         """
-        source = _integers("from_pairs: source", rows.index_vector, source)
-        target = _integers("from_pairs: target", rows.index_vector, target)
+        source = _integers("from_pairs: source", source, rank=1)
+        target = _integers("from_pairs: target", target, rank=1)
         sizes = [
-            _integers(f"from_pairs: {name}", rows.integers, size)
+            _integers(f"from_pairs: {name}", size)
             for name, size in (("num_sources", num_sources), ("num_targets", num_targets))
         ]
         # In order they might pass for others.
@@ -137,7 +149,7 @@ class DimensionAlignment:
             ("source", "target"), (source, target), sizes, strict=True
         ):
             if hasattr(positions, "numpy") and hasattr(size, "numpy"):
-                check.positions_exist(array_over(positions), 0, size.numpy(), name)
+                check.positions_exist(name, array_over(positions), 0, size.numpy())
         source, target = _in_order(source, target, sizes[1])
         return cls(source, target, *sizes)
 
@@ -162,7 +174,7 @@ class DimensionAlignment:
                 received=f"shape {targets.shape}",
                 mend="Make alignments one by one, and a batch of them with batch.",
             )
-        source = rows.row_ids(targets.row_splits, targets.values)
+        source = row_ids(targets.row_splits, targets.values)
         return cls.from_pairs(source, targets.values, targets.nrows(tf.int64), num_targets)
 
     @classmethod
@@ -173,7 +185,7 @@ class DimensionAlignment:
             target: The target position of each source position: a vector or list.
             num_targets: How many target positions there are.
         """
-        target = _integers("from_index: target", rows.index_vector, target)
+        target = _integers("from_index: target", target, rank=1)
         count = tf.size(target, tf.int64)
         return cls(tf.range(count), target, count, num_targets)
 
@@ -196,7 +208,7 @@ class DimensionAlignment:
         Raises:
             StructureError: If there is none (also a ValueError).
         """
-        return row_box.stacked(cls, list(alignments))
+        return batch_of(cls, list(alignments))
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -212,7 +224,7 @@ class DimensionAlignment:
         Raises:
             RowError: If it points outside, or this is no batch (also an IndexError).
         """
-        return row_box.indexed(self, index)
+        return batch_item(self, index)
 
     def to_ragged(self) -> tf.RaggedTensor:
         """Returns the target positions of each source position, counted from 0 in each alignment.
@@ -225,9 +237,11 @@ class DimensionAlignment:
         >>> turned.to_ragged()
         <tf.RaggedTensor [[0, 2], [2]]>
         """
-        splits = rows.splits_of(self.num_pairs)
-        local = self.target - offsets(self.shape, self.target, splits, self.num_targets)
-        return self._cut(self._rows(local, self.source, self.num_sources), self.num_sources)
+        splits = row_splits_of(self.num_pairs)
+        first = first_positions(self.shape, self.num_targets, splits, self.target)
+        return self._cut(
+            self._rows(self.target - first, self.source, self.num_sources), self.num_sources
+        )
 
     def invert(self) -> DimensionAlignment:
         """Returns the alignment that leads from the targets to the sources."""
@@ -260,14 +274,14 @@ class DimensionAlignment:
         lengths = tf.math.unsorted_segment_sum(
             tf.ones_like(other.source), other.source, tf.reduce_sum(other.num_sources)
         )
-        splits = rows.splits_of(lengths)
+        splits = row_splits_of(lengths)
         found = tf.ragged.range(
             tf.gather(splits[:-1], self.target), tf.gather(splits[1:], self.target)
         )
-        first = tf.gather(self.source, rows.row_ids(found.row_splits, found.values))
+        first = tf.gather(self.source, row_ids(found.row_splits, found.values))
         last = tf.gather(other.target, found.values)
         source, target = _in_order(first, last, tf.reduce_sum(other.num_targets))
-        ends = rows.splits_of(self.num_sources)[1:]
+        ends = row_splits_of(self.num_sources)[1:]
         before = tf.searchsorted(source, ends, out_type=tf.int64)
         num_pairs = before - tf.concat([[0], before[:-1]], 0)
         return self.of_parts(
@@ -306,15 +320,15 @@ class DimensionAlignment:
         flat = self._flat(values)
         if reduction is None:
             turned = self.invert()
-            found = rows.take(flat, turned.target)
+            found = take_rows(flat, turned.target)
             return self._cut(self._rows(found, turned.source, self.num_targets), self.num_targets)
         if reduction == "only":
             turned = self.invert()
             with tf.control_dependencies(check.only_one(turned)):
-                found = rows.take(flat, tf.identity(turned.target))
+                found = take_rows(flat, tf.identity(turned.target))
             return self._cut(found, self.num_targets)
         count = tf.reduce_sum(self.num_targets)
-        found = rows.reduced(rows.take(flat, self.source), self.target, count, reduction)
+        found = reduce_rows(take_rows(flat, self.source), self.target, count, reduction)
         return self._cut(found, self.num_targets)
 
     def _rows(self, values: Any, positions: tf.Tensor, counts: tf.Tensor) -> tf.RaggedTensor:
@@ -328,12 +342,12 @@ class DimensionAlignment:
             )
         total = tf.reduce_sum(counts)
         lengths = tf.math.unsorted_segment_sum(tf.ones_like(positions), positions, total)
-        return rows.cut(values, rows.splits_of(lengths), [total])
+        return cut_rows(values, row_splits_of(lengths), [total])
 
     def _cut(self, values: Any, counts: tf.Tensor) -> Any:
         """Returns values of the positions of all alignments cut by alignment."""
-        sizes = rows.sizes_of(self.shape, tf.shape(self.num_pairs, tf.int64))
-        return rows.cut(values, rows.splits_of(counts), sizes)
+        sizes = sizes_of(self.shape, tf.shape(self.num_pairs, tf.int64))
+        return cut_rows(values, row_splits_of(counts), sizes)
 
     def _flat(self, values: Any) -> Any:
         """Returns values of the source positions of all alignments, one after another."""
@@ -357,8 +371,8 @@ class DimensionAlignment:
         return f"<DimensionAlignment {shape}{sizes}, {total(self.num_pairs)} pairs>"
 
 
-def _integers(name: str, convert: Any, value: Any) -> tf.Tensor:
-    return tf.cast(convert(value, f"DimensionAlignment.{name}"), tf.int64)
+def _integers(name: str, value: Any, rank: int | None = None) -> tf.Tensor:
+    return tf.cast(integers(value, f"DimensionAlignment.{name}", rank), tf.int64)
 
 
 def _in_order(source: tf.Tensor, target: tf.Tensor, num_targets: tf.Tensor) -> Any:

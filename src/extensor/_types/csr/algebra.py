@@ -11,10 +11,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._protocol.lossless import lossless
-from extensor._types import rows
 from extensor._types.csr.conversion import tall
 from extensor._types.csr.product import times
+from extensor.authoring import lossless, num_elements, row_ids, row_splits_of, sizes_of
 from extensor.errors import DTypeError, StructureError
 
 
@@ -111,7 +110,7 @@ def added(matrix: Any, other: Any) -> Any:
     lengths = tf.math.unsorted_segment_sum(tf.ones_like(numbers), numbers, total.dense_shape[0])
     dtype = matrix.row_splits.dtype
     return matrix.of_parts(
-        tf.cast(rows.splits_of(lengths), dtype),
+        tf.cast(row_splits_of(lengths), dtype),
         tf.cast(total.indices[:, 1], dtype),
         total.values,
         matrix.dense_shape,
@@ -122,17 +121,17 @@ def added(matrix: Any, other: Any) -> Any:
 def transposed(matrix: Any) -> Any:
     """Returns each matrix with rows and columns swapped."""
     _expect_matrix(matrix, "transpose")
-    *leading, height, width = rows.sizes_of(matrix.shape, matrix.dense_shape)
-    numbers = rows.row_ids(matrix.row_splits, matrix.columns)
+    *leading, height, width = sizes_of(matrix.shape, matrix.dense_shape)
+    numbers = row_ids(matrix.row_splits, matrix.columns)
     # The row of each entry in the result, among those of all matrices.
     places = numbers // height * width + tf.cast(matrix.columns, tf.int64)
     order = tf.argsort(places, stable=True)
-    count = rows.count_of([*leading, width])
+    count = num_elements([*leading, width])
     lengths = tf.math.unsorted_segment_sum(tf.ones_like(places), places, count)
     dtype = matrix.row_splits.dtype
     static = matrix.shape[:-2].concatenate([matrix.shape[-1], matrix.shape[-2]])
     return matrix.of_parts(
-        tf.cast(rows.splits_of(lengths), dtype),
+        tf.cast(row_splits_of(lengths), dtype),
         tf.cast(tf.gather(numbers % height, order), dtype),
         tf.gather(matrix.values, order),
         tf.concat([matrix.dense_shape[:-2], matrix.dense_shape[:-3:-1]], 0),
@@ -181,9 +180,9 @@ def reduced(
             received=values.dtype.name,
             mend="Cast them: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
         )
-    sizes = rows.sizes_of(matrix.shape, matrix.dense_shape)
+    sizes = sizes_of(matrix.shape, matrix.dense_shape)
     kept = [d for d in range(matrix.shape.rank) if d not in axes]
-    count, cells = (rows.count_of([sizes[d] for d in some]) for some in (kept, axes))
+    count, cells = (num_elements([sizes[d] for d in some]) for some in (kept, axes))
     places = _places(matrix, sizes, kept)
     if reduction in ("sum", "mean"):
         # TensorFlow adds up a whole vector more precisely than a segment.
@@ -223,7 +222,7 @@ def _axes(axis: int | Sequence[int] | None, rank: int, path: str) -> list[int]:
 
 def _places(matrix: Any, sizes: list[Any], kept: list[int]) -> tf.Tensor:
     """Returns for each entry where it stands, by some of the dimensions, in row-major order."""
-    numbers = rows.row_ids(matrix.row_splits, matrix.columns)
+    numbers = row_ids(matrix.row_splits, matrix.columns)
     last = len(sizes) - 1
     if kept == list(range(last)):
         return numbers

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._protocol.row_splits import check_splits
-from extensor._types import rows
+from extensor.authoring import assertions, check_row_splits, row_ids
 from extensor.errors import DTypeError, StructureError
 
 
@@ -54,7 +53,7 @@ def shapes(tensor: Any) -> None:
 
 def numbers(splits: Any, columns: Any, shape: tf.TensorShape) -> None:
     """Raises StructureError unless the columns are those of sorted rows."""
-    check_splits(splits, len(columns), "CSRSparseTensor.row_splits")
+    check_row_splits(splits, len(columns), "CSRSparseTensor.row_splits")
     if len(columns) == 0:
         return
     last: Any = shape[-1]
@@ -80,12 +79,12 @@ def numbers(splits: Any, columns: Any, shape: tf.TensorShape) -> None:
         )
 
 
-def assertions(tensor: Any) -> list[Any]:
+def in_graph(tensor: Any) -> list[Any]:
     """Returns what `numbers` checks, as assertions in a graph."""
     splits, columns = tensor.row_splits, tensor.columns
     count, last = tf.size(columns, splits.dtype), tensor.dense_shape[-1]
     lengths = splits[1:] - splits[:-1]
-    ids = rows.row_ids(tf.clip_by_value(splits, 0, count), columns)
+    ids = row_ids(tf.clip_by_value(splits, 0, count), columns)
     ascends = (columns[1:] > columns[:-1]) | (ids[1:] > ids[:-1])
     ends = tf.reduce_prod(tensor.dense_shape[:-1]) + 1
     checks = [
@@ -98,4 +97,4 @@ def assertions(tensor: Any) -> list[Any]:
         ),
         (tf.reduce_all(ascends), "columns must ascend in each row, none twice"),
     ]
-    return [tf.debugging.Assert(holds, [f"CSRSparseTensor: {text}"]) for holds, text in checks]
+    return assertions("CSRSparseTensor", checks)

@@ -8,9 +8,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._memory import array_over, tensor_over
-from extensor._protocol.lossless import lossless
-from extensor._types import rows
+from extensor.authoring import (
+    array_over,
+    integers,
+    lossless,
+    row_ids,
+    row_splits_of,
+    sizes_of,
+    tensor_over,
+)
 from extensor.errors import DTypeError, MissingDependencyError, StructureError
 
 
@@ -22,7 +28,7 @@ def from_dense(cls: Any, dense: Any, row_splits_dtype: tf.DType) -> Any:
     tall = tf.reshape(dense, tf.stack([tf.reduce_prod(dense_shape[:-1]), dense_shape[-1]]))
     is_entry = tf.not_equal(tall, tf.zeros([], dense.dtype))
     places = tf.where(is_entry)
-    splits = rows.splits_of(tf.math.count_nonzero(is_entry, axis=1))
+    splits = row_splits_of(tf.math.count_nonzero(is_entry, axis=1))
     return cls.of_parts(
         tf.cast(splits, row_splits_dtype),
         tf.cast(places[:, 1], row_splits_dtype),
@@ -57,7 +63,7 @@ def from_sparse(
     count = tf.reduce_prod(dense_shape[:-1])
     lengths = tf.math.unsorted_segment_sum(tf.ones_like(numbers), numbers, count)
     result = cls(
-        tf.cast(rows.splits_of(lengths), row_splits_dtype),
+        tf.cast(row_splits_of(lengths), row_splits_dtype),
         tf.cast(indices[:, -1], row_splits_dtype),
         sparse.values,
         dense_shape,
@@ -98,9 +104,9 @@ def _check_order(indices: Any, numbers: Any, dense_shape: Any) -> None:
 
 def to_sparse(matrix: Any) -> tf.SparseTensor:
     """Returns the entries as a `tf.SparseTensor`."""
-    numbers = rows.row_ids(matrix.row_splits, matrix.columns)
+    numbers = row_ids(matrix.row_splits, matrix.columns)
     places = [tf.cast(matrix.columns, tf.int64)]
-    for size in reversed(rows.sizes_of(matrix.shape[:-1], matrix.dense_shape)):
+    for size in reversed(sizes_of(matrix.shape[:-1], matrix.dense_shape)):
         places.insert(0, numbers % size)
         numbers //= size
     return _sparse(tf.stack(places, 1), matrix.values, matrix.dense_shape, matrix.shape)
@@ -108,7 +114,7 @@ def to_sparse(matrix: Any) -> tf.SparseTensor:
 
 def tall(matrix: Any) -> tf.SparseTensor:
     """Returns the entries of all matrices as those of one, with the rows of all."""
-    numbers = rows.row_ids(matrix.row_splits, matrix.columns)
+    numbers = row_ids(matrix.row_splits, matrix.columns)
     indices = tf.stack([numbers, tf.cast(matrix.columns, tf.int64)], 1)
     count = tf.size(matrix.row_splits, tf.int64) - 1
     static = tf.TensorShape([matrix.shape[:-1].num_elements(), matrix.shape[-1]])
@@ -117,7 +123,7 @@ def tall(matrix: Any) -> tf.SparseTensor:
 
 def _sparse(indices: Any, values: Any, dense_shape: Any, shape: tf.TensorShape) -> tf.SparseTensor:
     # A stack of sizes tells the static shape as far as it is known.
-    sizes = [tf.cast(size, tf.int64) for size in rows.sizes_of(shape, dense_shape)]
+    sizes = [tf.cast(size, tf.int64) for size in sizes_of(shape, dense_shape)]
     return tf.SparseTensor(indices, values, tf.stack(sizes))
 
 
@@ -153,7 +159,7 @@ def from_scipy(cls: Any, array: Any, row_splits_dtype: tf.DType) -> Any:
     if not csr.has_canonical_format:
         csr = csr.copy()  # tocsr returns an array that is in compressed rows as it is
         csr.sum_duplicates()
-    splits = rows.index_vector(csr.indptr, "CSRSparseTensor.from_scipy").dtype
+    splits = integers(csr.indptr, "CSRSparseTensor.from_scipy", rank=1).dtype
     return cls(
         tensor_over(csr.indptr.astype(_fitting(csr, row_splits_dtype, splits), copy=False)),
         tensor_over(csr.indices.astype(row_splits_dtype.as_numpy_dtype, copy=False)),

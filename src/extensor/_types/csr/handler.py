@@ -10,10 +10,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._dispatch.handlers import implements
-from extensor._types import row_box
 from extensor._types.csr import algebra
 from extensor._types.csr.tensor import CSRSparseTensor
+from extensor.authoring import batch_of
+from extensor.dispatch import implements
 
 
 def _handles(*ops: Any) -> Any:
@@ -135,4 +135,4 @@ def rank(input: Any, name: Any = None) -> Any:
 def stack(values: Any, axis: int = 0, name: Any = None) -> Any:
     """Returns a batch of sparse tensors of one shape."""
     is_batch = axis == 0 and all(isinstance(value, CSRSparseTensor) for value in values)
-    return row_box.stacked(CSRSparseTensor, list(values)) if is_batch else NotImplemented
+    return batch_of(CSRSparseTensor, list(values)) if is_batch else NotImplemented

@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._types import rows
+from extensor.authoring import row_ids, sizes_of
 from extensor.errors import DTypeError
 
 _DTYPES = (tf.float32, tf.float64, tf.complex64, tf.complex128)
@@ -32,9 +32,9 @@ class _Matrix:
     """
 
     def __init__(self, matrix: Any, blocks: bool) -> None:
-        numbers = rows.row_ids(matrix.row_splits, matrix.columns)
+        numbers = row_ids(matrix.row_splits, matrix.columns)
         columns = tf.cast(matrix.columns, tf.int64)
-        height, width = rows.sizes_of(matrix.shape[-2:], matrix.dense_shape[-2:])
+        height, width = sizes_of(matrix.shape[-2:], matrix.dense_shape[-2:])
         self.static = (matrix.shape[:-1].num_elements(), matrix.shape[-1])
         if blocks:
             columns += numbers // height * width

@@ -6,8 +6,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._protocol.box import expect_type
-from extensor._types import row_box, rows
+from extensor.authoring import (
+    box_rows,
+    boxed_rows_specs,
+    expect_unstacks,
+    sizes_of,
+    unbox_cut_rows,
+    unbox_rows,
+)
 from extensor.errors import StructureError
 
 
@@ -83,33 +89,32 @@ class CSRSpec:
         # Which dimensions are stacked is not known where none need be.
         leading = [None] * minimum_rank
         sizes = [*leading, self.static_shape.rank - minimum_rank] if leading else None
-        boxed = tf.TensorSpec(None, tf.variant)
-        return [tf.TensorSpec(sizes, tf.int64), boxed, boxed]
+        boxed = [*boxed_rows_specs(self.columns), *boxed_rows_specs(self.values)]
+        return [tf.TensorSpec(sizes, tf.int64), *boxed]
 
     def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor]:
         """Returns the inner sizes, the columns and the values, boxed."""
-        expect_type(self, value)  # pyright: ignore[reportArgumentType]
-        row_box.expect_unstacks(self, minimum_rank)
-        sizes = rows.sizes_of(value.shape[:-1], value.dense_shape)
+        expect_unstacks(self, value, minimum_rank)
+        sizes = sizes_of(value.shape[:-1], value.dense_shape)
         inner = value.dense_shape[minimum_rank:]
         leading = value.dense_shape[:minimum_rank]
         boxes = [tf.broadcast_to(inner, tf.concat([leading, tf.shape(inner, tf.int64)], 0))]
         for spec, part in ((self.columns, value.columns), (self.values, value.values)):
-            boxes += row_box.box_rows(spec, part, value.row_splits, sizes, minimum_rank)
+            boxes += box_rows(spec, part, value.row_splits, sizes, minimum_rank)
         return boxes
 
     def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
         """Returns the tensor, or the batch, that boxes stand for."""
         sizes, *boxes = boxed_tensor
         outer, dtype = self.static_shape[:-1], self.row_splits.dtype
-        columns = row_box.unbox_cut(self.columns, outer, iter(boxes[:1]), dtype)
-        values = row_box.unbox_rows(self.values, outer, iter(boxes[1:]), dtype)
+        columns = unbox_cut_rows(self.columns, outer, iter(boxes[:1]), dtype)
+        values = unbox_rows(self.values, outer, iter(boxes[1:]), dtype)
         dense_shape = _stacked_shape(sizes, self.static_shape)
         if isinstance(columns, tf.RaggedTensor):
             row_splits = columns.nested_row_splits[-1]
+            columns = columns.flat_values
         else:
             row_splits = tf.stack([0, tf.size(columns, dtype)])
-        columns = row_box.flat(columns, outer.rank)
         return self.value_type.of_parts(row_splits, columns, values, dense_shape, self.static_shape)
 
 

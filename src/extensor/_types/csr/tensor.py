@@ -11,13 +11,11 @@ from typing import Annotated, Any
 
 import tensorflow as tf
 
-from extensor._declare.decorator import extension_type
-from extensor._dispatch.operators import OperatorsMixin
-from extensor._memory import array_over
-from extensor._protocol.lossless import lossless
-from extensor._types import rows
+from extensor import extension_type
 from extensor._types.csr import algebra, check, conversion
 from extensor._types.csr.spec import CSRSpec, refined
+from extensor.authoring import integers, known_arrays, lossless
+from extensor.dispatch import OperatorsMixin
 from extensor.errors import DTypeError, RowError
 
 
@@ -70,14 +68,14 @@ class CSRSparseTensor(OperatorsMixin):
     def __init__(
         self, row_splits: Any, columns: Any, values: Any, dense_shape: Any, validate: bool = False
     ) -> None:
-        self.row_splits = rows.index_vector(row_splits, "CSRSparseTensor.row_splits")
-        self.columns = rows.index_vector(columns, "CSRSparseTensor.columns")
+        self.row_splits = integers(row_splits, "CSRSparseTensor.row_splits", rank=1)
+        self.columns = integers(columns, "CSRSparseTensor.columns", rank=1)
         self.values = tf.convert_to_tensor(lossless(values, None, "CSRSparseTensor.values"))
-        sizes = rows.index_vector(dense_shape, "CSRSparseTensor.dense_shape")
+        sizes = integers(dense_shape, "CSRSparseTensor.dense_shape", rank=1)
         self.dense_shape = tf.cast(sizes, tf.int64)
         check.sizes(self.dense_shape)
         if validate and not tf.executing_eagerly():
-            with tf.control_dependencies(check.assertions(self)):
+            with tf.control_dependencies(check.in_graph(self)):
                 self.columns = tf.identity(self.columns)
 
     def __post_init__(self) -> None:
@@ -85,9 +83,9 @@ class CSRSparseTensor(OperatorsMixin):
             self.static_shape = tf.TensorShape([None] * self.dense_shape.shape[0])
         self.static_shape = refined(self.static_shape, self.dense_shape)
         check.shapes(self)
-        parts = (self.row_splits, self.columns, self.values, self.dense_shape)
-        if all(hasattr(part, "numpy") for part in parts):
-            check.numbers(array_over(self.row_splits), array_over(self.columns), self.shape)
+        arrays = known_arrays(self.row_splits, self.columns, self.dense_shape)
+        if arrays is not None and hasattr(self.values, "numpy"):
+            check.numbers(arrays[0], arrays[1], self.shape)
 
     @classmethod
     def of_parts(

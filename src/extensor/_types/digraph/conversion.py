@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._protocol.box import box, unbox
+from extensor.authoring import box, unbox
 from extensor.errors import MissingDependencyError, StructureError
 
 

@@ -7,10 +7,17 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._declare.static_data import FrozenDict
-from extensor._protocol.box import expect_type
-from extensor._types import row_box, rows
-from extensor._types.numbering import offsets
+from extensor.authoring import (
+    FrozenDict,
+    box_rows,
+    boxed_rows_specs,
+    expect_unstacks,
+    first_positions,
+    row_splits_of,
+    rows_spec,
+    sizes_of,
+    unbox_rows,
+)
 from extensor.errors import StructureError
 
 NUMBERS = tf.TensorSpec([None], tf.int64)
@@ -102,21 +109,20 @@ class DigraphSpec:
 
     def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec]:
         """Returns the TensorSpecs of the boxes."""
-        count = sum(row_box.count_boxes(spec) for _, _, spec in self._rows())
-        return [self.num_nodes, self.num_nodes, *[tf.TensorSpec(None, tf.variant)] * count]
+        boxed = [part for _, _, spec in self._rows() for part in boxed_rows_specs(spec)]
+        return [self.num_nodes, self.num_nodes, *boxed]
 
     def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor]:
         """Returns the boxes of a graph, or of a batch."""
-        expect_type(self, value)  # pyright: ignore[reportArgumentType]
-        row_box.expect_unstacks(self, minimum_rank)
-        sizes = rows.sizes_of(value.shape, tf.shape(value.num_nodes, tf.int64))
+        expect_unstacks(self, value, minimum_rank)
+        sizes = sizes_of(value.shape, tf.shape(value.num_nodes, tf.int64))
         splits = {"nodes": value.node_splits, "edges": value.edge_splits}
-        first = offsets(self.shape, value.source, splits["edges"], value.num_nodes)
+        first = first_positions(self.shape, value.num_nodes, splits["edges"], value.source)
         ends = {"source": value.source - first, "target": value.target - first}
         boxes = [value.num_nodes, value.num_edges]
         for i, (what, name, spec) in enumerate(self._rows()):
             part = ends[name] if i < 2 else getattr(value, what)[name]
-            boxes += row_box.box_rows(spec, part, splits[what], sizes, minimum_rank)
+            boxes += box_rows(spec, part, splits[what], sizes, minimum_rank)
         return boxes
 
     def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
@@ -126,12 +132,12 @@ class DigraphSpec:
         values: dict[str, dict[str, Any]] = {"nodes": {}, "edges": {}}
         ends: list[tf.Tensor] = []
         for i, (what, name, spec) in enumerate(self._rows()):
-            value = row_box.unbox_rows(spec, self.shape, boxes, tf.int64)
+            value = unbox_rows(spec, self.shape, boxes, tf.int64)
             if i < 2:
                 ends.append(value)
             else:
                 values[what][name] = value
-        first = offsets(self.shape, ends[0], rows.splits_of(num_edges), num_nodes)
+        first = first_positions(self.shape, num_nodes, row_splits_of(num_edges), ends[0])
         value = object.__new__(self.value_type)
         value.__dict__.update(
             source=ends[0] + first,
@@ -145,4 +151,4 @@ class DigraphSpec:
 
 
 def _open_specs(kind: str, specs: Mapping[str, Any]) -> dict[str, Any]:
-    return {n: rows.any_length(spec, f"TensorDigraph.{kind}[{n!r}]") for n, spec in specs.items()}
+    return {n: rows_spec(spec, f"TensorDigraph.{kind}[{n!r}]") for n, spec in specs.items()}

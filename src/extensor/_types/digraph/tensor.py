@@ -11,12 +11,23 @@ from typing import Annotated, Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._declare.decorator import extension_type, replace
-from extensor._memory import array_over
-from extensor._protocol.lossless import is_tensor_like
-from extensor._types import row_box, rows
+from extensor import extension_type, replace
 from extensor._types.digraph import check, conversion
 from extensor._types.digraph.spec import COUNTS, NUMBERS, DigraphSpec
+from extensor.authoring import (
+    batch_item,
+    batch_of,
+    cut_rows,
+    integers,
+    is_tensor_like,
+    known_arrays,
+    num_rows,
+    reduce_rows,
+    row_ids,
+    row_splits_of,
+    sizes_of,
+    take_rows,
+)
 from extensor.errors import DTypeError, FieldError, RowError, StructureError
 
 
@@ -80,8 +91,8 @@ class TensorDigraph:
         num_edges: Any = None,
         validate: bool = False,
     ) -> None:
-        self.source = tf.cast(rows.index_vector(source, "TensorDigraph.source"), tf.int64)
-        self.target = tf.cast(rows.index_vector(target, "TensorDigraph.target"), tf.int64)
+        self.source = tf.cast(integers(source, "TensorDigraph.source", rank=1), tf.int64)
+        self.target = tf.cast(integers(target, "TensorDigraph.target", rank=1), tf.int64)
         self.nodes = _features(nodes or {})
         self.edges = _features(edges or {})
         if num_nodes is None:
@@ -92,20 +103,20 @@ class TensorDigraph:
                     received="neither that nor a node feature",
                     mend="Give num_nodes: some may have no edge.",
                 )
-            num_nodes = rows.count_values(next(iter(self.nodes.values())))
-        self.num_nodes = tf.cast(rows.integers(num_nodes, "TensorDigraph.num_nodes"), tf.int64)
+            num_nodes = num_rows(next(iter(self.nodes.values())))
+        self.num_nodes = tf.cast(integers(num_nodes, "TensorDigraph.num_nodes"), tf.int64)
         if num_edges is None:
             num_edges = tf.size(self.source, tf.int64)
-        self.num_edges = tf.cast(rows.integers(num_edges, "TensorDigraph.num_edges"), tf.int64)
+        self.num_edges = tf.cast(integers(num_edges, "TensorDigraph.num_edges"), tf.int64)
         if validate and not tf.executing_eagerly():
-            with tf.control_dependencies(check.assertions(self)):
+            with tf.control_dependencies(check.in_graph(self)):
                 self.source = tf.identity(self.source)
 
     def __post_init__(self) -> None:
         check.shapes(self)
-        parts = (self.source, self.target, self.num_nodes, self.num_edges)
-        if all(hasattr(part, "numpy") for part in parts):
-            check.numbers(*map(array_over, parts))
+        arrays = known_arrays(self.source, self.target, self.num_nodes, self.num_edges)
+        if arrays is not None:
+            check.numbers(*arrays)
 
     @classmethod
     def batch(cls, graphs: Iterable[TensorDigraph]) -> TensorDigraph:
@@ -122,7 +133,7 @@ class TensorDigraph:
         >>> xt.types.TensorDigraph.batch([path, point, path]).source.numpy()
         array([0, 3])
         """
-        return row_box.stacked(cls, list(graphs))
+        return batch_of(cls, list(graphs))
 
     @classmethod
     def from_networkx(
@@ -180,12 +191,12 @@ class TensorDigraph:
     @property
     def node_splits(self) -> tf.Tensor:
         """Where the nodes of each graph begin and end: `[graphs + 1]`."""
-        return rows.splits_of(self.num_nodes)
+        return row_splits_of(self.num_nodes)
 
     @property
     def edge_splits(self) -> tf.Tensor:
         """Where the edges of each graph begin and end: `[graphs + 1]`."""
-        return rows.splits_of(self.num_edges)
+        return row_splits_of(self.num_edges)
 
     def __getitem__(self, index: Any) -> TensorDigraph:
         """Returns a graph of a batch, or a batch of some.
@@ -196,7 +207,7 @@ class TensorDigraph:
         Raises:
             RowError: If it points outside, or this is a single graph (also an IndexError).
         """
-        return row_box.indexed(self, index)
+        return batch_item(self, index)
 
     def by_graph(self, values: Any) -> Any:
         """Returns values of the nodes cut by graph: a RaggedTensor; of one graph, as they are.
@@ -209,8 +220,8 @@ class TensorDigraph:
         >>> xt.types.TensorDigraph.batch([path, point]).by_graph("mass")
         <tf.RaggedTensor [[1.0, 2.0], [4.0]]>
         """
-        sizes = rows.sizes_of(self.shape, tf.shape(self.num_nodes, tf.int64))
-        return rows.cut(self._of_nodes(values), self.node_splits, sizes)
+        sizes = sizes_of(self.shape, tf.shape(self.num_nodes, tf.int64))
+        return cut_rows(self._of_nodes(values), self.node_splits, sizes)
 
     def readout(self, values: Any, reduction: str = "sum") -> tf.Tensor:
         """Returns for each graph the sum, mean or extreme of values of its nodes.
@@ -228,8 +239,8 @@ class TensorDigraph:
         """
         values = self._of_nodes(values)
         splits = self.node_splits
-        ids = rows.row_ids(splits, tf.range(splits[-1]))
-        result = rows.reduced(values, ids, tf.size(splits, tf.int64) - 1, reduction)
+        ids = row_ids(splits, tf.range(splits[-1]))
+        result = reduce_rows(values, ids, tf.size(splits, tf.int64) - 1, reduction)
         shape = tf.concat([tf.shape(self.num_nodes), tf.shape(result)[1:]], 0)
         return tf.ensure_shape(tf.reshape(result, shape), self.shape.concatenate(values.shape[1:]))
 
@@ -256,11 +267,11 @@ class TensorDigraph:
         Args:
             values: A value with a row a node, or the name of a node feature.
         """
-        return rows.take(self._of_nodes(values), self.source)
+        return take_rows(self._of_nodes(values), self.source)
 
     def at_target(self, values: Any) -> Any:
         """Returns for each edge the value at the node that it goes to; as `at_source`."""
-        return rows.take(self._of_nodes(values), self.target)
+        return take_rows(self._of_nodes(values), self.target)
 
     def collect(self, messages: Any, reduction: str = "sum") -> tf.Tensor:
         """Returns for each node the sum, mean or extreme of values of the edges that go to it.
@@ -280,7 +291,7 @@ class TensorDigraph:
             messages = _named(self.edges, messages, "edges")
         elif not is_tensor_like(messages):
             messages = tf.convert_to_tensor(messages)
-        return rows.reduced(messages, self.target, self._count, reduction)
+        return reduce_rows(messages, self.target, self._count, reduction)
 
     def aggregate(self, values: Any, reduction: str = "sum") -> tf.Tensor:
         """Returns for each node the sum, mean or extreme of values of the nodes that lead to it.
@@ -333,7 +344,7 @@ class TensorDigraph:
             source=tf.gather(number, kept.source),
             target=tf.gather(number, kept.target),
             num_nodes=_kept(stays, self.num_nodes),
-            nodes={name: rows.take(value, positions) for name, value in self.nodes.items()},
+            nodes={name: take_rows(value, positions) for name, value in self.nodes.items()},
         )
 
     def edge_subgraph(self, edges: Any) -> TensorDigraph:
@@ -349,7 +360,7 @@ class TensorDigraph:
             source=tf.gather(self.source, positions),
             target=tf.gather(self.target, positions),
             num_edges=_kept(stays, self.num_edges),
-            edges={name: rows.take(value, positions) for name, value in self.edges.items()},
+            edges={name: take_rows(value, positions) for name, value in self.edges.items()},
         )
 
     def _of_nodes(self, values: Any) -> Any:
@@ -423,7 +434,7 @@ def _mask(which: Any, count: tf.Tensor, path: str) -> tf.Tensor:
                 mend="In a batch, nodes and edges of all graphs are counted.",
             )
         return which
-    numbers = tf.cast(rows.index_vector(which, f"TensorDigraph.{path}"), tf.int64)
+    numbers = tf.cast(integers(which, f"TensorDigraph.{path}", rank=1), tf.int64)
     chosen = tf.get_static_value(numbers)
     if known is not None and chosen is not None and chosen.size:
         wrong = chosen[(chosen < 0) | (chosen >= known)]
@@ -440,6 +451,6 @@ def _mask(which: Any, count: tf.Tensor, path: str) -> tf.Tensor:
 
 def _kept(stays: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
     """Returns how many nodes or edges stay in each graph."""
-    before = rows.splits_of(tf.cast(stays, tf.int64))
-    at = tf.gather(before, rows.splits_of(counts))
+    before = row_splits_of(tf.cast(stays, tf.int64))
+    at = tf.gather(before, row_splits_of(counts))
     return tf.reshape(at[1:] - at[:-1], tf.shape(counts))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._dispatch.call import follows_protocol
 from extensor._types.labeled import check
 from extensor._types.labeled.tensor import LabeledTensor
+from extensor.dispatch import DispatchableType
 from extensor.errors import StructureError
 
 
@@ -50,7 +50,7 @@ def broadcast(function: Callable[..., Any], operands: Sequence[Any], path: str) 
 
 def has_its_own_say(operand: Any) -> bool:
     """Returns whether a value is of another type that is asked what operations do with it."""
-    return not isinstance(operand, LabeledTensor) and follows_protocol(type(operand))
+    return not isinstance(operand, LabeledTensor) and issubclass(type(operand), DispatchableType)
 
 
 def ordered(x: LabeledTensor, axes: Sequence[str]) -> tf.Tensor:

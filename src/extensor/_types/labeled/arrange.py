@@ -8,8 +8,9 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._types.labeled import check, index
-from extensor._types.labeled.handling import handles, path_of
+from extensor._types.labeled.handling import handles
 from extensor._types.labeled.tensor import LabeledTensor
+from extensor.dispatch import name_of
 from extensor.errors import StructureError
 
 # The order and the number of axes.
@@ -226,4 +227,4 @@ def refuse(op: Any, *args: Any) -> Any:
     x = next((x for x in args if isinstance(x, LabeledTensor) and x.axes), None)
     if x is None:
         return NotImplemented
-    raise check.refused(path_of(op), x, _REFUSED[op])
+    raise check.refused(name_of(op), x, _REFUSED[op])

@@ -6,11 +6,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._dispatch.kind import is_reduction_op
 from extensor._types.labeled import check
 from extensor._types.labeled.align import has_its_own_say, same_axes
-from extensor._types.labeled.handling import arguments_of, handles, path_of
+from extensor._types.labeled.handling import handles
 from extensor._types.labeled.tensor import LabeledTensor
+from extensor.dispatch import is_reduction_op, name_of, named_arguments
 
 
 def _left(x: Any, reduced: list[int], keepdims: Any) -> tuple[str, ...]:
@@ -30,10 +30,10 @@ _OF_ONE_AXIS = (tf.argmax, tf.argmin)
 @handles(is_reduction_op)
 def reduce(op: Any, *args: Any) -> Any:
     """Returns a tensor without the axes that are reduced, or with them at size 1."""
-    x, path = _first(args), path_of(op)
+    x, path = _first(args), name_of(op)
     if x is None:
         return NotImplemented
-    given = arguments_of(op, args)
+    given = named_arguments(op, args)
     axis, keepdims = given.get("axis"), given.get("keepdims", False)
     if op in _OF_ONE_AXIS:
         reduced = [check.number(x, 0 if axis is None else axis, path)]
@@ -87,11 +87,11 @@ def along(op: Any, *args: Any) -> Any:
     x = _first(args)
     if x is None:
         return NotImplemented
-    given = arguments_of(op, args)
+    given = named_arguments(op, args)
     name = "axes" if "axes" in given else "axis"
     axis = given.get(name)
     if axis is not None:
-        numbers = check.numbers(x, axis, path_of(op))
+        numbers = check.numbers(x, axis, name_of(op))
         is_list = check.is_many(axis) or op is tf.reverse
         given[name] = numbers if is_list else numbers[0]
     return x.of_parts(op(**{**given, next(iter(given)): x.values}), x.axes)

@@ -7,15 +7,17 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._dispatch.kind import (
+from extensor._types.labeled import check
+from extensor._types.labeled.align import broadcast
+from extensor._types.labeled.handling import handles
+from extensor._types.labeled.tensor import LabeledTensor
+from extensor.dispatch import (
     is_binary_elementwise_op,
     is_shape_only_op,
     is_unary_elementwise_op,
+    name_of,
+    named_arguments,
 )
-from extensor._types.labeled import check
-from extensor._types.labeled.align import broadcast
-from extensor._types.labeled.handling import arguments_of, handles, path_of
-from extensor._types.labeled.tensor import LabeledTensor
 from extensor.errors import StructureError
 
 
@@ -23,7 +25,7 @@ def _scalars(op: Any, arguments: tuple[Any, ...]) -> list[Any]:
     """Returns further arguments, with labeled scalars as tensors."""
     for argument in arguments:
         if isinstance(argument, LabeledTensor) and argument.axes:
-            raise check.refused(path_of(op), argument, "This argument is the same for all.")
+            raise check.refused(name_of(op), argument, "This argument is the same for all.")
     return [x.values if isinstance(x, LabeledTensor) else x for x in arguments]
 
 
@@ -34,13 +36,13 @@ def unary(op: Any, *args: Any) -> Any:
     if not isinstance(first, LabeledTensor):
         return op(first, *_scalars(op, tuple(others)))
     others = _scalars(op, tuple(others))
-    for place, name in enumerate(arguments_of(op, args)):
+    for place, name in enumerate(named_arguments(op, args)):
         if name == "axis" and others[place - 1] is not None:
-            others[place - 1] = check.number(first, others[place - 1], path_of(op))
+            others[place - 1] = check.number(first, others[place - 1], name_of(op))
     values = op(first.values, *others)
     if not values.shape.is_compatible_with(first.values.shape):
         raise StructureError(
-            path=path_of(op),
+            path=name_of(op),
             expected=f"arguments that are the same for all of {check.of(first)}",
             received=f"some that make it a tensor of shape {values.shape}",
             mend="Give scalars.",
@@ -60,7 +62,7 @@ def binary(op: Any, x: Any, y: Any, *others: Any) -> Any:
             x, y = x + tf.zeros_like(y, x.dtype), y + tf.zeros_like(x, y.dtype)
         return op(x, y, *others)
 
-    return broadcast(call, (x, y), path_of(op))
+    return broadcast(call, (x, y), name_of(op))
 
 
 # They do not broadcast by themselves.

@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._protocol.box import stacked_spec, unstacked_spec
 from extensor._types.labeled import check
+from extensor.authoring import stacked_spec, unstacked_spec
 
 _BATCH = "batch"
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._declare.decorator import extension_type
-from extensor._dispatch.operators import OperatorsMixin
-from extensor._protocol.lossless import lossless
+from extensor import extension_type
 from extensor._types.labeled import check, conversion, index
 from extensor._types.labeled.spec import LabeledSpec
+from extensor.authoring import lossless
+from extensor.dispatch import OperatorsMixin
 from extensor.errors import DTypeError, StructureError
 
 

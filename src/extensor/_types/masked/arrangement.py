@@ -8,10 +8,10 @@ from typing import Any, cast
 import numpy as np
 import tensorflow as tf
 
-from extensor._types import row_box, rows
 from extensor._types.masked import item
 from extensor._types.masked.handling import handles, static_axis
 from extensor._types.masked.tensor import MaskedTensor
+from extensor.authoring import batch_item, take_rows
 
 
 @handles(tf.shape, tf.size, tf.rank)
@@ -123,7 +123,7 @@ def gather(
 
 
 def _taken(x: Any, places: Any) -> Any:
-    return MaskedTensor.of_parts(rows.take(x.values, places), tf.gather(x.mask, places))
+    return MaskedTensor.of_parts(take_rows(x.values, places), tf.gather(x.mask, places))
 
 
 @handles(tf.boolean_mask)
@@ -167,7 +167,7 @@ def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
             return NotImplemented
         return MaskedTensor.of_parts(values[keys], item.elements(values, mask)[keys])
     key = keys[0] if len(keys) == 1 else keys
-    part = values[key] if hasattr(values, "__getitem__") else row_box.indexed(values, key)
+    part = values[key] if hasattr(values, "__getitem__") else batch_item(values, key)
     places = tuple(places[:outer])
     return MaskedTensor.of_parts(part, mask[places] if places else mask)
 

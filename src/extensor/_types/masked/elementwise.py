@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._dispatch.kind import (
+from extensor._types.masked import item
+from extensor._types.masked.handling import handles
+from extensor._types.masked.tensor import MaskedTensor
+from extensor.dispatch import (
     is_binary_elementwise_op,
     is_comparison_op,
     is_logical_op,
     is_unary_elementwise_op,
 )
-from extensor._types.masked import item
-from extensor._types.masked.handling import handles
-from extensor._types.masked.tensor import MaskedTensor
 
 # Their gradients do not depend on what the values are, or choose among them.
 _HARMLESS = frozenset(

@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._dispatch.handlers import implements
 from extensor._types.masked.tensor import MaskedTensor
+from extensor.dispatch import implements
 
 
 def handles(*ops: Any) -> Callable[[Any], Any]:

@@ -11,10 +11,8 @@ from typing import Any, cast
 
 import tensorflow as tf
 
-from extensor._protocol.box import box, unbox
-from extensor._protocol.casting import cast_value
-from extensor._types import row_box, rows
 from extensor._types.masked.check import static_shape
+from extensor.authoring import batch_of, box, cast_value, num_rows, rows_spec, take_rows, unbox
 from extensor.errors import DTypeError, StructureError
 
 
@@ -44,7 +42,7 @@ def all_valid(values: Any, rank: int | None = None) -> Any:
     if isinstance(values, (tf.Tensor, tf.Variable)):
         return tf.ones(tf.shape(values)[:rank], tf.bool)
     if shape.rank == 1:
-        return tf.ones(tf.reshape(rows.count_values(values), [1]), tf.bool)
+        return tf.ones(tf.reshape(num_rows(values), [1]), tf.bool)
     raise StructureError(
         path="MaskedTensor.mask",
         expected=f"a mask for values of shape {shape}",
@@ -120,21 +118,21 @@ def replaced(values: Any, mask: Any, item: Any) -> Any:
             received=f"one of {mask.shape.rank}",
             mend="Take rows first, or fill field by field.",
         )
-    spec: Any = rows.any_length(tf.type_spec_from_value(values), "MaskedTensor.fill")
+    spec: Any = rows_spec(tf.type_spec_from_value(values), "MaskedTensor.fill")
     # A sequence of one: what cast makes of a list of items.
     single = cast_value(spec, [item], "MaskedTensor.fill")
-    count = rows.count_values(values)
+    count = num_rows(values)
     both = concatenated([values, single])
-    return rows.take(both, tf.where(mask, tf.range(count), count))
+    return take_rows(both, tf.where(mask, tf.range(count), count))
 
 
 def concatenated(values: list[Any]) -> Any:
     """Returns values of one type that stacks, one after the other along their first dimension."""
     if all(map(is_tensor, values)):
         return tf.concat(values, 0)
-    spec: Any = rows.any_length(tf.type_spec_from_value(values[0]), "tf.concat")
+    spec: Any = rows_spec(tf.type_spec_from_value(values[0]), "tf.concat")
     for value in values[1:]:
-        other: Any = rows.any_length(tf.type_spec_from_value(value), "tf.concat")
+        other: Any = rows_spec(tf.type_spec_from_value(value), "tf.concat")
         merged = spec.most_specific_common_supertype([other])
         if merged is None:
             raise DTypeError(
@@ -163,7 +161,7 @@ def stacked(values: list[Any]) -> Any:
     """Returns values of one type that stacks, in a batch."""
     if all(map(is_tensor, values)):
         return tf.stack(values)
-    return row_box.stacked(type(values[0]), values)
+    return batch_of(type(values[0]), values)
 
 
 def to_py(values: Any, mask: Any) -> Any:

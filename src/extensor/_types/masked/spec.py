@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 import tensorflow as tf
 
-from extensor._protocol.casting import cast_value, supertype
 from extensor._types.masked import item
 from extensor._types.masked.check import expect_fit, static_shape
+from extensor.authoring import cast_value, supertype
 
 
 class MaskedSpec:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._declare.decorator import extension_type
-from extensor._dispatch.operators import OperatorsMixin
-from extensor._protocol.lossless import is_tensor_like, lossless
+from extensor import extension_type
 from extensor._types.masked import item
 from extensor._types.masked.check import expect_fit, static_shape
 from extensor._types.masked.spec import MaskedSpec
+from extensor.authoring import is_tensor_like, lossless
+from extensor.dispatch import OperatorsMixin
 from extensor.errors import DTypeError, StructureError
 
 

@@ -1,0 +1,1 @@
+"""What `extensor.authoring` offers to authors of types."""

@@ -1,0 +1,108 @@
+"""Batches of whole values, made and taken apart by their boxes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._protocol.box import box, expect_type, unbox
+from extensor.errors import DTypeError, RowError, StructureError
+
+
+def expect_unstacks(spec: Any, value: Any, times: int) -> None:
+    """Raises an error unless a value is of a spec's type, and unstacks some times.
+
+    The first line of a `to_boxed_tensor`, with its `minimum_rank`.
+
+    Args:
+        spec: An `xt.StackableTypeSpec`.
+        value: What is to be boxed.
+        times: How often the boxes are to be unstacked.
+
+    Raises:
+        DTypeError: If the value is of another type (also a TypeError).
+        StructureError: If it has not as many dimensions (also a ValueError).
+
+    >>> spec = xt.types.CSRSparseTensor.Spec([2, 3])
+    >>> value = xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 3])
+    >>> xt.authoring.expect_unstacks(spec, value, 1)
+    """
+    expect_type(spec, value)
+    for _ in range(times):
+        spec = spec.unstacked()
+
+
+def batch_of(cls: Any, values: list[Any]) -> Any:
+    """Returns a batch of values of one class.
+
+    Args:
+        cls: A class whose spec is an `xt.StackableTypeSpec`.
+        values: One value or more.
+
+    Raises:
+        DTypeError: If one is of another class (also a TypeError).
+        StructureError: If there is none, or they are of types that do not stack (also a
+            ValueError).
+
+    >>> @xt.extension_type
+    ... class Interval:
+    ...     low: tf.Tensor
+    ...     high: tf.Tensor
+    >>> xt.authoring.batch_of(Interval, [Interval(0.0, 1.0), Interval(2.0, 5.0)]).high.numpy()
+    array([1., 5.], dtype=float32)
+    """
+    path = f"{cls.__qualname__}.batch"
+    if not values:
+        raise StructureError(
+            path=path,
+            expected="one value or more",
+            received="none",
+            mend="What no values have in common is not known.",
+        )
+    for value in values:
+        if not isinstance(value, cls):
+            raise DTypeError(
+                path=path,
+                expected=f"values of type {cls.__qualname__}",
+                received=type(value).__qualname__,
+                mend="Make all values of one type first.",
+            )
+    spec = values[0].__tf_type_spec__()
+    for value in values[1:]:
+        merged = spec.most_specific_compatible_type(value.__tf_type_spec__())
+        if merged is None:
+            raise StructureError(
+                path=path,
+                expected=f"values of {spec}",
+                received=f"one of {value.__tf_type_spec__()}",
+                mend="Give all of them the same features, of the same dtypes.",
+            )
+        spec = merged
+    columns = zip(*(box(spec, value) for value in values), strict=True)
+    return unbox(spec.stacked(len(values)), [tf.stack(column) for column in columns])
+
+
+def batch_item(batch: Any, index: Any) -> Any:
+    """Returns a value of a batch, or a batch of some.
+
+    Args:
+        batch: A value whose spec is an `xt.StackableTypeSpec` with a `shape`.
+        index: A number or slice, or a scalar tensor.
+
+    Raises:
+        RowError: If the index points outside, or this is no batch (also an IndexError).
+    """
+    spec = batch.__tf_type_spec__()
+    size = spec.shape[0] if spec.shape.rank else 0
+    is_outside = isinstance(index, int) and size is not None and not -size <= index < size
+    if spec.shape.rank == 0 or is_outside:
+        raise RowError(
+            path=f"{type(batch).__qualname__}[...]",
+            expected=f"a position from {-size} to {size - 1}" if size else "no position",
+            received=str(index),
+            mend=f"There are {size} in the batch." if spec.shape.rank else "This is no batch.",
+        )
+    boxes = [part[index] for part in box(spec, batch, 1)]
+    spec = spec.unstacked()
+    return unbox(spec.stacked(None) if isinstance(index, slice) else spec, boxes)

@@ -1,0 +1,160 @@
+"""Boxes of rows: ragged tensors, which TensorFlow stacks, in variant tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._authoring.rows import cut_rows, num_elements
+from extensor._protocol.box import box, boxed_specs, unbox
+from extensor.errors import ProtocolError
+
+
+def box_rows(
+    spec: tf.TypeSpec, values: Any, row_splits: tf.Tensor, sizes: Sequence[Any], minimum_rank: int
+) -> list[tf.Tensor]:
+    """Returns flat values, cut into rows, as boxed tensors: what a `to_boxed_tensor` needs.
+
+    Args:
+        spec: The spec of the values.
+        values: A tensor, or a value of any type that stacks.
+        row_splits: Where rows begin and end.
+        sizes: The sizes of the batch of rows: integers, or scalar tensors.
+        minimum_rank: How many dimensions of the batch are dimensions of the boxes.
+
+    Returns:
+        As many tensors as `boxed_rows_specs` returns specs.
+
+    >>> spec, values = tf.TensorSpec([None], tf.int32), tf.constant([7, 8, 9])
+    >>> [boxed] = xt.authoring.box_rows(spec, values, tf.constant([0, 2, 3]), [2], 1)
+    >>> xt.authoring.unbox_rows(spec, tf.TensorShape([]), iter([boxed[0]]), tf.int32).numpy()
+    array([7, 8], dtype=int32)
+    """
+    if isinstance(values, (tf.Tensor, tf.RaggedTensor)):
+        ragged = cut_rows(values, row_splits, sizes)
+        spec = _cut_spec(spec, tf.TensorShape([None] * len(sizes)), row_splits.dtype)
+        return box(spec, ragged, minimum_rank)
+    boxes: list[tf.Tensor] = []
+    for part in box(spec, values, 1):
+        if part.dtype == tf.variant:
+            boxes.append(_box_variants(part, row_splits, sizes, minimum_rank))
+        else:
+            part_spec = tf.TensorSpec(part.shape, part.dtype)
+            boxes += box_rows(part_spec, part, row_splits, sizes, minimum_rank)
+    return boxes
+
+
+def unbox_rows(
+    spec: tf.TypeSpec, shape: tf.TensorShape, boxes: Iterator[Any], splits_dtype: tf.DType
+) -> Any:
+    """Returns the flat values that stand in boxes: what a `from_boxed_tensor` needs.
+
+    Args:
+        spec: The spec of the values.
+        shape: The static shape of the batch of rows.
+        boxes: Yields the boxes of these values, and goes on with others.
+        splits_dtype: The dtype of the row splits.
+    """
+    values = unbox_cut_rows(spec, shape, boxes, splits_dtype)
+    if isinstance(values, tf.RaggedTensor):
+        for _ in range(shape.rank):
+            values = values.values
+    return values
+
+
+def unbox_cut_rows(
+    spec: tf.TypeSpec, shape: tf.TensorShape, boxes: Iterator[Any], splits_dtype: tf.DType
+) -> Any:
+    """Returns what `unbox_rows` returns, but leaves tensors cut into rows: as RaggedTensors.
+
+    Args:
+        spec: The spec of the values.
+        shape: The static shape of the batch of rows.
+        boxes: Yields the boxes of these values, and goes on with others.
+        splits_dtype: The dtype of the row splits.
+
+    >>> spec, values = tf.TensorSpec([None], tf.int32), tf.constant([7, 8, 9])
+    >>> boxes = xt.authoring.box_rows(spec, values, tf.constant([0, 2, 3]), [2], 1)
+    >>> xt.authoring.unbox_cut_rows(spec, tf.TensorShape([2]), iter(boxes), tf.int32)
+    <tf.RaggedTensor [[7, 8], [9]]>
+    """
+    if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
+        return unbox(_cut_spec(spec, shape, splits_dtype), [next(boxes)])
+    parts: list[Any] = []
+    for part_spec in boxed_specs(spec, 1):
+        if part_spec.dtype == tf.variant:
+            parts.append(_unbox_variants(next(boxes)))
+        else:
+            parts.append(unbox_rows(part_spec, shape, boxes, splits_dtype))
+    return unbox(spec, parts)
+
+
+def boxed_rows_specs(spec: tf.TypeSpec) -> list[tf.TensorSpec]:
+    """Returns the TensorSpecs of what `box_rows` returns: what a `boxed_tensor_spec` needs.
+
+    Args:
+        spec: The spec of the values.
+
+    >>> xt.authoring.boxed_rows_specs(tf.TensorSpec([None]))
+    [TensorSpec(shape=<unknown>, dtype=tf.variant, name=None)]
+    """
+    is_tensor = isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec))
+    count = 1 if is_tensor else len(boxed_specs(spec, 1))
+    return [tf.TensorSpec(None, tf.variant)] * count
+
+
+def _cut_spec(spec: Any, shape: tf.TensorShape, splits_dtype: tf.DType) -> tf.RaggedTensorSpec:
+    """Returns the spec of tensors of a spec that are cut into a batch of rows."""
+    inner = 0
+    if isinstance(spec, tf.RaggedTensorSpec):
+        inner = spec.ragged_rank
+        splits_dtype = spec.row_splits_dtype if inner else splits_dtype
+    of_values = tf.TensorShape([None]).concatenate(spec.shape[1:])
+    return tf.RaggedTensorSpec(
+        shape.concatenate(of_values), spec.dtype, shape.rank + inner, splits_dtype
+    )
+
+
+# What other types box into are variants, which no ragged tensor can be made of in a box. Sparse
+# tensors can; they have no gradient.
+
+
+def _box_variants(
+    variants: tf.Tensor, row_splits: tf.Tensor, sizes: Sequence[Any], minimum_rank: int
+) -> tf.Tensor:
+    if variants.shape.rank not in (1, None):
+        raise ProtocolError(
+            path="rows of values of other types",
+            expected="a type that boxes into one tensor, or into vectors of variants",
+            received=f"variants of shape {variants.shape}",
+            mend="Use a RaggedTensor or an xt.types.CSRSparseTensor instead of a SparseTensor.",
+        )
+    leading = [tf.cast(size, tf.int64) for size in sizes[:minimum_rank]]
+    begins = tf.range(num_elements(leading) + 1) * num_elements(sizes[minimum_rank:])
+    splits = tf.gather(tf.cast(row_splits, tf.int64), begins)
+    numbers = tf.range(tf.size(variants, tf.int64))
+    ragged = tf.raw_ops.RaggedTensorToSparse(rt_nested_splits=[splits], rt_dense_values=numbers)
+    boxed = tf.raw_ops.SerializeManySparse(
+        sparse_indices=ragged.sparse_indices,
+        sparse_values=variants,
+        sparse_shape=ragged.sparse_dense_shape,
+        out_type=tf.variant,
+    )
+    return tf.reshape(boxed, [*leading, 3])
+
+
+def _unbox_variants(boxed: tf.Tensor) -> tf.Tensor:
+    def none() -> tf.Tensor:
+        return tf.raw_ops.SerializeManySparse(
+            sparse_indices=tf.zeros([0, 2], tf.int64),
+            sparse_values=tf.reshape(boxed, [-1])[:0],
+            sparse_shape=[1, 0],
+            out_type=tf.variant,
+        )
+
+    # There is no kernel that unpacks nothing.
+    some = tf.cond(tf.equal(tf.size(boxed), 0), none, lambda: tf.reshape(boxed, [-1, 3]))
+    unpacked = tf.raw_ops.DeserializeSparse(serialized_sparse=some, dtype=tf.variant)
+    return unpacked.sparse_values

@@ -1,0 +1,226 @@
+"""Rows of different lengths, which stand one after another in flat values.
+
+A batch of rows has a shape, and its rows are counted in row-major order: `prod(shape) + 1` row
+splits tell where each row begins and ends in the flat values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
+from extensor.errors import DTypeError
+
+
+def row_splits_of(lengths: tf.Tensor) -> tf.Tensor:
+    """Returns the row splits of rows of some lengths.
+
+    Args:
+        lengths: The length of each row: an integer tensor of any shape.
+
+    Returns:
+        A vector of one number more than there are rows, of the dtype of the lengths.
+
+    >>> xt.authoring.row_splits_of(tf.constant([[2, 0], [1, 3]])).numpy()
+    array([0, 2, 2, 3, 6], dtype=int32)
+    """
+    flat = tf.reshape(lengths, [-1])
+    return tf.concat([tf.zeros([1], flat.dtype), tf.cumsum(flat)], 0)
+
+
+def row_ids(row_splits: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """Returns for each value the number of its row, as an int64 vector.
+
+    Args:
+        row_splits: Where rows begin and end.
+        values: A vector of as many values as the rows hold, of any dtype.
+
+    >>> xt.authoring.row_ids(tf.constant([0, 2, 2, 3]), tf.constant([7, 8, 9])).numpy()
+    array([0, 0, 2])
+    """
+    # tf.repeat, and what TensorFlow's RaggedTensor does with it, takes memory for as many values
+    # as if all rows were as long as the longest.
+    sparse = tf.raw_ops.RaggedTensorToSparse(rt_nested_splits=[row_splits], rt_dense_values=values)
+    return sparse.sparse_indices[:, 0]
+
+
+def cut_rows(values: Any, row_splits: tf.Tensor, sizes: Sequence[Any]) -> Any:
+    """Returns flat values cut into rows: a RaggedTensor.
+
+    Args:
+        values: A tensor or RaggedTensor of shape `[n, ...]`.
+        row_splits: Where rows begin and end.
+        sizes: The sizes of the batch of rows: integers, or scalar tensors. If there are none, the
+            values are one row, which is returned as it is.
+
+    Returns:
+        A RaggedTensor of shape `[*sizes, None, ...]`.
+
+    >>> xt.authoring.cut_rows(tf.constant([7, 8, 9]), tf.constant([0, 2, 3]), [2])
+    <tf.RaggedTensor [[7, 8], [9]]>
+    """
+    if not sizes:
+        return values
+    if isinstance(values, tf.RaggedTensor):
+        row_splits = tf.cast(row_splits, values.row_splits.dtype)
+    rows = tf.RaggedTensor.from_row_splits(values, row_splits, validate=False)
+    sizes = [tf.cast(size, row_splits.dtype) for size in sizes]
+    for axis in range(len(sizes) - 1, 0, -1):
+        rows = tf.RaggedTensor.from_uniform_row_length(
+            rows,
+            sizes[axis],
+            nrows=tf.cast(num_elements(sizes[:axis]), row_splits.dtype),
+            validate=False,
+        )
+    return rows
+
+
+def sizes_of(shape: tf.TensorShape, sizes: tf.Tensor) -> list[Any]:
+    """Returns the sizes of dimensions: an integer where a size is known statically, else a tensor.
+
+    Args:
+        shape: The static shape.
+        sizes: A vector of the sizes.
+
+    >>> xt.authoring.sizes_of(tf.TensorShape([2, 3]), tf.constant([2, 3]))
+    [2, 3]
+    """
+    return [s if s is not None else sizes[i] for i, s in enumerate(shape.as_list())]
+
+
+def num_elements(sizes: Sequence[Any]) -> tf.Tensor:
+    """Returns the product of some sizes as an int64 scalar; 1 if there are none.
+
+    Args:
+        sizes: Integers, or scalar tensors.
+
+    >>> xt.authoring.num_elements([2, 3]).numpy().item()
+    6
+    """
+    return tf.reduce_prod([tf.constant(1, tf.int64), *(tf.cast(s, tf.int64) for s in sizes)])
+
+
+# Values of any type, row by row of their first dimension.
+
+
+def num_rows(value: Any) -> tf.Tensor:
+    """Returns the size of the first dimension of a value, as an int64 scalar.
+
+    Args:
+        value: A tensor, RaggedTensor, or a value of any type that stacks.
+
+    >>> xt.authoring.num_rows(tf.ragged.constant([[1, 2], [3]])).numpy().item()
+    2
+    """
+    if isinstance(value, tf.RaggedTensor):
+        return value.nrows(tf.int64)
+    if not isinstance(value, tf.Tensor):
+        value = box(tf.type_spec_from_value(value), value, 1)[0]
+    return tf.shape(value, tf.int64)[0]
+
+
+def rows_spec(spec: tf.TypeSpec, path: str) -> Any:
+    """Returns the spec of any number of values, from the spec of some.
+
+    Args:
+        spec: A spec whose first dimension counts the values.
+        path: Where the spec is used, for errors.
+
+    Raises:
+        ProtocolError: If the values do not stack (also a TypeError).
+
+    >>> xt.authoring.rows_spec(tf.TensorSpec([3, 2]), "Recipe.steps")
+    TensorSpec(shape=(None, 2), dtype=tf.float32, name=None)
+    """
+    return stacked_spec(unstacked_spec(spec, path), None, path)
+
+
+def static_num_rows(value: Any) -> int | None:
+    """Returns the size of the first dimension of a value, if it is known without an op in a graph.
+
+    Args:
+        value: As for `num_rows`.
+
+    Returns:
+        An integer, or None.
+
+    >>> xt.authoring.static_num_rows(tf.zeros([3, 2]))
+    3
+    """
+    shape: Any = getattr(value, "shape", None)
+    if isinstance(shape, tf.TensorShape):
+        return shape[0] if shape.rank else None
+    if tf.executing_eagerly():
+        return int(num_rows(value))
+    return None
+
+
+def take_rows(value: Any, positions: tf.Tensor) -> Any:
+    """Returns the rows at some positions of the first dimension of a value.
+
+    Args:
+        value: A tensor, RaggedTensor, or a value of any type that stacks.
+        positions: An integer vector.
+
+    >>> xt.authoring.take_rows(tf.ragged.constant([[1, 2], [], [3]]), [2, 0])
+    <tf.RaggedTensor [[3], [1, 2]]>
+    """
+    if isinstance(value, (tf.Tensor, tf.RaggedTensor)):
+        return tf.gather(value, positions)
+    spec: Any = tf.type_spec_from_value(value)
+    boxes = [tf.gather(part, positions) for part in box(spec, value, 1)]
+    return unbox(rows_spec(spec, type(spec).__qualname__), boxes)
+
+
+def reduce_rows(values: tf.Tensor, ids: tf.Tensor, count: tf.Tensor, reduction: str) -> tf.Tensor:
+    """Returns the sum, mean, maximum or minimum of the values of each row; of no values, zero.
+
+    Args:
+        values: A tensor of shape `[n, ...]`.
+        ids: The number of the row of each value, below `count`.
+        count: How many rows there are.
+        reduction: `"sum"`, `"mean"`, `"max"` or `"min"`.
+
+    Returns:
+        A tensor of shape `[count, ...]`.
+
+    Raises:
+        DTypeError: If the reduction is another, or the values are no numbers (also a TypeError).
+
+    >>> xt.authoring.reduce_rows(tf.constant([1.0, 2.0, 5.0]), [0, 0, 2], 3, "mean").numpy()
+    array([1.5, 0. , 5. ], dtype=float32)
+    """
+    segment = _REDUCTIONS.get(reduction)
+    if segment is None:
+        raise DTypeError(
+            path="reduction",
+            expected=f"one of {', '.join(_REDUCTIONS)}",
+            received=repr(reduction),
+            mend="Check the spelling.",
+        )
+    is_number = isinstance(values, tf.Tensor) and values.dtype not in (tf.string, tf.bool)
+    if not is_number or (reduction == "mean" and values.dtype.is_integer):
+        kind = f"{values.dtype.name}" if isinstance(values, tf.Tensor) else type(values).__name__
+        raise DTypeError(
+            path="values",
+            expected=f"a tensor of numbers {'with a point ' * (reduction == 'mean')}to reduce",
+            received=kind,
+            mend="Cast or flatten them first.",
+        )
+    result = segment(values, ids, count)
+    if reduction in ("sum", "mean"):
+        return result
+    lengths = tf.math.unsorted_segment_sum(tf.ones_like(ids), ids, count)
+    is_some = tf.reshape(lengths > 0, tf.concat([[-1], tf.ones_like(tf.shape(values)[1:])], 0))
+    return tf.where(is_some, result, tf.zeros_like(result))
+
+
+_REDUCTIONS: dict[str, Callable[..., tf.Tensor]] = {
+    "sum": tf.math.unsorted_segment_sum,
+    "mean": tf.math.unsorted_segment_mean,
+    "max": tf.math.unsorted_segment_max,
+    "min": tf.math.unsorted_segment_min,
+}

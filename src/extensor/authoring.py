@@ -1,0 +1,77 @@
+"""What authors of types need beside `xt.extension_type` and `xt.TypeSpec`. `xt.types` uses it too.
+
+- Components of any spec, boxed and unboxed: `box`, `unbox`, `boxed_specs`, `stacked_spec`,
+  `unstacked_spec`, `expect_unstacks`; batches of whole values: `batch_of`, `batch_item`.
+- Rows of different lengths in flat values: `row_splits_of`, `row_ids`, `cut_rows`, `take_rows`,
+  `reduce_rows`, `num_rows`, `static_num_rows`, `rows_spec`, `sizes_of`, `num_elements`; boxed:
+  `box_rows`, `unbox_rows`, `unbox_cut_rows`, `boxed_rows_specs`.
+- Pairs of positions that are numbered through a batch: `Pairs`, `first_positions`.
+- Conversions that lose nothing: `lossless`, `integers`, `is_tensor_like`, `array_over`,
+  `tensor_over`; casts: `cast_value`, `supertype`.
+- Checks: at once in NumPy (`known_arrays`, `check_row_splits`), in a graph (`assertions`), or
+  wherever the value is known first (`required`).
+- Static data: `freeze`, `FrozenDict`.
+"""
+
+from extensor._authoring.batch import batch_item, batch_of, expect_unstacks
+from extensor._authoring.boxed_rows import box_rows, boxed_rows_specs, unbox_cut_rows, unbox_rows
+from extensor._authoring.check import assertions, integers, known_arrays
+from extensor._authoring.pairs import Pairs, first_positions
+from extensor._authoring.rows import (
+    cut_rows,
+    num_elements,
+    num_rows,
+    reduce_rows,
+    row_ids,
+    row_splits_of,
+    rows_spec,
+    sizes_of,
+    static_num_rows,
+    take_rows,
+)
+from extensor._declare.static_data import FrozenDict, freeze
+from extensor._memory import array_over, tensor_over
+from extensor._protocol.box import box, boxed_specs, stacked_spec, unbox, unstacked_spec
+from extensor._protocol.casting import cast_value, required, supertype
+from extensor._protocol.lossless import is_tensor_like, lossless
+from extensor._protocol.row_splits import check_row_splits
+
+__all__ = [
+    "FrozenDict",
+    "Pairs",
+    "array_over",
+    "assertions",
+    "batch_item",
+    "batch_of",
+    "box",
+    "box_rows",
+    "boxed_rows_specs",
+    "boxed_specs",
+    "cast_value",
+    "check_row_splits",
+    "cut_rows",
+    "expect_unstacks",
+    "first_positions",
+    "freeze",
+    "integers",
+    "is_tensor_like",
+    "known_arrays",
+    "lossless",
+    "num_elements",
+    "num_rows",
+    "reduce_rows",
+    "required",
+    "row_ids",
+    "row_splits_of",
+    "rows_spec",
+    "sizes_of",
+    "stacked_spec",
+    "static_num_rows",
+    "supertype",
+    "take_rows",
+    "tensor_over",
+    "unbox",
+    "unbox_cut_rows",
+    "unbox_rows",
+    "unstacked_spec",
+]
