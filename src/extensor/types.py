@@ -1,10 +1,10 @@
 """Types of values that tensors alone do not make, each also an example of how to write one."""
 
-from extensor._types.alignment.tensor import DimensionAlignment
-from extensor._types.csr.tensor import CSRSparseTensor
-from extensor._types.digraph.tensor import LabeledDigraph, TensorDigraph
-from extensor._types.labeled.tensor import LabeledTensor
-from extensor._types.masked.tensor import MaskedTensor
+from extensor._types.alignment.value import DimensionAlignment
+from extensor._types.csr.value import CSRSparseTensor
+from extensor._types.digraph.value import LabeledDigraph, TensorDigraph
+from extensor._types.labeled.value import LabeledTensor
+from extensor._types.masked.value import MaskedTensor
 
 CSRSparseTensorSpec = CSRSparseTensor.Spec
 DimensionAlignmentSpec = DimensionAlignment.Spec

@@ -354,7 +354,7 @@ def test_masked_values_pass_through_layers():
 def test_the_type_needs_no_keras(run_python):
     run_python("""
         import sys
-        from extensor._types.masked.tensor import MaskedTensor
+        from extensor._types.masked.value import MaskedTensor
 
         assert MaskedTensor([1.0], [False]).__keras_mask__()[0].numpy() == [0.0]
         assert "extensor.keras" not in sys.modules

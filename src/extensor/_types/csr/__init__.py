@@ -1,4 +1,4 @@
 """CSRSparseTensor: a sparse tensor that keeps its entries row by row."""
 
-# Importing it says what TensorFlow's operations do with the type.
-from extensor._types.csr import handler as handler
+# Importing them says what TensorFlow's operations do with the type.
+from extensor._types.csr import handlers as handlers

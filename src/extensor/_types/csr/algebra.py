@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._types.csr.conversion import tall
-from extensor._types.csr.product import times
+from extensor._types.csr.kernel import times
 from extensor.authoring import lossless, num_elements, row_ids, row_splits_of, sizes_of
 from extensor.errors import DTypeError, StructureError
 

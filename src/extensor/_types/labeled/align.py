@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._types.labeled import check
-from extensor._types.labeled.tensor import LabeledTensor
+from extensor._types.labeled import naming
+from extensor._types.labeled.value import LabeledTensor
 from extensor.dispatch import DispatchableType
 from extensor.errors import StructureError
 
@@ -36,11 +36,11 @@ def broadcast(function: Callable[..., Any], operands: Sequence[Any], path: str) 
     for operand in operands:
         if isinstance(operand, LabeledTensor):
             continue
-        if not _is_scalar(operand) or has_its_own_say(operand):
+        if not _is_scalar(operand) or overrides_operations(operand):
             if not axes:
                 plain = (x.values if isinstance(x, LabeledTensor) else x for x in operands)
                 return function(*plain)
-            if has_its_own_say(operand):
+            if overrides_operations(operand):
                 return NotImplemented
             raise _nameless(path, labeled[0], operand)
     rest = iter(checked(labeled, path))
@@ -48,7 +48,7 @@ def broadcast(function: Callable[..., Any], operands: Sequence[Any], path: str) 
     return LabeledTensor.of_parts(function(*tensors), axes)
 
 
-def has_its_own_say(operand: Any) -> bool:
+def overrides_operations(operand: Any) -> bool:
     """Returns whether a value is of another type that is asked what operations do with it."""
     return not isinstance(operand, LabeledTensor) and issubclass(type(operand), DispatchableType)
 
@@ -77,7 +77,7 @@ def same_axes(values: Sequence[Any], path: str, but: str | None = None) -> list[
         if not isinstance(x, LabeledTensor):
             raise _nameless(path, first, x)
         if set(x.axes) != set(first.axes):
-            raise check.apart(path, first, x)
+            raise naming.apart(path, first, x)
     return [ordered(x, first.axes) for x in checked(values, path, but)]
 
 
@@ -109,7 +109,7 @@ def checked(
                 if size is not None:
                     found[name] = size, x
             elif size != other:
-                raise check.apart(path, owner, x, name)
+                raise naming.apart(path, owner, x, name)
     if not assertions:
         return list(values)
     with tf.control_dependencies(assertions):
@@ -119,7 +119,7 @@ def checked(
 
 def _assertion(path: str, name: str, x: Any, y: Any) -> Any:
     a, b = (tf.shape(one.values)[one.axes.index(name)] for one in (x, y))
-    return tf.debugging.Assert(tf.equal(a, b), [check.apart(path, x, y, name).args[0], a, b])
+    return tf.debugging.Assert(tf.equal(a, b), [naming.apart(path, x, y, name).args[0], a, b])
 
 
 def _spread(x: LabeledTensor, axes: tuple[str, ...]) -> tf.Tensor:
@@ -143,7 +143,7 @@ def _is_scalar(value: Any) -> bool:
 def _nameless(path: str, x: Any, other: Any) -> StructureError:
     return StructureError(
         path=path,
-        expected=f"a LabeledTensor, or a scalar, beside {check.of(x)}",
-        received=check.of(other),
+        expected=f"a LabeledTensor, or a scalar, beside {naming.of(x)}",
+        received=naming.of(other),
         mend="Name its axes: xt.types.LabeledTensor(value, ['feature']).",
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._types.labeled import check
+from extensor._types.labeled import naming
 from extensor.errors import DTypeError, RowError, StructureError
 
 
@@ -20,7 +20,7 @@ def select(x: Any, indexers: Mapping[Any, Any], path: str) -> Any:
         indexers: By axis: a number, a slice, or a vector of positions or bools; or a LabeledTensor.
         path: What to call the operation.
     """
-    axes = check.numbers(x, list(indexers), path)
+    axes = naming.numbers(x, list(indexers), path)
     basic: list[Any] = [slice(None)] * len(x.axes)
     advanced: list[tuple[str, Any]] = []
     for number, indexer in zip(axes, indexers.values(), strict=True):
@@ -112,7 +112,7 @@ def by_position(x: Any, key: Any) -> Any:
     if count > len(x.axes) or any(one is None or one is Ellipsis for one in (*keys[:dots], *after)):
         raise RowError(
             path=path,
-            expected=f"at most one position or slice for each of the {check.of(x)}",
+            expected=f"at most one position or slice for each of the {naming.of(x)}",
             received=f"{count}" if count > len(x.axes) else "a new axis, or a second '...'",
             mend="tf.expand_dims(x, 'batch') adds an axis.",
         )
@@ -138,7 +138,7 @@ def take(x: Any, indices: Any, number: int, path: str) -> Any:
             raise StructureError(
                 path=path,
                 expected=f"a vector of positions along axis {name!r}, or a LabeledTensor of them",
-                received=check.of(indices),
+                received=naming.of(indices),
                 mend="Name its axes: xt.types.LabeledTensor(indices, ['query', 'rank']).",
             )
         own = (name,) * indices.shape.rank
@@ -148,7 +148,7 @@ def take(x: Any, indices: Any, number: int, path: str) -> Any:
     for n in shared:
         a, b = x.sizes[n], indices.sizes[n]
         if a is not None and b is not None and a != b:
-            raise check.apart(path, x, indices, n)
+            raise naming.apart(path, x, indices, n)
     rest = [n for n in axes if n not in shared]
     own = [n for n in indices.axes if n not in shared]
     place = rest.index(name)
@@ -176,8 +176,8 @@ def masked(x: Any, mask: Any, number: int, path: str) -> Any:
     if not fits or not bools.shape.is_compatible_with([size]):
         raise StructureError(
             path=path,
-            expected=f"one bool for each place along axis {name!r} of {check.of(x)}",
-            received=check.of(mask),
+            expected=f"one bool for each place along axis {name!r} of {naming.of(x)}",
+            received=naming.of(mask),
             mend="Only masks of one axis leave axes that can be named.",
         )
     return x.of_parts(tf.boolean_mask(x.values, bools, axis=number), x.axes)

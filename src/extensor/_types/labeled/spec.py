@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._types.labeled import check
+from extensor._types.labeled import naming
 from extensor.authoring import stacked_spec, unstacked_spec
 
 _BATCH = "batch"
@@ -32,7 +32,7 @@ class LabeledSpec:
 
     def __init__(self, values: Any, axes: str | Sequence[str]) -> None:
         self.values = values
-        self.axes = check.names(axes, values.shape, "LabeledTensor.Spec.axes")
+        self.axes = naming.names(axes, values.shape, "LabeledTensor.Spec.axes")
 
     @property
     def shape(self) -> tf.TensorShape:

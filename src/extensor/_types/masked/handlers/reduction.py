@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._types.masked import item
-from extensor._types.masked.handling import handles, static_axis
-from extensor._types.masked.tensor import MaskedTensor
+from extensor._types.masked.value import MaskedTensor
+from extensor.dispatch import implements
 
 # What changes nothing where it stands in place of what is not valid.
 _NEUTRAL: dict[Any, Any] = {
@@ -30,6 +30,8 @@ _NEUTRAL: dict[Any, Any] = {
     tf.cumsum: 0,
     tf.math.cumprod: 1,
 }
+
+
 _RAGGED = frozenset(
     [
         *(tf.reduce_sum, tf.reduce_prod, tf.reduce_all, tf.reduce_any, tf.reduce_max),
@@ -53,16 +55,17 @@ def _can(op: Any, x: Any) -> bool:
 
 def _within_items(x: Any, axis: Any) -> bool:
     """Returns whether it is known that only dimensions inside the items are reduced."""
-    known, rank, outer = static_axis(axis), x.values.shape.rank, x.mask.shape.rank
+    known, rank, outer = tf.get_static_value(axis), x.values.shape.rank, x.mask.shape.rank
     if known is None or rank is None or outer is None:
         return False
     axes: list[Any] = np.reshape(known, [-1]).tolist()
     return all(outer <= (a if a >= 0 else a + rank) for a in axes)
 
 
-@handles(
+@implements(
     *(tf.reduce_sum, tf.reduce_prod, tf.reduce_all, tf.reduce_any, tf.reduce_max, tf.reduce_min),
     *(tf.reduce_logsumexp, tf.math.reduce_euclidean_norm),
+    on=MaskedTensor,
 )
 def reduce(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, *_: Any) -> Any:
     """Returns what the valid values along some dimensions amount to."""
@@ -76,7 +79,7 @@ def reduce(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, 
     return MaskedTensor.of_parts(values, tf.reduce_any(mask, axis, keepdims))
 
 
-@handles(tf.reduce_mean, tf.math.reduce_variance, tf.math.reduce_std)
+@implements(tf.reduce_mean, tf.math.reduce_variance, tf.math.reduce_std, on=MaskedTensor)
 def moment(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, *_: Any) -> Any:
     """Returns the mean of the valid values along some dimensions, or how far they are from it."""
     x, keepdims = input_tensor, bool(keepdims)
@@ -109,10 +112,8 @@ def _mean(values: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
     return total / tf.where(none, tf.ones_like(count), count)
 
 
-@handles(tf.argmax, tf.argmin)
-def extreme(
-    op: Any, input: Any, axis: Any = None, output_type: Any = tf.int64, name: Any = None
-) -> Any:
+@implements(tf.argmax, tf.argmin, on=MaskedTensor)
+def extreme(op: Any, input: Any, axis: Any = None, output_type: Any = tf.int64, *_: Any) -> Any:
     """Returns where the greatest or least valid value stands along a dimension."""
     if not _can(op, input):
         return NotImplemented
@@ -121,9 +122,9 @@ def extreme(
     return MaskedTensor.of_parts(places, tf.reduce_any(mask, 0 if axis is None else axis))
 
 
-@handles(tf.math.count_nonzero)
+@implements(tf.math.count_nonzero, on=MaskedTensor)
 def count_nonzero(
-    input: Any, axis: Any = None, keepdims: Any = None, dtype: Any = tf.int64, name: Any = None
+    input: Any, axis: Any = None, keepdims: Any = None, dtype: Any = tf.int64, *_: Any
 ) -> Any:
     """Returns how many valid values are not zero, as a plain tensor."""
     if not _can(tf.math.count_nonzero, input) or not (input.dtype.is_integer or _is_real(input)):
@@ -138,44 +139,10 @@ def _is_real(x: Any) -> bool:
     return x.dtype.is_floating or x.dtype.is_complex
 
 
-@handles(tf.cumsum, tf.math.cumprod)
+@implements(tf.cumsum, tf.math.cumprod, on=MaskedTensor)
 def cumulative(op: Any, x: Any, *args: Any) -> Any:
     """Returns sums or products of all valid values up to each, beside the same mask."""
     if not _can(op, x):
         return NotImplemented
     mask = item.elements(x.values, x.mask)
     return MaskedTensor.of_parts(op(_filled(op, x, mask), *args), mask)
-
-
-@handles(tf.matmul)
-def matmul(
-    a: Any,
-    b: Any,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    adjoint_a: bool = False,
-    adjoint_b: bool = False,
-    *others: Any,
-) -> Any:
-    """Returns a product in which what is not valid is zero; valid where any valid pair meets."""
-    for one in (a, b):
-        if isinstance(one, MaskedTensor) and not isinstance(one.values, tf.Tensor):
-            return NotImplemented
-    values = tf.matmul(
-        _or_zero(a), _or_zero(b), transpose_a, transpose_b, adjoint_a, adjoint_b, *others
-    )
-    turned = (transpose_a or adjoint_a, transpose_b or adjoint_b)
-    if isinstance(a, MaskedTensor) and isinstance(b, MaskedTensor):
-        valid = [tf.cast(item.elements(one.values, one.mask), tf.float32) for one in (a, b)]
-        return MaskedTensor.of_parts(values, tf.matmul(*valid, *turned) > 0)
-    if isinstance(a, MaskedTensor):
-        any_valid = tf.reduce_any(item.elements(a.values, a.mask), -2 if turned[0] else -1)
-        mask = any_valid[..., tf.newaxis]
-    else:
-        any_valid = tf.reduce_any(item.elements(b.values, b.mask), -1 if turned[1] else -2)
-        mask = any_valid[..., tf.newaxis, :]
-    return MaskedTensor.of_parts(values, item.spread(mask, values))
-
-
-def _or_zero(one: Any) -> Any:
-    return item.choose(one.mask, one.values, 0) if isinstance(one, MaskedTensor) else one

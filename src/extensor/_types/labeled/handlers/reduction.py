@@ -6,11 +6,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._types.labeled import check
-from extensor._types.labeled.align import has_its_own_say, same_axes
-from extensor._types.labeled.handling import handles
-from extensor._types.labeled.tensor import LabeledTensor
-from extensor.dispatch import is_reduction_op, name_of, named_arguments
+from extensor._types.labeled import naming
+from extensor._types.labeled.align import overrides_operations, same_axes
+from extensor._types.labeled.value import LabeledTensor
+from extensor.dispatch import implements, is_reduction_op, name_of, named_arguments
 
 
 def _left(x: Any, reduced: list[int], keepdims: Any) -> tuple[str, ...]:
@@ -27,7 +26,7 @@ def _first(args: tuple[Any, ...]) -> Any:
 _OF_ONE_AXIS = (tf.argmax, tf.argmin)
 
 
-@handles(is_reduction_op)
+@implements(is_reduction_op, on=LabeledTensor)
 def reduce(op: Any, *args: Any) -> Any:
     """Returns a tensor without the axes that are reduced, or with them at size 1."""
     x, path = _first(args), name_of(op)
@@ -36,40 +35,40 @@ def reduce(op: Any, *args: Any) -> Any:
     given = named_arguments(op, args)
     axis, keepdims = given.get("axis"), given.get("keepdims", False)
     if op in _OF_ONE_AXIS:
-        reduced = [check.number(x, 0 if axis is None else axis, path)]
+        reduced = [naming.number(x, 0 if axis is None else axis, path)]
         axis = reduced[0]
     elif axis is None:
         reduced = list(range(len(x.axes)))
     else:
-        reduced = check.numbers(x, axis, path)
+        reduced = naming.numbers(x, axis, path)
         # The norm along a list of one axis is that of vectors, though TensorFlow refuses it.
         axis = reduced[0] if len(reduced) == 1 else reduced
     given = {**given, next(iter(given)): x.values, "axis": axis}
     return x.of_parts(op(**given), _left(x, reduced, keepdims))
 
 
-@handles(tf.nn.moments)
+@implements(tf.nn.moments, on=LabeledTensor)
 def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, *_: Any) -> Any:
     """Returns the mean and the variance along some axes."""
-    reduced = check.numbers(x, axes, "tf.nn.moments")
+    reduced = naming.numbers(x, axes, "tf.nn.moments")
     found = tf.nn.moments(x.values, reduced, keepdims=keepdims)
     return tuple(x.of_parts(part, _left(x, reduced, keepdims)) for part in found)
 
 
-@handles(tf.nn.zero_fraction, tf.nn.l2_loss)
+@implements(tf.nn.zero_fraction, tf.nn.l2_loss, on=LabeledTensor)
 def of_all(op: Any, x: Any, *others: Any) -> Any:
     """Returns a scalar that all elements make together."""
     return x.of_parts(op(x.values, *others), ())
 
 
-@handles(tf.nn.softmax_cross_entropy_with_logits)
+@implements(tf.nn.softmax_cross_entropy_with_logits, on=LabeledTensor)
 def cross_entropy(labels: Any, logits: Any, axis: Any = -1, *_: Any) -> Any:
     """Returns the cross entropy along an axis of labels and logits that have the same axes."""
-    if has_its_own_say(labels) or has_its_own_say(logits):
+    if overrides_operations(labels) or overrides_operations(logits):
         return NotImplemented
     path = "tf.nn.softmax_cross_entropy_with_logits"
     ours = same_axes((labels, logits), path)
-    reduced = check.number(labels, axis, path)
+    reduced = naming.number(labels, axis, path)
     entropy = tf.nn.softmax_cross_entropy_with_logits(*ours, axis=reduced)
     return labels.of_parts(entropy, _left(labels, [reduced], False))
 
@@ -77,10 +76,11 @@ def cross_entropy(labels: Any, logits: Any, axis: Any = -1, *_: Any) -> Any:
 # What keeps all axes.
 
 
-@handles(
+@implements(
     *(tf.cumsum, tf.math.cumprod, tf.math.cumulative_logsumexp),
     *(tf.nn.softmax, tf.nn.log_softmax, tf.nn.l2_normalize, tf.clip_by_norm),
     *(tf.sort, tf.argsort, tf.reverse, tf.roll, tf.signal.fftshift, tf.signal.ifftshift),
+    on=LabeledTensor,
 )
 def along(op: Any, *args: Any) -> Any:
     """Returns a tensor of the same axes, changed along one or some of them."""
@@ -91,20 +91,20 @@ def along(op: Any, *args: Any) -> Any:
     name = "axes" if "axes" in given else "axis"
     axis = given.get(name)
     if axis is not None:
-        numbers = check.numbers(x, axis, name_of(op))
-        is_list = check.is_many(axis) or op is tf.reverse
+        numbers = naming.numbers(x, axis, name_of(op))
+        is_list = naming.is_many(axis) or op is tf.reverse
         given[name] = numbers if is_list else numbers[0]
     return x.of_parts(op(**{**given, next(iter(given)): x.values}), x.axes)
 
 
-@handles(tf.linalg.normalize)
+@implements(tf.linalg.normalize, on=LabeledTensor)
 def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: Any = None) -> Any:
     """Returns a tensor divided by its norm along some axes, and the norm."""
     norm = tf.norm(tensor, ord, axis, keepdims=True)
     return tensor.of_parts(tensor.values / norm.values, tensor.axes), norm
 
 
-@handles(tf.nn.top_k)
+@implements(tf.nn.top_k, on=LabeledTensor)
 def top_k(input: Any, *others: Any) -> Any:
     """Returns the largest elements along the last axis, and their positions."""
     if not isinstance(input, LabeledTensor):

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor import extension_type
-from extensor._types.labeled import check, conversion, index
+from extensor._types.labeled import conversion, index, naming
 from extensor._types.labeled.spec import LabeledSpec
 from extensor.authoring import lossless
 from extensor.dispatch import OperatorsMixin
@@ -52,7 +52,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
 
     def __init__(self, values: Any, axes: str | Sequence[str]) -> None:
         self.values = tf.convert_to_tensor(lossless(values, None, "LabeledTensor.values"))
-        self.axes = check.names(axes, self.values.shape, "LabeledTensor.axes")
+        self.axes = naming.names(axes, self.values.shape, "LabeledTensor.axes")
 
     @classmethod
     def of_parts(cls, values: tf.Tensor, axes: Sequence[str]) -> LabeledTensor:
@@ -101,7 +101,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         if not values.shape.is_compatible_with(self.values.shape):
             raise StructureError(
                 path="LabeledTensor.with_values",
-                expected=f"shape {self.values.shape}, of {check.of(self)}",
+                expected=f"shape {self.values.shape}, of {naming.of(self)}",
                 received=f"shape {values.shape}",
                 mend="Name the axes of a tensor of another shape: LabeledTensor(values, [...]).",
             )
@@ -124,9 +124,9 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         """
         axes = list(self.axes)
         for old, new in {**(names or {}), **others}.items():
-            axes[check.number(self, old, "LabeledTensor.rename")] = new
+            axes[naming.number(self, old, "LabeledTensor.rename")] = new
         shape = self.values.shape
-        return self.of_parts(self.values, check.names(axes, shape, "LabeledTensor.rename"))
+        return self.of_parts(self.values, naming.names(axes, shape, "LabeledTensor.rename"))
 
     def transpose(self, *axes: Any) -> LabeledTensor:
         """Returns the tensor with its axes in another order.
@@ -142,7 +142,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         if not axes:
             return tf.transpose(self)
         named = [axis for axis in axes if axis is not Ellipsis]
-        order = check.numbers(self, named, "LabeledTensor.transpose")
+        order = naming.numbers(self, named, "LabeledTensor.transpose")
         if Ellipsis in axes:
             dots = axes.index(Ellipsis)
             order[dots:dots] = [i for i in range(len(self.axes)) if i not in order]
@@ -207,7 +207,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> tf.Tensor:
         """Returns a scalar as a tensor; TensorFlow asks this."""
         if self.axes:
-            raise check.refused(
+            raise naming.refused(
                 "LabeledTensor",
                 self,
                 "The operation would lose the names: call it with x.values, and name the axes of "
@@ -238,4 +238,4 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         return int(self.__tf_tensor__())
 
     def __repr__(self) -> str:
-        return f"<LabeledTensor {check.described(self.axes, self.shape)} {self.dtype.name}>"
+        return f"<LabeledTensor {naming.described(self.axes, self.shape)} {self.dtype.name}>"

@@ -9,23 +9,9 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._types.masked import item
-from extensor._types.masked.handling import handles, static_axis
-from extensor._types.masked.tensor import MaskedTensor
+from extensor._types.masked.value import MaskedTensor
 from extensor.authoring import batch_item, take_rows
-
-
-@handles(tf.shape, tf.size, tf.rank)
-def measure(op: Any, input: Any, *args: Any) -> Any:
-    """Returns the sizes of the values, or their number, valid or not, or that of dimensions."""
-    return op(input.values, *args) if item.is_tensor(input.values) else NotImplemented
-
-
-@handles(tf.zeros_like, tf.ones_like)
-def constant(op: Any, input: Any, *args: Any) -> Any:
-    """Returns zeros or ones beside the same mask."""
-    if not item.is_tensor(input.values):
-        return NotImplemented
-    return MaskedTensor.of_parts(op(input.values, *args), input.mask)
+from extensor.dispatch import implements
 
 
 def _both(x: Any, change: Callable[[Any], Any], items: bool = False) -> Any:
@@ -46,10 +32,11 @@ def _both(x: Any, change: Callable[[Any], Any], items: bool = False) -> Any:
     return MaskedTensor.of_parts(values, mask)
 
 
-@handles(
+@implements(
     *(tf.reshape, tf.transpose, tf.tile, tf.squeeze, tf.broadcast_to, tf.roll, tf.slice),
     *(tf.strided_slice, tf.gather_nd, tf.reverse_sequence, tf.repeat, tf.linalg.matrix_transpose),
     *(tf.image.flip_left_right, tf.image.flip_up_down, tf.image.rot90, tf.image.transpose),
+    on=MaskedTensor,
 )
 def rearrange(op: Any, x: Any, *args: Any) -> Any:
     """Returns values in other places, each with what the mask says of it."""
@@ -58,10 +45,10 @@ def rearrange(op: Any, x: Any, *args: Any) -> Any:
     return _both(x, lambda part: op(part, *args))
 
 
-@handles(tf.reverse, tf.expand_dims)
+@implements(tf.reverse, tf.expand_dims, on=MaskedTensor)
 def rearrange_along(op: Any, x: Any, axis: Any, *args: Any) -> Any:
     """Returns values the other way round, or with one more dimension."""
-    place = static_axis(axis)
+    place = tf.get_static_value(axis)
     if place is None or x.shape.rank is None:
         return rearrange(op, x, axis, *args)
     rank = x.shape.rank + (op is tf.expand_dims)
@@ -72,17 +59,15 @@ def rearrange_along(op: Any, x: Any, axis: Any, *args: Any) -> Any:
     return _both(x, lambda part: op(part, axis), items)
 
 
-@handles(tf.unstack)
-def unstack(value: Any, num: Any = None, axis: Any = 0, name: Any = "unstack") -> Any:
+@implements(tf.unstack, on=MaskedTensor)
+def unstack(value: Any, num: Any = None, axis: Any = 0, *_: Any) -> Any:
     """Returns the values at each position of a dimension."""
     axis, items = _outer(value, axis)
     return _both(value, lambda part: tf.unstack(part, num, axis), items)
 
 
-@handles(tf.split)
-def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, name: Any = "split"
-) -> Any:
+@implements(tf.split, on=MaskedTensor)
+def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, *_: Any) -> Any:
     """Returns parts of a dimension."""
     if not isinstance(value, MaskedTensor):
         return NotImplemented
@@ -92,21 +77,21 @@ def split(
 
 def _outer(x: Any, axis: Any) -> tuple[Any, bool]:
     """Returns an axis, from 0 on if that is known, and whether the mask has it too."""
-    known, rank = static_axis(axis), x.shape.rank
+    known, rank = tf.get_static_value(axis), x.shape.rank
     if known is None or (known < 0 and rank is None):
         return axis, False
     known = int(known) + (rank if known < 0 else 0)
     return known, x.mask.shape.rank is not None and known < x.mask.shape.rank
 
 
-@handles(tf.gather)
+@implements(tf.gather, on=MaskedTensor)
 def gather(
     params: Any,
     indices: Any,
     validate_indices: Any = None,
     axis: Any = None,
     batch_dims: Any = 0,
-    name: Any = None,
+    *_: Any,
 ) -> Any:
     """Returns values, rows or records at some places."""
     if not isinstance(params, MaskedTensor) or isinstance(indices, MaskedTensor):
@@ -126,7 +111,7 @@ def _taken(x: Any, places: Any) -> Any:
     return MaskedTensor.of_parts(take_rows(x.values, places), tf.gather(x.mask, places))
 
 
-@handles(tf.boolean_mask)
+@implements(tf.boolean_mask, on=MaskedTensor)
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: Any = "boolean_mask") -> Any:
     """Returns values, rows or records that are asked for; not where it is not valid that they are.
 
@@ -149,7 +134,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: Any = "boolean_
     return _taken(tensor, tf.where(chosen)[:, 0])
 
 
-@handles(tf.__operators__.getitem)
+@implements(tf.__operators__.getitem, on=MaskedTensor)
 def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
     """Returns a part: values, rows, records, a field of records."""
     if not isinstance(tensor, MaskedTensor) or isinstance(slice_spec, MaskedTensor):
@@ -172,13 +157,13 @@ def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
     return MaskedTensor.of_parts(part, mask[places] if places else mask)
 
 
-@handles(tf.pad)
+@implements(tf.pad, on=MaskedTensor)
 def pad(
     tensor: Any,
     paddings: Any,
     mode: str = "CONSTANT",
     constant_values: Any = 0,
-    name: Any = None,
+    *_: Any,
 ) -> Any:
     """Returns values with padding, which is not valid unless it repeats valid values."""
     if not isinstance(tensor, MaskedTensor) or not isinstance(tensor.values, tf.Tensor):
@@ -194,8 +179,8 @@ def pad(
     return MaskedTensor.of_parts(values, tf.cast(numbers, tf.bool))
 
 
-@handles(tf.concat)
-def concat(values: Any, axis: Any, name: Any = "concat") -> Any:
+@implements(tf.concat, on=MaskedTensor)
+def concat(values: Any, axis: Any, *_: Any) -> Any:
     """Returns values one after the other along a dimension; plain ones are all valid."""
     if not isinstance(values, (list, tuple)):
         return values if isinstance(values, MaskedTensor) else NotImplemented
@@ -210,8 +195,8 @@ def concat(values: Any, axis: Any, name: Any = "concat") -> Any:
     return MaskedTensor.of_parts(tf.concat(parts, place), tf.concat(masks, place))
 
 
-@handles(tf.stack)
-def stack(values: Any, axis: Any = 0, name: Any = "stack") -> Any:
+@implements(tf.stack, on=MaskedTensor)
+def stack(values: Any, axis: Any = 0, *_: Any) -> Any:
     """Returns values side by side in a new dimension; plain ones are all valid."""
     if not isinstance(values, (list, tuple)):
         return NotImplemented
@@ -243,7 +228,7 @@ def _together(values: Any, axis: Any, new: int = 0) -> tuple[list[Any], list[Any
         elif item.is_tensor(first.values) and not item.is_tensor(value):
             value = tf.convert_to_tensor(value, first.dtype)
         parts.append(value)
-    known, rank = static_axis(axis), first.shape.rank
+    known, rank = tf.get_static_value(axis), first.shape.rank
     if known is not None and known < 0 and rank is not None:
         known += rank + new
     outer: Any = {value.mask.shape.rank for value in masked}

@@ -1,4 +1,4 @@
-"""Operations that move the elements of a LabeledTensor, or add and drop axes."""
+"""Operations that move the elements of LabeledTensors, add or drop axes, or join tensors."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._types.labeled import check, index
-from extensor._types.labeled.handling import handles
-from extensor._types.labeled.tensor import LabeledTensor
-from extensor.dispatch import name_of
+from extensor._types.labeled import index, naming
+from extensor._types.labeled.align import overrides_operations, same_axes
+from extensor._types.labeled.value import LabeledTensor
+from extensor.dispatch import implements, name_of
 from extensor.errors import StructureError
 
 # The order and the number of axes.
 
 
-@handles(tf.transpose)
+@implements(tf.transpose, on=LabeledTensor)
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, *_: Any) -> Any:
     """Returns a tensor with its axes in another order; without one, in the reverse order."""
     if not isinstance(a, LabeledTensor):
         return NotImplemented
     rank = len(a.axes)
-    order = list(range(rank))[::-1] if perm is None else check.numbers(a, perm, "tf.transpose")
+    order = list(range(rank))[::-1] if perm is None else naming.numbers(a, perm, "tf.transpose")
     if len(order) != rank:
         raise StructureError(
             path="tf.transpose",
-            expected=f"an order of all {check.of(a)}",
+            expected=f"an order of all {naming.of(a)}",
             received=f"({', '.join(a.axes[i] for i in order)})",
             mend="x.transpose('word', ...) leaves the others in their order.",
         )
     return a.of_parts(tf.transpose(a.values, order, conjugate), [a.axes[i] for i in order])
 
 
-@handles(tf.linalg.matrix_transpose)
+@implements(tf.linalg.matrix_transpose, on=LabeledTensor)
 def matrix_transpose(a: Any, name: Any = None, conjugate: bool = False) -> Any:
     """Returns a tensor with its last two axes swapped."""
     rank = len(a.axes)
@@ -41,59 +41,59 @@ def matrix_transpose(a: Any, name: Any = None, conjugate: bool = False) -> Any:
         raise StructureError(
             path="tf.linalg.matrix_transpose",
             expected="two axes or more",
-            received=check.of(a),
+            received=naming.of(a),
             mend="tf.expand_dims(x, 'batch') adds one.",
         )
     return transpose(a, [*range(rank - 2), rank - 1, rank - 2], conjugate)
 
 
-@handles(tf.expand_dims)
+@implements(tf.expand_dims, on=LabeledTensor)
 def expand_dims(input: Any, axis: Any, *_: Any) -> Any:
     """Returns a tensor with an axis of a new name and of size 1 in front."""
-    name = check.new(input.axes, axis, "tf.expand_dims")
+    name = naming.new(input.axes, axis, "tf.expand_dims")
     return input.of_parts(input.values[tf.newaxis], (name, *input.axes))
 
 
-@handles(tf.squeeze)
+@implements(tf.squeeze, on=LabeledTensor)
 def squeeze(input: Any, axis: Any = None, *_: Any) -> Any:
     """Returns a tensor without axes of size 1."""
     sizes = input.values.shape.as_list()
     if axis is None:
         dropped = [i for i, size in enumerate(sizes) if size == 1]
     else:
-        dropped = check.numbers(input, axis, "tf.squeeze")
+        dropped = naming.numbers(input, axis, "tf.squeeze")
     wrong = [i for i in range(len(sizes)) if i in dropped and sizes[i] not in (1, None)]
     wrong += [i for i in range(len(sizes)) if axis is None and sizes[i] is None]
     if wrong:
         raise StructureError(
             path="tf.squeeze",
             expected=f"size 1 of axis {input.axes[wrong[0]]!r}",
-            received=check.of(input),
+            received=naming.of(input),
             mend="Name the axes of size 1." if axis is None else "Slice it, or reduce it.",
         )
     left = [name for i, name in enumerate(input.axes) if i not in dropped]
     return input.of_parts(tf.squeeze(input.values, dropped) if dropped else input.values, left)
 
 
-@handles(tf.unstack)
+@implements(tf.unstack, on=LabeledTensor)
 def unstack(value: Any, num: Any = None, axis: Any = 0, *_: Any) -> Any:
     """Returns the parts of a tensor at each position along an axis."""
-    number = check.number(value, axis, "tf.unstack")
+    number = naming.number(value, axis, "tf.unstack")
     left = [name for i, name in enumerate(value.axes) if i != number]
     return [value.of_parts(part, left) for part in tf.unstack(value.values, num, number)]
 
 
-@handles(tf.split)
+@implements(tf.split, on=LabeledTensor)
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, *_: Any) -> Any:
     """Returns a tensor cut into parts along an axis."""
     if not isinstance(value, LabeledTensor):
         return NotImplemented
-    number = check.number(value, axis, "tf.split")
+    number = naming.number(value, axis, "tf.split")
     parts = tf.split(value.values, num_or_size_splits, number, num)
     return [value.of_parts(part, value.axes) for part in parts]
 
 
-@handles(tf.one_hot)
+@implements(tf.one_hot, on=LabeledTensor)
 def one_hot(
     indices: Any,
     depth: Any,
@@ -106,7 +106,7 @@ def one_hot(
     """Returns a tensor with a last axis of a new name, in which one of `depth` stands out."""
     if not isinstance(indices, LabeledTensor):
         return NotImplemented
-    name = check.new(indices.axes, axis, "tf.one_hot")
+    name = naming.new(indices.axes, axis, "tf.one_hot")
     values = tf.one_hot(indices.values, depth, on_value, off_value, dtype=dtype)
     return indices.of_parts(values, (*indices.axes, name))
 
@@ -114,7 +114,7 @@ def one_hot(
 # Elements at some positions.
 
 
-@handles(tf.__operators__.getitem)
+@implements(tf.__operators__.getitem, on=LabeledTensor)
 def getitem(tensor: Any, slice_spec: Any, *_: Any) -> Any:
     """Returns the part of a tensor by position."""
     if not isinstance(tensor, LabeledTensor):
@@ -122,13 +122,13 @@ def getitem(tensor: Any, slice_spec: Any, *_: Any) -> Any:
     return index.by_position(tensor, slice_spec)
 
 
-@handles(tf.gather)
+@implements(tf.gather, on=LabeledTensor)
 def gather(
     params: Any,
     indices: Any,
     validate_indices: Any = None,
     axis: Any = None,
-    batch_dims: int = 0,
+    batch_dims: Any = 0,
     *_: Any,
 ) -> Any:
     """Returns what stands at some positions along an axis."""
@@ -137,18 +137,18 @@ def gather(
         if params.shape.rank != 1:
             raise StructureError(
                 path="tf.gather",
-                expected=f"a vector, or a LabeledTensor, to gather from by {check.of(indices)}",
-                received=check.of(params),
+                expected=f"a vector, or a LabeledTensor, to gather from by {naming.of(indices)}",
+                received=naming.of(params),
                 mend="Name its axes: xt.types.LabeledTensor(params, ['word', 'feature']).",
             )
         return indices.of_parts(tf.gather(params, indices.values), indices.axes)
     if batch_dims:
-        raise check.refused("tf.gather", params, "Axes that both have are batch_dims by name.")
-    number = check.number(params, 0 if axis is None else axis, "tf.gather")
+        raise naming.refused("tf.gather", params, "Axes that both have are batch_dims by name.")
+    number = naming.number(params, 0 if axis is None else axis, "tf.gather")
     return index.take(params, indices, number, "tf.gather")
 
 
-@handles(tf.boolean_mask)
+@implements(tf.boolean_mask, on=LabeledTensor)
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, *_: Any) -> Any:
     """Returns what a mask of one axis keeps along this axis."""
     if not isinstance(tensor, LabeledTensor):
@@ -158,18 +158,18 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, *_: Any) -> Any:
         axis = 0 if axis is None else axis
     elif axis is None:
         axis = mask.axes[0] if len(mask.axes) == 1 else 0
-    number = check.number(tensor, axis, "tf.boolean_mask")
+    number = naming.number(tensor, axis, "tf.boolean_mask")
     return index.masked(tensor, mask, number, "tf.boolean_mask")
 
 
-@handles(tf.repeat)
+@implements(tf.repeat, on=LabeledTensor)
 def repeat(input: Any, repeats: Any, axis: Any = None, *_: Any) -> Any:
     """Returns a tensor with its elements repeated along an axis."""
     if not isinstance(input, LabeledTensor):
         return NotImplemented
     if axis is None:
-        raise check.refused("tf.repeat", input, "Without an axis all become one: name it.")
-    number = check.number(input, axis, "tf.repeat")
+        raise naming.refused("tf.repeat", input, "Without an axis all become one: name it.")
+    number = naming.number(input, axis, "tf.repeat")
     return input.of_parts(tf.repeat(input.values, repeats, number), input.axes)
 
 
@@ -177,14 +177,14 @@ def _by_axis(x: Any, given: Any, default: Any, path: str) -> Any:
     """Returns something for each axis in order, where a dict gives it by name."""
     if not isinstance(given, Mapping):
         return given
-    numbers = check.numbers(x, list(given), path)
+    numbers = naming.numbers(x, list(given), path)
     found = [default] * len(x.axes)
     for number, one in zip(numbers, given.values(), strict=True):
         found[number] = one
     return found
 
 
-@handles(tf.tile)
+@implements(tf.tile, on=LabeledTensor)
 def tile(input: Any, multiples: Any, *_: Any) -> Any:
     """Returns a tensor repeated as a whole along its axes."""
     if not isinstance(input, LabeledTensor):
@@ -193,7 +193,7 @@ def tile(input: Any, multiples: Any, *_: Any) -> Any:
     return input.of_parts(tf.tile(input.values, multiples), input.axes)
 
 
-@handles(tf.pad)
+@implements(tf.pad, on=LabeledTensor)
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, *_: Any
 ) -> Any:
@@ -204,12 +204,47 @@ def pad(
     return tensor.of_parts(tf.pad(tensor.values, paddings, mode, constant_values), tensor.axes)
 
 
-@handles(tf.slice)
+@implements(tf.slice, on=LabeledTensor)
 def slice_(input_: Any, begin: Any, size: Any, *_: Any) -> Any:
     """Returns a block of a tensor."""
     if not isinstance(input_, LabeledTensor):
         return NotImplemented
     return input_.of_parts(tf.slice(input_.values, begin, size), input_.axes)
+
+
+# Several tensors put together.
+
+
+def _listed(values: Any) -> list[Any]:
+    return [values] if isinstance(values, LabeledTensor) else list(values)
+
+
+def _first(values: list[Any]) -> LabeledTensor | None:
+    # In a nested list there may be none.
+    return next((x for x in values if isinstance(x, LabeledTensor)), None)
+
+
+@implements(tf.concat, on=LabeledTensor)
+def concat(values: Any, axis: Any, *_: Any) -> Any:
+    """Returns tensors of the same axes, one after another along one of these."""
+    values = _listed(values)
+    first = _first(values)
+    if first is None or any(map(overrides_operations, values)):
+        return NotImplemented
+    number = naming.number(first, axis, "tf.concat")
+    parts = same_axes(values, "tf.concat", but=first.axes[number])
+    return first.of_parts(tf.concat(parts, number), first.axes)
+
+
+@implements(tf.stack, on=LabeledTensor)
+def stack(values: Any, axis: Any = None, *_: Any) -> Any:
+    """Returns tensors of the same axes beside one another, along a new axis in front."""
+    values = _listed(values)
+    first = _first(values)
+    if first is None or any(map(overrides_operations, values)):
+        return NotImplemented
+    name = naming.new(first.axes, axis, "tf.stack")
+    return first.of_parts(tf.stack(same_axes(values, "tf.stack")), (name, *first.axes))
 
 
 _REFUSED = {
@@ -221,10 +256,10 @@ _REFUSED = {
 }
 
 
-@handles(*_REFUSED)
+@implements(*_REFUSED, on=LabeledTensor)
 def refuse(op: Any, *args: Any) -> Any:
     """Raises an error that says what to do instead."""
     x = next((x for x in args if isinstance(x, LabeledTensor) and x.axes), None)
     if x is None:
         return NotImplemented
-    raise check.refused(name_of(op), x, _REFUSED[op])
+    raise naming.refused(name_of(op), x, _REFUSED[op])

@@ -7,13 +7,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._types.labeled import check
+from extensor._types.labeled import naming
 from extensor._types.labeled.align import broadcast
-from extensor._types.labeled.handling import handles
-from extensor._types.labeled.tensor import LabeledTensor
+from extensor._types.labeled.value import LabeledTensor
 from extensor.dispatch import (
+    implements,
     is_binary_elementwise_op,
-    is_shape_only_op,
     is_unary_elementwise_op,
     name_of,
     named_arguments,
@@ -25,11 +24,11 @@ def _scalars(op: Any, arguments: tuple[Any, ...]) -> list[Any]:
     """Returns further arguments, with labeled scalars as tensors."""
     for argument in arguments:
         if isinstance(argument, LabeledTensor) and argument.axes:
-            raise check.refused(name_of(op), argument, "This argument is the same for all.")
+            raise naming.refused(name_of(op), argument, "This argument is the same for all.")
     return [x.values if isinstance(x, LabeledTensor) else x for x in arguments]
 
 
-@handles(is_unary_elementwise_op)
+@implements(is_unary_elementwise_op, on=LabeledTensor)
 def unary(op: Any, *args: Any) -> Any:
     """Returns a tensor of the same axes, each element transformed by itself."""
     first, *others = args
@@ -38,19 +37,19 @@ def unary(op: Any, *args: Any) -> Any:
     others = _scalars(op, tuple(others))
     for place, name in enumerate(named_arguments(op, args)):
         if name == "axis" and others[place - 1] is not None:
-            others[place - 1] = check.number(first, others[place - 1], name_of(op))
+            others[place - 1] = naming.number(first, others[place - 1], name_of(op))
     values = op(first.values, *others)
     if not values.shape.is_compatible_with(first.values.shape):
         raise StructureError(
             path=name_of(op),
-            expected=f"arguments that are the same for all of {check.of(first)}",
+            expected=f"arguments that are the same for all of {naming.of(first)}",
             received=f"some that make it a tensor of shape {values.shape}",
             mend="Give scalars.",
         )
     return first.of_parts(values, first.axes)
 
 
-@handles(is_binary_elementwise_op)
+@implements(is_binary_elementwise_op, on=LabeledTensor)
 def binary(op: Any, x: Any, y: Any, *others: Any) -> Any:
     """Returns a tensor of the axes of both."""
     others = tuple(_scalars(op, others))
@@ -74,7 +73,7 @@ _OF_ONE_SHAPE = (
 )
 
 
-@handles(tf.where)
+@implements(tf.where, on=LabeledTensor)
 def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
     """Returns `x` where a condition holds and `y` elsewhere, with the axes of all three."""
     if x is None and y is None:
@@ -82,7 +81,7 @@ def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
     return broadcast(tf.where, (condition, x, y), "tf.where")
 
 
-@handles(tf.clip_by_value)
+@implements(tf.clip_by_value, on=LabeledTensor)
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, *_: Any) -> Any:
     """Returns values between two others, with the axes of all three."""
 
@@ -92,21 +91,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, *_: Any) -> 
     return broadcast(clipped, (t, clip_value_min, clip_value_max), "tf.clip_by_value")
 
 
-@handles(tf.add_n)
+@implements(tf.add_n, on=LabeledTensor)
 def add_n(inputs: Any, *_: Any) -> Any:
     """Returns the sum of tensors, with the axes of all."""
     return functools.reduce(tf.add, inputs)
-
-
-@handles(tf.zeros_like, tf.ones_like)
-def constant_like(op: Any, x: Any, *others: Any) -> Any:
-    """Returns a tensor of the same axes."""
-    return x.of_parts(op(x.values, *others), x.axes)
-
-
-@handles(is_shape_only_op)
-def shape_only(op: Any, x: Any, *others: Any) -> Any:
-    """Returns what is known of the shape, as a tensor without names."""
-    if isinstance(x, (list, tuple)):
-        return op([y.values if isinstance(y, LabeledTensor) else y for y in x], *others)
-    return op(x.values, *others)

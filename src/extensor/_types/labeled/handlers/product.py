@@ -8,23 +8,23 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._types.labeled import check
-from extensor._types.labeled.align import checked, has_its_own_say
-from extensor._types.labeled.handling import handles
-from extensor._types.labeled.tensor import LabeledTensor
+from extensor._types.labeled import naming
+from extensor._types.labeled.align import checked, overrides_operations
+from extensor._types.labeled.value import LabeledTensor
+from extensor.dispatch import implements
 from extensor.errors import StructureError
 
 
 def _dot(a: Any, b: Any, summed: Any, path: str) -> Any:
     """Returns the product of two tensors, summed over some axes; None: over all that both have."""
-    if has_its_own_say(a) or has_its_own_say(b):
+    if overrides_operations(a) or overrides_operations(b):
         return NotImplemented
     for one, other in ((a, b), (b, a)):
         if not isinstance(one, LabeledTensor):
             raise StructureError(
                 path=path,
-                expected=f"a LabeledTensor beside {check.of(other)}",
-                received=check.of(one),
+                expected=f"a LabeledTensor beside {naming.of(other)}",
+                received=naming.of(one),
                 mend="Name its axes: xt.types.LabeledTensor(value, ['feature', 'unit']).",
             )
     a, b = checked((a, b), path)
@@ -35,7 +35,7 @@ def _dot(a: Any, b: Any, summed: Any, path: str) -> Any:
         if name not in shared:
             raise StructureError(
                 path=path,
-                expected=f"an axis of both, {check.of(a)} and {check.of(b)}",
+                expected=f"an axis of both, {naming.of(a)} and {naming.of(b)}",
                 received=repr(name),
                 mend="Sum over the axes of one alone with tf.reduce_sum.",
             )
@@ -46,7 +46,7 @@ def _dot(a: Any, b: Any, summed: Any, path: str) -> Any:
     return a.of_parts(tf.einsum(f"{left},{right}->{out}", a.values, b.values), kept)
 
 
-@handles(tf.matmul)
+@implements(tf.matmul, on=LabeledTensor)
 def matmul(a: Any, b: Any, *options: Any) -> Any:
     """Returns the product of two tensors, summed over all axes that both have."""
     if any(option for option in options[:4]):
@@ -59,7 +59,7 @@ def matmul(a: Any, b: Any, *options: Any) -> Any:
     return _dot(a, b, None, "tf.matmul")
 
 
-@handles(tf.tensordot)
+@implements(tf.tensordot, on=LabeledTensor)
 def tensordot(a: Any, b: Any, axes: Any, *_: Any) -> Any:
     """Returns the product of two tensors, summed over some axes by name."""
     axes = [axes] if isinstance(axes, str) else axes
@@ -74,7 +74,7 @@ def tensordot(a: Any, b: Any, axes: Any, *_: Any) -> Any:
     return _dot(a, b, axes, "tf.tensordot")
 
 
-@handles(tf.einsum)
+@implements(tf.einsum, on=LabeledTensor)
 def einsum(equation: str, *inputs: Any, **options: Any) -> Any:
     """Returns what an equation says; each of its letters is one axis."""
     terms, arrow, out = equation.replace(" ", "").partition("->")
@@ -112,7 +112,7 @@ def _names_of_letters(subscripts: Sequence[str], inputs: Sequence[Any]) -> dict[
         if len(term) != len(x.axes):
             raise StructureError(
                 path="tf.einsum",
-                expected=f"a letter for each of {check.of(x)}",
+                expected=f"a letter for each of {naming.of(x)}",
                 received=repr(term),
                 mend="Write one letter for each axis.",
             )

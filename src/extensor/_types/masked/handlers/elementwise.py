@@ -14,9 +14,9 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._types.masked import item
-from extensor._types.masked.handling import handles
-from extensor._types.masked.tensor import MaskedTensor
+from extensor._types.masked.value import MaskedTensor
 from extensor.dispatch import (
+    implements,
     is_binary_elementwise_op,
     is_comparison_op,
     is_logical_op,
@@ -52,7 +52,7 @@ def _safe(op: Any, dtype: tf.DType) -> Any:
     return 1 if op in _FAIL_ON_INTEGERS else None
 
 
-@handles(is_unary_elementwise_op)
+@implements(is_unary_elementwise_op, on=MaskedTensor)
 def unary(op: Any, x: Any, *args: Any) -> Any:
     """Returns each value transformed, beside the same mask."""
     if not isinstance(x, MaskedTensor) or any(isinstance(arg, MaskedTensor) for arg in args):
@@ -65,15 +65,15 @@ def unary(op: Any, x: Any, *args: Any) -> Any:
     return MaskedTensor.of_parts(op(values, *args), x.mask)
 
 
-@handles(tf.identity, tf.stop_gradient)
+@implements(tf.identity, tf.stop_gradient, on=MaskedTensor)
 def same(op: Any, input: Any, *args: Any) -> Any:
     """Returns the same, records too."""
     values = tf.nest.map_structure(lambda part: op(part), input.values, expand_composites=True)
     return MaskedTensor.of_parts(values, input.mask)
 
 
-@handles(tf.ensure_shape)
-def ensure_shape(x: Any, shape: Any, name: Any = None) -> Any:
+@implements(tf.ensure_shape, on=MaskedTensor)
+def ensure_shape(x: Any, shape: Any, *_: Any) -> Any:
     """Returns the same, of a shape that is known better."""
     if not isinstance(x.values, tf.Tensor) or x.mask.shape.rank is None:
         return NotImplemented
@@ -81,7 +81,7 @@ def ensure_shape(x: Any, shape: Any, name: Any = None) -> Any:
     return MaskedTensor.of_parts(tf.ensure_shape(x.values, shape), mask)
 
 
-@handles(is_binary_elementwise_op)
+@implements(is_binary_elementwise_op, on=MaskedTensor)
 def binary(op: Any, x: Any, y: Any, *args: Any) -> Any:
     """Returns what pairs of values make, valid where both are; a plain tensor is all valid."""
     operands = [operand for operand in (x, y) if isinstance(operand, MaskedTensor)]
@@ -186,7 +186,7 @@ def _ragged(op: Any, x: Any, y: Any, args: tuple[Any, ...]) -> Any:
     return MaskedTensor.of_parts(op(*operands, *args), mask)
 
 
-@handles(tf.where)
+@implements(tf.where, on=MaskedTensor)
 def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any:
     """Returns values of one or the other; not valid where the condition is not."""
     given = [one for one in (condition, x, y) if isinstance(one, MaskedTensor)]
@@ -208,7 +208,7 @@ def _parts(one: Any) -> tuple[Any, Any]:
     return one, True
 
 
-@handles(tf.add_n)
+@implements(tf.add_n, on=MaskedTensor)
 def add_n(inputs: Any, name: Any = None) -> Any:
     """Returns the sum of tensors of one shape, valid where all are."""
     parts = [_parts(one) for one in inputs]

@@ -1,0 +1,51 @@
+"""Operations that move the entries of CSRSparseTensors, leave some out, or put tensors together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._types.csr.value import CSRSparseTensor
+from extensor.authoring import batch_of
+from extensor.dispatch import implements
+
+
+@implements(tf.transpose, on=CSRSparseTensor)
+def transpose(a: Any, perm: Any = None, conjugate: bool = False, *_: Any) -> Any:
+    """Returns a sparse tensor with its last two dimensions swapped; other orders are not there."""
+    rank = a.shape.rank
+    order = list(range(rank))[::-1] if perm is None else tf.get_static_value(perm)
+    if rank < 2 or order is None or list(order) != [*range(rank - 2), rank - 1, rank - 2]:
+        return NotImplemented
+    turned = a.transpose()
+    return turned.with_values(tf.math.conj(turned.values)) if conjugate else turned
+
+
+@implements(tf.linalg.matrix_transpose, on=CSRSparseTensor)
+def matrix_transpose(a: Any, name: Any = "matrix_transpose", conjugate: bool = False) -> Any:
+    """Returns each sparse matrix with rows and columns swapped."""
+    turned = a.transpose()
+    return turned.with_values(tf.math.conj(turned.values)) if conjugate else turned
+
+
+@implements(tf.gather, on=CSRSparseTensor)
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: Any = 0,
+    *_: Any,
+) -> Any:
+    """Returns some rows of a sparse matrix, or matrices of a batch."""
+    if not isinstance(params, CSRSparseTensor) or axis not in (None, 0) or batch_dims:
+        return NotImplemented
+    return params.gather(indices)
+
+
+@implements(tf.stack, on=CSRSparseTensor)
+def stack(values: Any, axis: int = 0, *_: Any) -> Any:
+    """Returns a batch of sparse tensors of one shape."""
+    is_batch = axis == 0 and all(isinstance(value, CSRSparseTensor) for value in values)
+    return batch_of(CSRSparseTensor, list(values)) if is_batch else NotImplemented

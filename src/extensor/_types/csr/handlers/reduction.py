@@ -1,0 +1,17 @@
+"""Reductions of CSRSparseTensors, which are dense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._types.csr.value import CSRSparseTensor
+from extensor.dispatch import implements
+
+
+@implements(tf.reduce_sum, tf.reduce_mean, tf.reduce_max, tf.reduce_min, on=CSRSparseTensor)
+def reduce(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, *_: Any) -> Any:
+    """Returns a dense tensor of what the rows, columns or matrices amount to, zeros included."""
+    method = getattr(input_tensor, op.__name__)
+    return method(axis if axis is None else tf.get_static_value(axis), bool(keepdims))

@@ -1,0 +1,7 @@
+"""What TensorFlow's operations do with LabeledTensors: importing it enters the handlers."""
+
+from extensor._types.labeled.handlers import arrangement as arrangement
+from extensor._types.labeled.handlers import elementwise as elementwise
+from extensor._types.labeled.handlers import product as product
+from extensor._types.labeled.handlers import reduction as reduction
+from extensor._types.labeled.handlers import shape as shape

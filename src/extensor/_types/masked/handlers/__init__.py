@@ -1,0 +1,7 @@
+"""What TensorFlow's operations do with MaskedTensors: importing it enters the handlers."""
+
+from extensor._types.masked.handlers import arrangement as arrangement
+from extensor._types.masked.handlers import elementwise as elementwise
+from extensor._types.masked.handlers import product as product
+from extensor._types.masked.handlers import reduction as reduction
+from extensor._types.masked.handlers import shape as shape

@@ -1,0 +1,25 @@
+"""Operations that ask for the shape of a MaskedTensor only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._types.masked import item
+from extensor._types.masked.value import MaskedTensor
+from extensor.dispatch import implements
+
+
+@implements(tf.shape, tf.size, tf.rank, on=MaskedTensor)
+def measure(op: Any, input: Any, *args: Any) -> Any:
+    """Returns the sizes of the values, or their number, valid or not, or that of dimensions."""
+    return op(input.values, *args) if item.is_tensor(input.values) else NotImplemented
+
+
+@implements(tf.zeros_like, tf.ones_like, on=MaskedTensor)
+def constant(op: Any, input: Any, *args: Any) -> Any:
+    """Returns zeros or ones beside the same mask."""
+    if not item.is_tensor(input.values):
+        return NotImplemented
+    return MaskedTensor.of_parts(op(input.values, *args), input.mask)
