@@ -20,6 +20,7 @@ from extensor._declare.derived_spec import DerivedSpec, leaves_of
 from extensor._protocol.box import StackableTypeSpec
 from extensor._protocol.casting import cast_components, not_castable
 from extensor._protocol.spec import TypeSpec
+from extensor._protocol.tree import rebuilt
 from extensor._tf import DOTLESS, BatchableTypeSpec, registered_name, registered_spec
 from extensor._tf._tf_saving import import_first
 from extensor.errors import (
@@ -224,7 +225,7 @@ def _alike(stand_ins: Any, specs: Any) -> Any:
     if isinstance(specs, (list, tuple)) and isinstance(stand_ins, (list, tuple)):
         items = [_alike(a, b) for a, b in itertools.zip_longest(stand_ins, specs)]
         items = items[: len(specs)]
-        return type(specs)(*items) if hasattr(specs, "_fields") else type(specs)(items)
+        return rebuilt(specs, items)
     return specs
 
 

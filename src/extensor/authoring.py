@@ -32,9 +32,10 @@ from extensor._authoring.rows import (
 from extensor._declare.static_data import FrozenDict, freeze
 from extensor._memory import array_over, tensor_over
 from extensor._protocol.box import box, boxed_specs, stacked_spec, unbox, unstacked_spec
-from extensor._protocol.casting import cast_value, required, supertype
+from extensor._protocol.casting import cast_value, required
 from extensor._protocol.lossless import is_tensor_like, lossless
 from extensor._protocol.row_splits import check_row_splits
+from extensor._protocol.tree import supertype
 
 __all__ = [
     "FrozenDict",

@@ -18,12 +18,12 @@ from extensor._declare.static_data import (
     FrozenList,
     FrozenPartial,
     Itself,
-    Static,
     freeze,
 )
 from extensor._protocol.box import StackableTypeSpec
 from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.registry import register_type_spec
+from extensor._protocol.tree import Static, rebuilt
 from extensor._tf._tf_probability import signature_of
 from extensor._tf._tf_value_spec import converted_spec
 from extensor.errors import ArgumentError, DTypeError
@@ -255,7 +255,7 @@ def part_of_argument(value: Any, path: str, is_part: bool = False) -> Any:
     if isinstance(value, (list, tuple)):
         items = [inner(item, f"[{i}]") for i, item in enumerate(value)]
         if hasattr(value, "_fields"):
-            return value.__class__(*items)  # not its type: tf.Module keeps tuples in proxies
+            return rebuilt(value, items)
         return FrozenList(items) if isinstance(value, (list, FrozenList)) else tuple(items)
     if isinstance(value, Mapping):
         return FrozenDict(

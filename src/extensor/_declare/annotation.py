@@ -27,8 +27,9 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._declare.derived_spec import is_spec, part_of
-from extensor._declare.static_data import FrozenDict, Static, freeze
+from extensor._declare.static_data import FrozenDict, freeze
 from extensor._protocol.lossless import is_tensor_like, lossless
+from extensor._protocol.tree import Static
 from extensor._tf import CompositeTensor, VariableSpec, describes
 from extensor._tf._tf_as_tensor import is_registered
 from extensor.errors import DTypeError, ExtensorError, StructureError

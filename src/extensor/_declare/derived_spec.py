@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from extensor._declare import static_data
-from extensor._declare.static_data import FrozenDict, FrozenPartial, Static, freeze, mapped
+from extensor._declare.static_data import FROZEN, FrozenDict, FrozenPartial, freeze
 from extensor._protocol.box import StackableTypeSpec, stacked_spec, unstacked_spec
-from extensor._protocol.casting import compatible
 from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.stand_in import plain_spec
+from extensor._protocol.tree import Static, compatible, mapped, merged, reshaped
 from extensor._tf import BaseResourceVariable, VariableSpec
 from extensor.errors import FieldError, ImmutableError, ProtocolError
 
@@ -70,52 +70,6 @@ def tensors_of(part: Any, value: Any) -> Iterator[Any]:
 def plain(leaf: Any) -> Any:
     """Returns the leaf of a value that a leaf of a part stands for, where it is static data."""
     return leaf.spec if isinstance(leaf, Static) else leaf
-
-
-def _compatible(a: Any, b: Any) -> bool:
-    """Returns whether two parts may stand for one value."""
-    if isinstance(a, tf.TypeSpec):
-        # Anything else TensorFlow's specs would take for a value, and raise where it is none.
-        return isinstance(b, tf.TypeSpec) and compatible(a, b)
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, Static):
-        return _compatible(a.spec, b.spec)
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(_compatible, a, b))
-    if isinstance(a, FrozenDict):
-        return a.keys() == b.keys() and all(_compatible(v, b[k]) for k, v in a.items())
-    if isinstance(a, (tf.TensorShape, tf.DType)):
-        return a.is_compatible_with(b)
-    return static_data.key(a) == static_data.key(b)
-
-
-class _ApartError(Exception):
-    """Two parts have no part that stands for the values of both."""
-
-
-def _merged(a: Any, b: Any) -> Any:
-    if isinstance(a, tf.TypeSpec) and isinstance(b, tf.TypeSpec):
-        try:
-            merged = a.most_specific_common_supertype([b])
-        except NotImplementedError:  # of variables, where no function has been traced
-            merged = None
-        if merged is None:
-            raise _ApartError
-        return merged
-    if isinstance(a, tf.TensorShape) and isinstance(b, tf.TensorShape):
-        return a.most_specific_compatible_shape(b)
-    if type(a) is type(b):
-        if isinstance(a, Static):
-            return Static(_merged(a.spec, b.spec))
-        if isinstance(a, tuple) and len(a) == len(b):
-            items = iter([_merged(x, y) for x, y in zip(a, b, strict=True)])
-            return type(a)(*items) if hasattr(a, "_fields") else type(a)(items)
-        if isinstance(a, FrozenDict) and a.keys() == b.keys():
-            return FrozenDict((k, _merged(v, b[k])) for k, v in a.items())
-    if static_data.key(a) == static_data.key(b):
-        return a
-    raise _ApartError
 
 
 class DerivedSpec(StackableTypeSpec):
@@ -286,7 +240,7 @@ class DerivedSpec(StackableTypeSpec):
         if not isinstance(other, DerivedSpec) or type(self) is not type(other):
             return False
         return self is other or all(
-            _compatible(part, other._parts[name])
+            compatible(part, other._parts[name], FROZEN)
             for name, part in self._parts.items()
             if self._counts(name) or other._counts(name)
         )
@@ -297,17 +251,12 @@ class DerivedSpec(StackableTypeSpec):
             return None
         if self == other:
             return self
-        try:
-            return self.from_parts(
-                {
-                    name: _merged(part, other._parts[name])
-                    if self._counts(name) or other._counts(name)
-                    else part
-                    for name, part in self._parts.items()
-                }
-            )
-        except _ApartError:
-            return None
+        others = {
+            name: other._parts[name] if self._counts(name) or other._counts(name) else part
+            for name, part in self._parts.items()
+        }
+        parts = merged(dict(self._parts), others, by=FROZEN)
+        return None if parts is None else self.from_parts(parts)
 
     def _counts(self, name: str) -> bool:
         """Returns whether a field counts when specs are compared: tensors always do."""
@@ -363,12 +312,9 @@ class DerivedSpec(StackableTypeSpec):
         )
 
     def _changed(self, of_shape: Callable[..., Any], of_spec: Callable[..., Any]) -> Any:
-        def change(leaf: Any) -> Any:
-            if isinstance(leaf, tf.TypeSpec):
-                return of_spec(leaf)
-            return of_shape(leaf) if isinstance(leaf, tf.TensorShape) else leaf
-
-        return self._mapped(change)
+        return self.from_parts(
+            {name: reshaped(part, of_shape, of_spec) for name, part in self._parts.items()}
+        )
 
     def _restacked(self, of_shape: Callable[..., Any], of_spec: Callable[..., Any]) -> Any:
         result = self._changed(of_shape, of_spec)

@@ -17,6 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._protocol.lossless import is_tensor_like
+from extensor._protocol.tree import Comparison, Static, rebuilt
 from extensor._tf._tf_symbol import public_name
 from extensor.errors import DTypeError, RegistrationError
 
@@ -95,24 +96,6 @@ class Itself:
         return repr(self.value)
 
 
-class Static:
-    """A TypeSpec that is data, among parts where a bare one stands for a tensor."""
-
-    __slots__ = ("spec",)
-
-    def __init__(self, spec: tf.TypeSpec) -> None:
-        self.spec = spec
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Static) and self.spec == other.spec
-
-    def __hash__(self) -> int:
-        return hash((Static, self.spec))
-
-    def __repr__(self) -> str:
-        return repr(self.spec)
-
-
 def freeze(
     value: Any,
     path: str,
@@ -156,7 +139,8 @@ def freeze(
         )
     if isinstance(value, (list, tuple)):
         items = [freeze(v, f"{path}[{i}]", keep, inside) for i, v in enumerate(value)]
-        return _like(value, items)
+        stays = hasattr(value, "_fields") or type(value) is FrozenList
+        return rebuilt(value, items) if stays else tuple(items)
     if isinstance(value, (set, frozenset)):
         return frozenset(freeze(v, f"{path}, an element") for v in value)
     try:
@@ -189,23 +173,6 @@ def _frozen_array(array: Any, path: str) -> Any:
     return np.frombuffer(array.astype(dtype).tobytes(), dtype).reshape(array.shape)
 
 
-def _like(container: Any, items: list[Any]) -> Any:
-    """Returns a tuple of items, of the container's own kind if that is a kind of tuple."""
-    if hasattr(container, "_fields"):
-        # Not its type: tf.Module keeps tuples in proxies.
-        return container.__class__(*items)
-    return FrozenList(items) if type(container) is FrozenList else tuple(items)
-
-
-def mapped(function: Callable[[Any], Any], frozen: Any) -> Any:
-    """Returns frozen data with a function applied to every leaf."""
-    if isinstance(frozen, tuple):
-        return _like(frozen, [mapped(function, item) for item in frozen])
-    if isinstance(frozen, FrozenDict):
-        return FrozenDict((k, mapped(function, v)) for k, v in frozen.items())
-    return function(frozen)
-
-
 def thaw(frozen: Any, leaf: Callable[[Any], Any]) -> Any:
     """Returns frozen data as what it was frozen from: lists, dicts, partials, NumPy scalars.
 
@@ -223,7 +190,7 @@ def thaw(frozen: Any, leaf: Callable[[Any], Any]) -> Any:
         items = [thaw(item, leaf) for item in frozen]
         if type(frozen) is FrozenPartial:
             return functools.partial(items[0], *items[1], **items[2])
-        return items if type(frozen) is FrozenList else _like(frozen, items)
+        return items if type(frozen) is FrozenList else rebuilt(frozen, items)
     if isinstance(frozen, np.ndarray):
         return frozen[()]
     return leaf(frozen)
@@ -253,6 +220,9 @@ def key(frozen: Any) -> Any:
         return type(frozen), repr(frozen)
     return type(frozen), frozen
 
+
+FROZEN = Comparison(lambda a, b: type(a) is type(b), lambda a, b: key(a) == key(b))
+"""How frozen data is compared: by content, types included."""
 
 _SCALARS = (bool, int, float, str, bytes)
 _TUPLES: dict[type, str] = {tuple: "tuple", FrozenList: "list", FrozenPartial: "partial"}

@@ -18,9 +18,10 @@ import tensorflow as tf
 
 from extensor._declare import static_data
 from extensor._declare.derived_spec import DerivedSpec, part_of
-from extensor._declare.static_data import freeze, mapped
+from extensor._declare.static_data import freeze
 from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.spec import deserialized
+from extensor._protocol.tree import mapped
 from extensor._tf import name_for_saving, registered_name
 from extensor.errors import FieldError, ProtocolError, RegistrationError
 

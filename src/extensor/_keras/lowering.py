@@ -23,6 +23,7 @@ from extensor._keras.placeholder import SymbolicRagged, SymbolicValue
 from extensor._keras.spec_key import any_batch_size, is_mark, mark, marked_spec
 from extensor._path import Path
 from extensor._protocol.box import StackableTypeSpec
+from extensor._protocol.tree import rebuilt
 from extensor._struct.dense import DenseStructuredTensorSpec
 from extensor._struct.field import spec_of_field
 from extensor._struct.tensor import StructuredTensor
@@ -117,7 +118,7 @@ def mapped(
         return result
     if isinstance(structure, (list, tuple)):
         items = [mapped(function, item, is_form) for item in structure]
-        return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
+        return rebuilt(structure, items)
     return structure
 
 

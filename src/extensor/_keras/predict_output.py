@@ -18,6 +18,7 @@ from extensor._keras.lowering import is_extension
 from extensor._keras.spec_key import any_sizes, mark, marked_spec
 from extensor._path import Path
 from extensor._protocol.box import StackableTypeSpec, box, boxed_specs, unbox
+from extensor._protocol.tree import rebuilt
 from extensor._struct.dense import DenseStructuredTensorSpec
 from extensor._struct.ragged import RaggedStructuredTensorSpec
 from extensor.errors import StructureError
@@ -43,9 +44,7 @@ def joined(outputs: Any) -> Any:
             return _join(spec, iter(outputs[key]), Path())
         return {name: joined(output) for name, output in outputs.items()}
     if isinstance(outputs, (list, tuple)):
-        items = [joined(output) for output in outputs]
-        is_named = hasattr(outputs, "_fields")
-        return type(outputs)(*items) if is_named else type(outputs)(items)
+        return rebuilt(outputs, [joined(output) for output in outputs])
     return outputs
 
 

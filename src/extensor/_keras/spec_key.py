@@ -14,6 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._protocol.box import StackableTypeSpec
+from extensor._protocol.tree import reshaped
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf._tf_saving import classes_needed
 from extensor.errors import DTypeError, ExtensorError, RegistrationError
@@ -52,25 +53,19 @@ def _any_sizes(spec: Any, order: Any) -> Any:
         shape = _open(spec.shape)
         return tf.RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank, spec.row_splits_dtype)
     try:
-        return spec.deserialize(_open(spec.serialize()))
+        return spec.deserialize(reshaped(spec.serialize(), _open, _open_spec))
     except (AttributeError, ValueError, TypeError):
         return spec  # whose sizes mean more
 
 
-def _open(part: Any) -> Any:
-    """Returns a part of a serialization with all sizes left open."""
-    if isinstance(part, tf.TensorShape):
-        return tf.TensorShape(None if part.rank is None else [None] * part.rank)
-    if isinstance(part, tf.TensorSpec):
-        return tf.TensorSpec(_open(part.shape), part.dtype, part.name)
-    if isinstance(part, tf.TypeSpec):
-        return any_sizes(part)
-    if isinstance(part, dict):
-        return type(part)((name, _open(inner)) for name, inner in part.items())
-    if isinstance(part, (list, tuple)):
-        items = [_open(inner) for inner in part]
-        return type(part)(*items) if hasattr(part, "_fields") else type(part)(items)
-    return part
+def _open(shape: tf.TensorShape) -> tf.TensorShape:
+    return tf.TensorShape(None if shape.rank is None else [None] * shape.rank)
+
+
+def _open_spec(spec: Any) -> Any:
+    if isinstance(spec, tf.TensorSpec):
+        return tf.TensorSpec(_open(spec.shape), spec.dtype, spec.name)
+    return any_sizes(spec)
 
 
 def _order(spec: Any) -> Any:

@@ -13,6 +13,7 @@ import tensorflow as tf
 from extensor._protocol.box_ragged import box_ragged, box_sparse, unbox_rows
 from extensor._protocol.component import does_not_stack, mismatch
 from extensor._protocol.spec import TypeSpec
+from extensor._protocol.tree import reshaped
 from extensor._tf import BatchableTypeSpec, describes
 from extensor.errors import DTypeError, ExtensorError, ProtocolError, StructureError
 
@@ -172,21 +173,8 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 
     def _restacked(self, of_shape: Any, of_spec: Any) -> StackableTypeSpec:
         """Maps the shapes in the serialization, and checks the result against the components."""
-
-        def change(part: Any) -> Any:
-            if isinstance(part, tf.TensorShape):
-                return of_shape(part)
-            if isinstance(part, tf.TypeSpec):
-                return of_spec(part)
-            if isinstance(part, dict):
-                return type(part)((k, change(v)) for k, v in part.items())
-            if isinstance(part, (list, tuple)):
-                items = [change(v) for v in part]
-                return type(part)(*items) if hasattr(part, "_fields") else type(part)(items)
-            return part
-
-        result = self.deserialize(change(self.serialize()))
-        expected = [change(spec) for spec in tf.nest.flatten(self.component_specs)]
+        result = self.deserialize(reshaped(self.serialize(), of_shape, of_spec))
+        expected = [of_spec(spec) for spec in tf.nest.flatten(self.component_specs)]
         received = tf.nest.flatten(result.component_specs)
         if len(expected) != len(received) or not all(
             a.is_compatible_with(b) for a, b in zip(expected, received, strict=False)

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._protocol.lossless import lossless
+from extensor._protocol.tree import rebuilt, supertype
 from extensor._tf import (
     CAST_CONTEXT,
     BaseResourceVariable,
@@ -43,38 +44,6 @@ def castable_type(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
         if found is None and hasattr(spec, "castable_type"):
             found = spec.castable_type(other)  # pyright: ignore[reportAttributeAccessIssue]
     return _of_tensors(a, b) if found is None else found
-
-
-def compatible(a: tf.TypeSpec, b: tf.TypeSpec) -> bool:
-    """Returns whether two specs of any types share values, whichever comes first.
-
-    >>> from extensor._protocol.casting import compatible
-    >>> dense, row = tf.TensorSpec([2]), tf.RaggedTensorSpec([2], ragged_rank=0)
-    >>> dense.is_compatible_with(row), compatible(dense, row), compatible(row, dense)
-    (False, True, True)
-    """
-    # A row of a RaggedTensor is a tensor, which only the spec of the row says.
-    return a.is_compatible_with(b) or (
-        isinstance(b, tf.RaggedTensorSpec) and b.is_compatible_with(a)
-    )
-
-
-def supertype(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
-    """Returns the most specific spec that holds the values of both as they are, or None.
-
-    Args:
-        a: A spec of any type.
-        b: Another.
-
-    >>> xt.authoring.supertype(tf.TensorSpec([2, 3]), tf.TensorSpec([4, 3]))
-    TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)
-    >>> xt.authoring.supertype(tf.TensorSpec([2]), tf.TensorSpec([2], tf.int32)) is None
-    True
-    """
-    try:
-        return a.most_specific_common_supertype([b])
-    except NotImplementedError:  # the spec of a variable, of which no function has been traced
-        return None
 
 
 def cast_value(spec: tf.TypeSpec, value: Any, path: str | None = None) -> Any:
@@ -125,15 +94,15 @@ def cast_components(specs: Any, components: Any, path: str) -> Any:
         if not isinstance(components, Mapping) or set(cast("Any", components)) != set(by_name):
             named = ", ".join(sorted(map(str, by_name)))
             raise _other_structure(f"a mapping with {named}", components, path)
-        items = [(k, cast_components(s, components[k], f"{path}.{k}")) for k, s in by_name.items()]
-        return type(specs)(items)  # pyright: ignore[reportCallIssue]
+        items = [cast_components(s, components[k], f"{path}.{k}") for k, s in by_name.items()]
+        return rebuilt(by_name, items)
     if isinstance(specs, (list, tuple)):
         inner: Any = cast("Any", specs)
         if not isinstance(components, (list, tuple)) or len(cast("Any", components)) != len(inner):
             raise _other_structure(f"{len(inner)} components", components, path)
         pairs = enumerate(zip(inner, cast("Any", components), strict=True))
         items = [cast_components(spec, value, f"{path}[{i}]") for i, (spec, value) in pairs]
-        return type(inner)(*items) if hasattr(inner, "_fields") else type(inner)(items)
+        return rebuilt(inner, items)
     return cast_value(specs, components, path)
 
 

@@ -7,16 +7,10 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 import tensorflow as tf
 
-from extensor._protocol.casting import (
-    cast_components,
-    castable_type,
-    compatible,
-    not_castable,
-    supertype,
-)
+from extensor._protocol import tree
+from extensor._protocol.casting import cast_components, castable_type, not_castable
 from extensor._protocol.component import does_not_stack, mismatch
 from extensor._protocol.registry import redefines
 from extensor._tf import (
@@ -24,7 +18,6 @@ from extensor._tf import (
     CompositeTensor,
     is_refused,
     nan_equal_to_itself,
-    number_key,
     refuse,
 )
 from extensor.errors import ProtocolError
@@ -157,7 +150,7 @@ class TypeSpec(tf.TypeSpec):
         if type(self) is not type(spec_or_value):
             return False
         other = cast("TypeSpec", spec_or_value)
-        return self == other or _compatible(self.serialize(), other.serialize())
+        return self == other or tree.compatible(self.serialize(), other.serialize())
 
     def most_specific_compatible_type(self, other: tf.TypeSpec) -> TypeSpec | None:
         """Returns the most specific spec whose type holds the values of both, or None.
@@ -175,8 +168,8 @@ class TypeSpec(tf.TypeSpec):
             return None
         if self == other:
             return self
-        merged = _merged(self.serialize(), cast("TypeSpec", other).serialize())
-        return None if merged is _NOTHING else self.deserialize(merged)
+        merged = tree.merged(self.serialize(), cast("TypeSpec", other).serialize())
+        return None if merged is None else self.deserialize(merged)
 
     # Casting: values of other types as values of this one.
 
@@ -287,8 +280,8 @@ class TypeSpec(tf.TypeSpec):
         if found is None:
             a, b = self.serialize(), cast("TypeSpec", spec).serialize()
             # What would merge without a cast has been refused by the type's own rule.
-            merged = _merged(a, b, castable_type) if _merged(a, b) is _NOTHING else _NOTHING
-            found = None if merged is _NOTHING else self.deserialize(merged)
+            merged = tree.merged(a, b, castable_type) if tree.merged(a, b) is None else None
+            found = None if merged is None else self.deserialize(merged)
         return found
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -377,66 +370,3 @@ def _with_context(own: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 _MOST_TAKEN = 64
 """How many specs a spec remembers to have taken values of."""
-
-_NOTHING = object()
-"""Stands for "no merge": None is a value that a serialization may hold."""
-
-
-def _same_kind(a: Any, b: Any) -> bool:
-    """Whether two parts of serializations are of one class, as far as a SavedModel keeps it.
-
-    A namedtuple comes back as another class of the same name and fields, an OrderedDict as a dict.
-    """
-    if hasattr(a, "_fields") and hasattr(b, "_fields"):
-        return type(a).__name__ == type(b).__name__ and a._fields == b._fields
-    if isinstance(a, dict):
-        return isinstance(b, dict)
-    return type(a) is type(b)
-
-
-def _compatible(a: Any, b: Any) -> bool:
-    if isinstance(a, tf.TypeSpec):
-        # Anything else TensorFlow's specs would take for a value, and raise where it is none.
-        return isinstance(b, tf.TypeSpec) and compatible(a, b)
-    if not _same_kind(a, b):
-        return False
-    if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and all(map(_compatible, a, b))
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(_compatible(a[k], b[k]) for k in a)
-    if isinstance(a, (tf.TensorShape, tf.DType)):
-        return a.is_compatible_with(b)
-    return _equal(a, b)
-
-
-def _merged(a: Any, b: Any, of_specs: Callable[[Any, Any], Any] = supertype) -> Any:
-    if isinstance(a, tf.TypeSpec) and isinstance(b, tf.TypeSpec):
-        merged = of_specs(a, b)
-        return _NOTHING if merged is None else merged
-    if not _same_kind(a, b):
-        return _NOTHING
-    if isinstance(a, tf.TensorShape):
-        return a.most_specific_compatible_shape(b)
-    if isinstance(a, (list, tuple)):
-        if len(a) != len(b):
-            return _NOTHING
-        items = [_merged(x, y, of_specs) for x, y in zip(a, b, strict=True)]
-        if any(item is _NOTHING for item in items):
-            return _NOTHING
-        return type(a)(*items) if hasattr(a, "_fields") else type(a)(items)
-    if isinstance(a, dict):
-        if a.keys() != b.keys():
-            return _NOTHING
-        pairs = [(k, _merged(a[k], b[k], of_specs)) for k in a]
-        return _NOTHING if any(v is _NOTHING for _, v in pairs) else type(a)(pairs)
-    return a if _equal(a, b) else _NOTHING
-
-
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray):
-        if a.dtype != b.dtype or a.shape != b.shape:
-            return False
-        return np.array_equal(a, b) or number_key(a.tolist()) == number_key(b.tolist())
-    if isinstance(a, (float, np.generic)):
-        return number_key(a) == number_key(b)
-    return bool(a == b)

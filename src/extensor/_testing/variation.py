@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor import _tf
+from extensor._protocol import tree
 
 
 def twin(spec: Any) -> Any:
@@ -33,24 +34,18 @@ def reshaped(
         kept: Classes of specs to leave as they are, inside the serialization.
     """
 
-    def mapped(part: Any) -> Any:
+    def of_shape(shape: tf.TensorShape) -> tf.TensorShape:
+        return shape if shape.rank is None else change(shape)
+
+    def of_spec(part: Any) -> Any:
         if isinstance(part, kept):
             return part
-        if isinstance(part, tf.TensorShape):
-            return part if part.rank is None else change(part)
         if isinstance(part, tf.TensorSpec):
-            return tf.TensorSpec(mapped(part.shape), part.dtype, part.name)
-        if isinstance(part, tf.TypeSpec):
-            return reshaped(part, change, kept)
-        if isinstance(part, dict):
-            return type(part)((k, mapped(v)) for k, v in part.items())
-        if isinstance(part, (list, tuple)):
-            items = [mapped(v) for v in part]
-            return type(part)(*items) if hasattr(part, "_fields") else type(part)(items)
-        return part
+            return tf.TensorSpec(of_shape(part.shape), part.dtype, part.name)
+        return reshaped(part, change, kept)
 
     try:
-        return _tf.deserialize(type(spec), mapped(_tf.serialize(spec)))
+        return _tf.deserialize(type(spec), tree.reshaped(_tf.serialize(spec), of_shape, of_spec))
     except (TypeError, ValueError):
         return spec
 
@@ -99,12 +94,11 @@ def _changes(part: Any) -> Iterator[Any]:
     elif isinstance(part, dict):
         for key, value in part.items():
             for changed in _changes(value):
-                yield type(part)((k, changed if k == key else v) for k, v in part.items())
+                yield tree.rebuilt(part, [changed if k == key else v for k, v in part.items()])
     elif isinstance(part, (list, tuple)):
         for i, item in enumerate(part):
             for changed in _changes(item):
-                items = [*part[:i], changed, *part[i + 1 :]]
-                yield type(part)(*items) if hasattr(part, "_fields") else type(part)(items)
+                yield tree.rebuilt(part, [*part[:i], changed, *part[i + 1 :]])
     elif isinstance(part, tf.TensorShape):
         for axis, size in enumerate(part if part.rank else ()):
             for other in [2] if size is None else [size + 1, None]:

@@ -1,0 +1,231 @@
+"""Trees of shapes, specs and data, as specs serialize them: made again, mapped, compared, merged.
+
+A tree is a leaf, or a list, tuple, namedtuple or mapping of trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._tf import number_key
+
+
+class Static:
+    """A TypeSpec that is data, in trees where a bare one describes a tensor."""
+
+    __slots__ = ("spec",)
+
+    def __init__(self, spec: tf.TypeSpec) -> None:
+        self.spec = spec
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and self.spec == other.spec
+
+    def __hash__(self) -> int:
+        return hash((Static, self.spec))
+
+    def __repr__(self) -> str:
+        return repr(self.spec)
+
+
+def rebuilt(container: Any, items: Iterable[Any]) -> Any:
+    """Returns a container of the same class with other items.
+
+    Args:
+        container: A list, tuple, namedtuple or mapping.
+        items: As many items; of a mapping, its values in the order of its keys.
+
+    >>> from extensor._protocol.tree import rebuilt
+    >>> rebuilt({"a": 1, "b": 2}, [3, 4])
+    {'a': 3, 'b': 4}
+    """
+    cls: Any = container.__class__  # not its type: tf.Module keeps containers in proxies
+    if isinstance(container, Mapping):
+        return cls(zip(container, items, strict=True))  # pyright: ignore[reportUnknownArgumentType]
+    return cls(*items) if hasattr(container, "_fields") else cls(items)
+
+
+def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
+    """Returns a tree with a function applied to every leaf.
+
+    >>> from extensor._protocol.tree import mapped
+    >>> mapped(str, (1, {"a": [2, 3]}))
+    ('1', {'a': ['2', '3']})
+    """
+    if isinstance(tree, (tuple, list)):
+        return rebuilt(tree, [mapped(function, item) for item in tree])
+    if isinstance(tree, Mapping):
+        return rebuilt(tree, [mapped(function, item) for item in tree.values()])
+    return function(tree)
+
+
+def reshaped(
+    tree: Any,
+    of_shape: Callable[[tf.TensorShape], tf.TensorShape],
+    of_spec: Callable[[tf.TypeSpec], tf.TypeSpec],
+) -> Any:
+    """Returns a tree with one function applied to its shapes, and another one to its specs.
+
+    >>> from extensor._protocol.tree import reshaped
+    >>> reshaped((tf.TensorShape([3, 2]), "mm"), lambda shape: shape[1:], lambda spec: spec)
+    (TensorShape([2]), 'mm')
+    """
+
+    def change(leaf: Any) -> Any:
+        if isinstance(leaf, tf.TypeSpec):
+            return of_spec(leaf)
+        return of_shape(leaf) if isinstance(leaf, tf.TensorShape) else leaf
+
+    return mapped(change, tree)
+
+
+class Comparison(NamedTuple):
+    """How the containers and the data of two trees are compared.
+
+    Attributes:
+        same_kind: Tells whether two parts are of one class.
+        equal: Tells whether two leaves of one class are equal.
+    """
+
+    same_kind: Callable[[Any, Any], bool]
+    equal: Callable[[Any, Any], bool]
+
+
+def _same_saved_kind(a: Any, b: Any) -> bool:
+    """Returns whether two parts are of one class, as far as a SavedModel keeps it.
+
+    A namedtuple comes back as another class of the same name and fields, an OrderedDict as a dict.
+    """
+    if hasattr(a, "_fields") and hasattr(b, "_fields"):
+        return type(a).__name__ == type(b).__name__ and a._fields == b._fields
+    if isinstance(a, Mapping):
+        return isinstance(b, Mapping)
+    return type(a) is type(b)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray):
+        if a.dtype != b.dtype or a.shape != b.shape:
+            return False
+        return np.array_equal(a, b) or number_key(a.tolist()) == number_key(b.tolist())
+    if isinstance(a, (float, np.generic)):
+        return number_key(a) == number_key(b)
+    return bool(a == b)
+
+
+SERIALIZED = Comparison(_same_saved_kind, _equal)
+"""How serializations are compared, of which one may have been saved. A NaN equals itself."""
+
+
+def supertype(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
+    """Returns the most specific spec that holds the values of both as they are, or None.
+
+    Args:
+        a: A spec of any type.
+        b: Another.
+
+    >>> xt.authoring.supertype(tf.TensorSpec([2, 3]), tf.TensorSpec([4, 3]))
+    TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)
+    >>> xt.authoring.supertype(tf.TensorSpec([2]), tf.TensorSpec([2], tf.int32)) is None
+    True
+    """
+    try:
+        return a.most_specific_common_supertype([b])
+    except NotImplementedError:  # the spec of a variable, of which no function has been traced
+        return None
+
+
+def compatible(a: Any, b: Any, by: Comparison = SERIALIZED) -> bool:
+    """Returns whether two trees share values: shapes, dtypes and specs by their own rules.
+
+    Args:
+        a: A tree, which may be a bare spec.
+        b: Another. Which one comes first makes no difference.
+        by: How all else is compared.
+
+    >>> from extensor._protocol.tree import compatible
+    >>> dense, row = tf.TensorSpec([2]), tf.RaggedTensorSpec([2], ragged_rank=0)
+    >>> dense.is_compatible_with(row), compatible(dense, row), compatible(row, dense)
+    (False, True, True)
+    >>> compatible((tf.TensorShape([None]), "mm"), (tf.TensorShape([3]), "mm"))
+    True
+    """
+    if isinstance(a, tf.TypeSpec):
+        # Anything else TensorFlow's specs would take for a value, and raise where it is none.
+        return isinstance(b, tf.TypeSpec) and (
+            a.is_compatible_with(b)
+            # A row of a RaggedTensor is a tensor, which only the spec of the row says.
+            or (isinstance(b, tf.RaggedTensorSpec) and b.is_compatible_with(a))
+        )
+    if not by.same_kind(a, b):
+        return False
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(compatible(x, y, by) for x, y in zip(a, b, strict=True))
+    if isinstance(a, Mapping):
+        return a.keys() == b.keys() and all(compatible(item, b[k], by) for k, item in a.items())
+    if isinstance(a, Static):
+        return compatible(a.spec, b.spec)
+    if isinstance(a, (tf.TensorShape, tf.DType)):
+        return a.is_compatible_with(b)
+    return by.equal(a, b)
+
+
+def merged(
+    a: Any,
+    b: Any,
+    of_specs: Callable[[Any, Any], Any] = supertype,
+    by: Comparison = SERIALIZED,
+) -> Any:
+    """Returns the tree whose shapes and specs hold what those of two trees hold.
+
+    Args:
+        a: A tree, that is no bare None.
+        b: Another.
+        of_specs: Returns the spec for two specs, or None.
+        by: How all but shapes and specs is compared, which must be equal.
+
+    Returns:
+        A tree in the containers of the first; None if there is none.
+
+    >>> from extensor._protocol.tree import merged
+    >>> merged((tf.TensorShape([2]), "mm"), (tf.TensorShape([3]), "mm"))
+    (TensorShape([None]), 'mm')
+    >>> merged((tf.TensorShape([2]), "mm"), (tf.TensorShape([2]), "inch")) is None
+    True
+    """
+    try:
+        return _merged(a, b, of_specs, by)
+    except _ApartError:
+        return None
+
+
+class _ApartError(Exception):
+    """Two trees have no merge. None would not tell: a tree may have it as a leaf."""
+
+
+def _merged(a: Any, b: Any, of_specs: Callable[[Any, Any], Any], by: Comparison) -> Any:
+    if isinstance(a, tf.TypeSpec) and isinstance(b, tf.TypeSpec):
+        spec = of_specs(a, b)
+        if spec is None:
+            raise _ApartError
+        return spec
+    if not by.same_kind(a, b):
+        raise _ApartError
+    if isinstance(a, tf.TensorShape):
+        return a.most_specific_compatible_shape(b)
+    if isinstance(a, Static):
+        return Static(_merged(a.spec, b.spec, of_specs, by))
+    if isinstance(a, (tuple, list)):
+        if len(a) == len(b):
+            pairs = zip(a, b, strict=True)
+            return rebuilt(a, [_merged(x, y, of_specs, by) for x, y in pairs])
+    elif isinstance(a, Mapping):
+        if a.keys() == b.keys():
+            return rebuilt(a, [_merged(item, b[k], of_specs, by) for k, item in a.items()])
+    elif by.equal(a, b):
+        return a
+    raise _ApartError
