@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from extensor._functions import functional
 from tests.apis.kinds import assert_same, masked, measured
 from tests.apis.matrix import RUN, row
 from tests.sample_types import StaticSpec
@@ -107,7 +106,7 @@ def test_numpy_function_takes_and_returns_values(kind, run):
         ), factor + np.float32(1)
 
     def call(x):
-        return functional.numpy_function(in_python, [x, 2.0], (kind.spec, tf.float32))
+        return xt.numpy_function(in_python, [x, 2.0], (kind.spec, tf.float32))
 
     assert_same(run(call, value), (kind.doubled(value), tf.constant(3.0)))
 
@@ -250,14 +249,14 @@ def refuses_values(function, value):
 def test_scan_unstacks_and_accumulates_values(kind, run):
     value, step = kind.make(4), with_last_weight(kind)
     sums = kind.change(tf.cumsum, value)
-    assert_same(run(lambda x: functional.scan(step, x), value), sums)
+    assert_same(run(lambda x: xt.scan(step, x), value), sums)
     start = kind.row(kind.example(0))  # adds nothing
-    assert_same(run(lambda x: functional.scan(step, x, start), value), sums)
+    assert_same(run(lambda x: xt.scan(step, x, start), value), sums)
     backwards = kind.change(lambda floats: tf.cumsum(floats, reverse=True), value)
-    assert_same(run(lambda x: functional.scan(step, x, reverse=True), value), backwards)
+    assert_same(run(lambda x: xt.scan(step, x, reverse=True), value), backwards)
     add = lambda total, x: total + kind.floats(x)  # noqa: E731
-    assert_same(run(lambda x: functional.scan(add, x, 1.0), value), kind.floats(sums) + 1)
-    pairs = run(lambda x: functional.scan(lambda t, p: t + kind.floats(p[0]) * p[1],
+    assert_same(run(lambda x: xt.scan(add, x, 1.0), value), kind.floats(sums) + 1)
+    pairs = run(lambda x: xt.scan(lambda t, p: t + kind.floats(p[0]) * p[1],
                                           (x, tf.range(4.0)), 0.0), value)  # fmt: skip
     assert_same(pairs, tf.cumsum(kind.floats(value) * tf.range(4.0)))
     refuses_values(tf.scan, value)
@@ -266,9 +265,9 @@ def test_scan_unstacks_and_accumulates_values(kind, run):
 @pytest.mark.parametrize(
     ("ours", "plain"),
     [
-        (functional.scan, tf.scan),
-        (functional.foldl, tf.foldl),
-        (functional.foldr, tf.foldr),
+        (xt.scan, tf.scan),
+        (xt.foldl, tf.foldl),
+        (xt.foldr, tf.foldr),
     ],
     ids=["scan", "foldl", "foldr"],
 )
@@ -281,7 +280,7 @@ def test_of_plain_tensors_scan_and_folds_are_those_of_tensorflow(ours, plain, in
     assert_same(of(ours), of(plain))
 
 
-@pytest.mark.parametrize("function", [functional.scan, functional.foldl], ids=["scan", "foldl"])
+@pytest.mark.parametrize("function", [xt.scan, xt.foldl], ids=["scan", "foldl"])
 def test_scan_and_folds_say_what_fn_must_return(function):
     with pytest.raises(ValueError, match="fn must return values of the type that it gets"):
         function(lambda _, element: xt.replace(element, unit="lb"), measured(3))
@@ -294,20 +293,20 @@ def test_a_type_that_does_not_stack_is_no_sequence():
 
     value = Alone(tf.constant([1.0]), tf.constant([True]))
     with pytest.raises(TypeError, match=r"Derive StaticSpec from xt\.StackableTypeSpec"):
-        functional.scan(lambda total, _: total, value)
+        xt.scan(lambda total, _: total, value)
 
 
 @row("tf.foldl")
 def test_foldl_unstacks_and_accumulates_values(kind, run):
     value, step = kind.make(4), with_last_weight(kind)
     last = kind.change(lambda floats: floats * 0 + 6, kind.example(3))
-    assert_same(run(lambda x: functional.foldl(step, x), value), last)
+    assert_same(run(lambda x: xt.foldl(step, x), value), last)
     # What is accumulated need not stack: here it is a batch.
     again = lambda total, _: kind.doubled(total)  # noqa: E731
-    assert_same(run(lambda x: functional.foldl(again, tf.range(2), x), value),
+    assert_same(run(lambda x: xt.foldl(again, tf.range(2), x), value),
                 kind.doubled(kind.doubled(value)))  # fmt: skip
     joined = lambda total, x: total * 10 + kind.floats(x)  # noqa: E731
-    assert_same(run(lambda x: functional.foldl(joined, x, 0.0), value), tf.constant(123.0))
+    assert_same(run(lambda x: xt.foldl(joined, x, 0.0), value), tf.constant(123.0))
     refuses_values(tf.foldl, value)
 
 
@@ -315,7 +314,7 @@ def test_foldl_unstacks_and_accumulates_values(kind, run):
 def test_foldr_unstacks_and_accumulates_values(kind, run):
     value, step = kind.make(4), with_last_weight(kind)
     first = kind.change(lambda floats: floats * 0 + 6, kind.example(0))
-    assert_same(run(lambda x: functional.foldr(step, x), value), first)
+    assert_same(run(lambda x: xt.foldr(step, x), value), first)
     joined = lambda total, x: total * 10 + kind.floats(x)  # noqa: E731
-    assert_same(run(lambda x: functional.foldr(joined, x, 0.0), value), tf.constant(3210.0))
+    assert_same(run(lambda x: xt.foldr(joined, x, 0.0), value), tf.constant(3210.0))
     refuses_values(tf.foldr, value)

@@ -10,7 +10,6 @@ import tensorflow as tf
 from tensorflow.python.saved_model.nested_structure_coder import NotEncodableError
 
 import extensor as xt
-from extensor._functions import functional
 from tests.apis.kinds import KINDS, assert_same
 from tests.apis.matrix import EAGER, RUN, row
 from tests.apis.process import at_once
@@ -59,7 +58,7 @@ def test_group_waits_for_values(kind, run):
 @row("tf.tuple")
 def test_tuple_returns_the_values(kind, run):
     values = [kind.make(3), tf.constant(1), kind.make(2)]
-    assert_same(run(lambda *x: functional.tuple_(list(x)), *values), values)
+    assert_same(run(lambda *x: xt.tuple(list(x)), *values), values)
 
 
 SHOWN = {
@@ -76,8 +75,8 @@ def test_print_shows_what_a_value_is_when_the_graph_runs(kind, run, tmp_path):
     path = tmp_path / "printed"
 
     def show(x):
-        functional.print_("a", x, {"b": [x, 1]}, output_stream=f"file://{path}", sep="|")
-        functional.print_("plain", 1, tf.constant(2), output_stream=f"file://{path}")
+        xt.print("a", x, {"b": [x, 1]}, output_stream=f"file://{path}", sep="|")
+        xt.print("plain", 1, tf.constant(2), output_stream=f"file://{path}")
         return tf.constant(0)
 
     run(show, kind.make(3))
@@ -348,7 +347,7 @@ def test_a_layer_of_the_hub_takes_and_returns_values(kind, run, there):
     assert row[kind.name] == ""
 
 
-@row("threads: a type first met in eight at once")
+@row("threads: first use of a type in eight threads at once")
 def test_eight_threads_meet_a_type_at_once(kind, run, there):
     assert there["threads"][kind.name] == ""
 

@@ -13,7 +13,9 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.box import ragged_row
-from extensor._protocol.casting import cast_value, castable_type, compatible
+from extensor._protocol.casting import cast_value, castable_type
+from extensor._protocol.stand_in import plain_spec
+from extensor._protocol.tree import compatible
 from extensor._protocol.registry import register_type_spec
 from extensor._struct import index, reshape
 from extensor._struct.common_shape import common_shape, known_rank, merged_shape
@@ -37,7 +39,6 @@ from extensor._struct.spec import (
     with_row_splits_dtype,
 )
 from extensor._struct.tensor import StructuredTensor
-from extensor._tf import plain_spec
 from extensor.errors import DTypeError, StructureError
 
 _set = object.__setattr__
