@@ -155,7 +155,7 @@ def test_any_other_class_gets_a_subclass_of_both(lib):
     assert type(carried(made(tf.constant(2.0)))) is made
 
 
-@differs("the new class is called `<Name>_AutoCompositeTensor`, as the text has it")
+@differs("the new class is called `<Name>_AutoCompositeTensor`")
 def test_the_subclass_has_a_name_of_its_own(lib):
     class MyClass:
         pass
@@ -238,7 +238,7 @@ def test_a_class_with_slots(lib):
     assert (point._x.numpy().tolist(), point.y) == ([1.0], "text")
 
 
-@differs("a value of an attrs class is a composite tensor, and not a nest of its fields")
+@differs("a value of an attrs class is a composite tensor, not a nest of its fields")
 def test_an_attrs_class(lib):
     @lib.auto_composite_tensor
     @attrs.define
@@ -285,7 +285,7 @@ def test_a_property_counts_as_an_attribute(lib):
     assert carried(Thing(1.0)).x.numpy() == 1.0
 
 
-@differs("a method that is called like an argument is not taken for its value")
+@differs("a method with the name of an argument is not used as its value")
 def test_a_method_is_not_an_argument(lib):
     @lib.auto_composite_tensor
     class Thing(lib.AutoCompositeTensor):
@@ -323,7 +323,7 @@ def test_arguments_without_names_are_refused(lib, kind):
 
 
 @differs(
-    "a constructor with `*args` or `**kwargs` is refused by the decorator, not when a value is "
+    "a constructor with `*args` or `**kwargs` is rejected by the decorator, not when a value is "
     "taken apart"
 )
 def test_arguments_without_names_are_refused_early(lib):
@@ -336,7 +336,8 @@ def test_arguments_without_names_are_refused_early(lib):
 
 
 @differs(
-    "a constructor with `**kwargs` is taken if a property `parameters` names what it was given"
+    "a constructor with `**kwargs` is accepted if a property `parameters` returns all arguments by "
+    "name"
 )
 def test_keywords_that_parameters_name_are_kept(lib):
     @lib.auto_composite_tensor
@@ -479,7 +480,7 @@ def test_an_argument_may_hold_a_tensor_or_not(lib):
         assert result.x.numpy() == 3.0
 
 
-@differs("static data is compared with its type: `1`, `1.0` and `True` differ")
+@differs("static data is compared by content and type: `1`, `1.0` and `True` differ")
 def test_static_arguments_are_compared_with_their_types(lib):
     specs = [holder(lib)(tf.constant(1.0), other)._type_spec for other in (1,)]
     holder_class = holder(lib)
@@ -487,14 +488,14 @@ def test_static_arguments_are_compared_with_their_types(lib):
     assert len(set(specs)) == 3
 
 
-@differs("an array stays an array, and a number known before the graph runs keeps its dtype")
+@differs("an array stays an array, and a number known when the graph is built keeps its dtype")
 def test_arrays_stay_arrays(lib):
     result = carried(holder(lib)(tf.constant(1.0), np.array([[1, 2]], np.int16)))
     assert result.other.dtype == np.int16
     assert result.other.tolist() == [[1, 2]]
 
 
-@differs("a static container is handed over as a copy, and every mapping as a dict")
+@differs("the constructor gets a static container as a copy, and every mapping as a dict")
 def test_static_containers_are_copies(lib):
     content = collections.OrderedDict(a=[1])
     result = rebuilt(holder(lib)(tf.constant(1.0), content)).other
@@ -503,7 +504,7 @@ def test_static_containers_are_copies(lib):
     assert result["a"] is not content["a"]
 
 
-@differs("an argument that cannot be hashed is static, compared by identity")
+@differs("an argument that is not hashable is static, compared by identity")
 def test_what_cannot_be_hashed_is_compared_by_identity(lib):
     @dataclasses.dataclass
     class Config:
@@ -592,7 +593,7 @@ def test_shape_parameters_stay_static_through_a_loop(lib):
     check_shape_parameters(lib, "_composite_tensor_shape_params")
 
 
-@differs("`_composite_tensor_shape_parameters`, the field that the text names, is read")
+@differs("`_composite_tensor_shape_parameters` is read")
 def test_shape_parameters_by_the_name_of_the_text(lib):
     check_shape_parameters(lib, "_composite_tensor_shape_parameters")
 
@@ -685,7 +686,7 @@ def test_variables_are_converted_to_tensors(lib):
     assert read.other == "static"
 
 
-@differs("a `_convert_variables_to_tensors` of the class's own is kept, as the text has it")
+@differs("a `_convert_variables_to_tensors` of the class is kept")
 def test_the_conversion_of_variables_may_be_overridden(lib):
     @lib.auto_composite_tensor
     class Counter(lib.AutoCompositeTensor):
@@ -771,7 +772,7 @@ def conversion():
     type_spec._TYPE_CONVERSION_FUNCTION_REGISTRY.pop()
 
 
-@differs("a value with a conversion function registered with TensorFlow is taken apart by it")
+@differs("a value with a conversion function registered with TensorFlow is decomposed by this function")
 def test_a_callable_with_a_conversion_function(lib, conversion):
     holder_class = holder(lib)
     value = holder_class(tf.constant(2.0), conversion(tf.constant(3.0)))
@@ -945,7 +946,7 @@ def test_a_class_that_is_defined_again_takes_the_place_of_the_old_one(lib):
     assert carried(second(1.0, 2.0)).xpy().numpy() == 3.0
 
 
-@differs("the spec of a value that holds a lambda is refused when it is saved, by argument")
+@differs("saving the spec of a value that holds a lambda raises an error that names the argument")
 def test_a_lambda_cannot_be_saved(lib, tmp_path):
     module = tf.Module()
     spec = holder(lib)(tf.constant(1.0), lambda x: x)._type_spec
@@ -965,7 +966,7 @@ def test_a_callable_that_can_be_imported_is_saved(lib, tmp_path):
     assert tf.saved_model.load(str(tmp_path)).call(again).numpy() == -1.5
 
 
-@differs("two classes of different modules cannot have one name: the second is an error")
+@differs("two classes of different modules cannot have the same name: the second is an error")
 def test_a_name_that_another_class_has_is_refused(lib):
     adder(lib, module_name="taken")
 
