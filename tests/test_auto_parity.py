@@ -772,7 +772,9 @@ def conversion():
     type_spec._TYPE_CONVERSION_FUNCTION_REGISTRY.pop()
 
 
-@differs("a value with a conversion function registered with TensorFlow is decomposed by this function")
+@differs(
+    "a value with a conversion function registered with TensorFlow is decomposed by this function"
+)
 def test_a_callable_with_a_conversion_function(lib, conversion):
     holder_class = holder(lib)
     value = holder_class(tf.constant(2.0), conversion(tf.constant(3.0)))
