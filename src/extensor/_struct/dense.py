@@ -14,9 +14,9 @@ import tensorflow as tf
 from extensor._path import Path
 from extensor._protocol.box import ragged_row
 from extensor._protocol.casting import cast_value, castable_type
+from extensor._protocol.registry import register_type_spec
 from extensor._protocol.stand_in import plain_spec
 from extensor._protocol.tree import compatible
-from extensor._protocol.registry import register_type_spec
 from extensor._struct import index, reshape
 from extensor._struct.common_shape import common_shape, known_rank, merged_shape
 from extensor._struct.field import (
