@@ -1,7 +1,8 @@
 """The picture of the floors, docs/floors.svg, drawn from the imports in the code.
 
 Each box is a folder or file at the top of `src/extensor`. It stands above all that it imports. An
-arrow means "imports"; an arrow that follows from others is left out. A public module that only
+arrow means "imports"; an arrow that follows from others is left out. A dashed arrow is an import
+inside a function that leads upwards. A public module that only
 names what is in the private folder of its name shares its box.
 """
 
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "extensor"
@@ -22,29 +24,30 @@ _WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _MARGIN = 176, 50, 18, 44, 20
 Graph = dict[str, set[str]]
 
 
-def imports() -> Graph:
-    """Returns for each room the rooms that it imports."""
+def imports(late: bool = False) -> Graph:
+    """Returns for each room the rooms that it imports.
+
+    Args:
+        late: Whether to return the imports inside functions, not those of modules.
+    """
     rooms = [p for p in SOURCE.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()]
     names = {path.stem for path in rooms} - {"__init__"}
     graph: Graph = {name: set() for name in names}
     for path in rooms:
         if path.stem in names:
             for file in [path] if path.is_file() else path.rglob("*.py"):
-                graph[path.stem] |= set(_imported(file)) & names - {path.stem}
+                graph[path.stem] |= set(_imported(file, late)) & names - {path.stem}
     return graph
 
 
-def _imported(file: Path) -> Iterator[str]:
-    """Yields the rooms that a file imports, those inside functions too, but not for types alone."""
+def _imported(file: Path, late: bool) -> Iterator[str]:
+    """Yields the rooms that a file imports, but not for types alone."""
     tree = ast.parse(file.read_text())
-    for_types = {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    for_types = _inside(tree, lambda node: ast.unparse(node.test) == "TYPE_CHECKING", ast.If)
+    in_functions = _inside(tree, lambda node: True, *functions)
     for node in ast.walk(tree):
-        if node in for_types:
+        if node in for_types or (node in in_functions) is not late:
             continue
         if isinstance(node, ast.ImportFrom) and node.module:
             parts = node.module.split(".")
@@ -56,6 +59,36 @@ def _imported(file: Path) -> Iterator[str]:
             for alias in node.names:
                 if alias.name.startswith("extensor."):
                     yield alias.name.split(".")[1]
+
+
+def _inside(tree: ast.AST, wanted: Callable[[Any], bool], *kinds: type) -> set[ast.AST]:
+    """Returns all that stands inside nodes of some kinds."""
+    found = [node for node in ast.walk(tree) if isinstance(node, kinds) and wanted(node)]
+    return {inner for node in found for inner in ast.walk(node)}
+
+
+def with_late(graph: Graph, late: Graph) -> tuple[Graph, list[tuple[str, str]]]:
+    """Returns the graph with the imports inside functions, and those of them that lead upwards."""
+    joined = {room: below | late[room] for room, below in graph.items()}
+    upwards = [
+        (room, other)
+        for room in sorted(late)
+        for other in sorted(late[room])
+        if room in _below(graph, other)
+    ]
+    for room, other in upwards:
+        joined[room].discard(other)
+    return joined, upwards
+
+
+def _below(graph: Graph, room: str) -> set[str]:
+    """Returns all rooms that a room imports, also by others."""
+    found: set[str] = set()
+    new = {room}
+    while new:
+        new = set[str]().union(*(graph[one] for one in new)) - found
+        found |= new
+    return found
 
 
 def floors(graph: Graph) -> list[list[str]]:
@@ -82,14 +115,11 @@ def floors(graph: Graph) -> list[list[str]]:
 def arrows(graph: Graph) -> list[tuple[str, str]]:
     """Returns the imports that no longer way says already."""
 
-    def below(room: str) -> set[str]:
-        return graph[room].union(*map(below, graph[room]))
-
     return [
         (room, other)
         for room in sorted(graph)
         for other in sorted(graph[room])
-        if not any(other in below(between) for between in graph[room])
+        if not any(other in _below(graph, between) for between in graph[room])
     ]
 
 
@@ -122,7 +152,7 @@ def _first_line(room: str) -> str:
 
 def svg() -> str:
     """Returns the picture."""
-    every = imports()
+    every, upwards = with_late(imports(), imports(late=True))
     graph = folded(every)
     rows = ordered(floors(graph), graph)
     most = max(map(len, rows))
@@ -144,6 +174,12 @@ def svg() -> str:
         '<defs><marker id="h" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         'orient="auto"><path class="h" d="M0 0L8 4L0 8z"/></marker></defs>',
     ]
+    for room, other in upwards:
+        (x0, y0), (x1, y1) = at[room], at[other]
+        lines.append(
+            f'<path class="a" stroke-dasharray="4 4" marker-end="url(#h)" '
+            f'd="M{x0 + _WIDTH * 0.8:.0f} {y0:.0f}L{x1 + _WIDTH * 0.8:.0f} {y1 + _HEIGHT:.0f}"/>'
+        )
     for room, other in arrows(graph):
         (x0, y0), (x1, y1) = at[room], at[other]
         a, b = x0 + _WIDTH / 2, x1 + _WIDTH / 2
@@ -154,8 +190,9 @@ def svg() -> str:
         )
     for room, (x, y) in at.items():
         face = room.lstrip("_")
-        kind = "p" if face in every else "b"
-        title = f"{face}, {room}" if face in every and face != room else room
+        shared = face in every and face not in graph
+        kind = "p" if shared or face == room else "b"
+        title = f"{face}, {room}" if shared else room
         lines.append(
             f'<rect class="{kind}" x="{x:.0f}" y="{y:.0f}" width="{_WIDTH}" height="{_HEIGHT}" '
             f'rx="6"/><text class="t" x="{x + 10:.0f}" y="{y + 18:.0f}">{escape(title)}</text>'

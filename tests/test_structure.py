@@ -33,6 +33,21 @@ def test_a_room_stands_above_all_that_it_imports():
     assert picture.arrows(graph) == [("data", "struct"), ("struct", "path")]
 
 
+def test_imports_that_lead_upwards_are_those_with_a_reason():
+    _, upwards = picture.with_late(picture.imports(), picture.imports(late=True))
+    page = (ROOT / "docs" / "design.md").read_text()
+    assert upwards == [("_struct", "_arrow")]
+    assert all(f"`{room}` → `{other}`" in page for room, other in upwards)
+
+
+def test_an_import_in_a_function_that_leads_upwards_is_seen():
+    graph = {"data": {"struct"}, "struct": {"path"}, "path": set()}
+    late = {"data": {"path"}, "struct": set(), "path": {"data"}}
+    joined, upwards = picture.with_late(graph, late)
+    assert joined == {"data": {"struct", "path"}, "struct": {"path"}, "path": set()}
+    assert upwards == [("path", "data")]
+
+
 def private_names(path):
     """Yields the lines of a file in which an example, or a program, uses a private name."""
     text = path.read_text()
