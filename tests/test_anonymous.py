@@ -495,6 +495,6 @@ def test_specs_with_any_bytes_changed_are_read_or_refused_by_name(is_known, requ
 
 
 def test_a_keras_model_needs_the_class(unknown):
-    key = spec_key.mark(xt.spec_of(bag()))
+    key = spec_key.key_of_spec(xt.spec_of(bag()))
     with pytest.raises(RegistrationError, match=r"^Bag: .*`import tests\.sample_larder`"):
-        spec_key.marked_spec(key)
+        spec_key.spec_of_key(key)

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor import errors
-from extensor._keras import lowering
+from extensor._keras import placeholder_spec
 from tests import sample_models as sample
 
 RECORDS = sample.recipes()
@@ -328,14 +328,14 @@ def test_placeholders_of_a_class_without_weak_references_go_with_their_tensors()
         return taken, xt.keras.Model(taken, Width()(taken))
 
     gc.collect()
-    before = len(lowering._placeholders)
+    before = len(placeholder_spec._specs)
     taken, model = build()
     gc.collect()
-    assert len(lowering._placeholders) > before
+    assert len(placeholder_spec._specs) > before
     value = Range(tf.zeros([3, 2]), tf.ones([3, 2]))
     assert model(value).numpy().tolist() == [[1.0, 1.0]] * 3
     assert copy.deepcopy(taken.low).shape == (None, 2)
     del taken, model
     keras.backend.clear_session()
     gc.collect()
-    assert len(lowering._placeholders) == before
+    assert len(placeholder_spec._specs) == before

@@ -149,6 +149,27 @@ def test_the_loss_of_an_epoch_weighs_batches_by_their_records(case, form):
         np.testing.assert_allclose(history[name], [squares.mean()], rtol=1e-5)
 
 
+@pytest.mark.parametrize("source", ["generator", "PyDataset"])
+def test_batches_of_ragged_values_that_keras_took_apart_count_by_their_records(source):
+    rows = tf.RaggedTensor.from_row_lengths(tf.range(20.0), [1, 9, 1, 1, 1, 7])
+    targets = tf.constant([[0.0], [0.0], [5.0], [5.0], [5.0], [0.0]])
+    batches = [(rows[:4], targets[:4]), (rows[4:], targets[4:])]
+
+    class Pages(keras.utils.PyDataset):
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, index):
+            return batches[index]
+
+    model = SumModel(lambda rows: rows)
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    data = Pages() if source == "PyDataset" else iter_pairs(batches)
+    history = model.fit(data, steps_per_epoch=2, verbose=0).history
+    squares = (model.predict(rows, verbose=0) - targets.numpy()) ** 2
+    np.testing.assert_allclose(history["loss"], [squares.mean()], rtol=1e-5)
+
+
 def test_ragged_outputs_are_concatenated_as_keras_does():
     class Minutes(xt.keras.Model):
         def call(self, records):

@@ -6,7 +6,6 @@ from extensor._keras.backend import check_backend as _check_backend
 
 _check_backend()
 
-from extensor._keras import functional as _functional  # noqa: E402, F401 - what Model makes
 from extensor._keras.input import Input  # noqa: E402
 from extensor._keras.layer import Layer  # noqa: E402
 from extensor._keras.model import Model  # noqa: E402

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor import errors
-from extensor._keras.lowering import lower
+from extensor._keras.lowering import lowered
 from tests.keras import kinds
 from tests.keras.kinds import COUNT, KINDS
 
@@ -61,9 +61,9 @@ def test_a_model_of_plain_keras_runs_layers_that_return_values():
     taste = twice(twice(recipe))["taste"]
     made = Twice()(taste)
     outputs = {"taste": taste, "x": made["made"]["x"], "plain": made["plain"]}
-    flat = tf.nest.flatten(lower(recipe))
+    flat = tf.nest.flatten(lowered(recipe))
     model = keras.Model(flat, outputs)
-    values = tf.nest.flatten(lower(RECORDS))
+    values = tf.nest.flatten(lowered(RECORDS))
     for result in (model(values), tf.function(model)(values)):
         np.testing.assert_array_equal(result["taste"], RECORDS["taste"] * 4)
         np.testing.assert_array_equal(result["x"], RECORDS["taste"] * 8)

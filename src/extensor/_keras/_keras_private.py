@@ -42,6 +42,6 @@ class OwnBuild:
             super()._maybe_symbolic_build(*args, **kwargs)  # type: ignore[misc]
 
 
-def takes_training(model: Any) -> bool:
-    """Returns whether a model's `call` has an argument `training`."""
-    return model._call_has_training_arg
+def inference_arguments(model: Any) -> dict[str, Any]:
+    """Returns the arguments of a call of a model that is no part of training."""
+    return {"training": False} if model._call_has_training_arg else {}

@@ -7,7 +7,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.lowering import leaf_names, lowered_spec, raised
+from extensor._keras.component_tensors import batch_first
+from extensor._keras.lowering import lowered_spec, raised
+from extensor._keras.open_spec import any_batch_size
+from extensor._path import Path
+from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._tf import component_specs
 from extensor.errors import DTypeError, StructureError
 
 
@@ -48,9 +53,8 @@ def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as
         )
     if isinstance(spec, tf.TensorSpec):
         return _placeholder(spec, name or spec.name)
-    ((mark, leaves),) = lowered_spec(spec).items()
-    names = leaf_names(spec, name or "")
-    return raised({mark: tuple(map(_placeholder, leaves, names))})
+    ((key, leaves),) = lowered_spec(spec).items()
+    return raised({key: tuple(map(_placeholder, leaves, _names(spec, name)))})
 
 
 def _placeholder(spec: tf.TensorSpec, name: str | None) -> Any:
@@ -64,3 +68,34 @@ def _placeholder(spec: tf.TensorSpec, name: str | None) -> Any:
     return keras.Input(
         shape=spec.shape[1:].as_list(), batch_size=spec.shape[0], dtype=spec.dtype.name, name=name
     )
+
+
+def _names(spec: tf.TypeSpec, name: str | None) -> list[str]:
+    """Returns a name for each tensor of a lowered value, from the paths of its fields."""
+    # Keras refuses names with a slash.
+    names = [n.replace("/", "|") for n in _leaf_names(spec, Path(name) if name else Path())]
+    return batch_first(any_batch_size(spec), names)
+
+
+def _leaf_names(spec: Any, path: Path) -> Any:
+    """Yields a name for each component tensor, in the order of `tf.nest`."""
+    if isinstance(spec, tf.TensorSpec):
+        yield str(path)
+    elif isinstance(spec, tf.RaggedTensorSpec):
+        yield str(path)
+        for i in range(spec.ragged_rank):
+            yield f"{path}.row_splits" + (str(i) if i else "")
+    elif isinstance(spec, DenseStructuredTensorSpec):
+        for name, inner in zip(
+            sorted(spec.field_names()) or [""], spec.component_specs, strict=True
+        ):
+            yield from _leaf_names(inner, path / name)
+    elif hasattr(spec, "values_spec") and len(spec.component_specs) == 2:
+        yield from _leaf_names(spec.values_spec, path)
+        yield f"{path}.row_splits"
+    elif isinstance(parts := component_specs(spec), dict):
+        for name in sorted(parts):
+            yield from _leaf_names(parts[name], path / name)
+    else:
+        for i, _ in enumerate(tf.nest.flatten(spec, expand_composites=True)):
+            yield f"{path}.{i}"

@@ -1,37 +1,43 @@
-"""Extension values as plain nests of tensors, which is all that Keras knows how to carry.
+"""The form of extension values on their way through Keras, which carries plain nests of tensors.
 
-`lower` replaces each extension value in a nest by a dict with one key, which spells the value's
-spec, and one item, the tuple of its component tensors. `raised` does the reverse. The form says
-itself what it holds, so it may pass through datasets, functional graphs and files on its own.
+Keras 3 rejects extension values. So each of them is *lowered*: replaced by a dict with one key and
+the tuple of some tensors. The key spells the spec of the value, and begins with a word that says
+which tensors these are:
 
-Keras takes the size of the first tensor that it sees for the size of the batch, and weighs batches
-by it. So the first tensor in the tuple has the batch as its first dimension. Where no tensor has,
-because all fields are ragged, `counted` puts one more in front.
-"""
+| key | tensors | function | where |
+| --- | --- | --- | --- |
+| the spec alone | the component tensors (`component_tensors`) | `lowered` | what layers take and return, functional graphs, files |
+| `counted ` and the spec | one as long as the batch, then the component tensors | `counted` | the input of a training step, where no component is as long as the batch: Keras weighs a batch by the size of the first tensor |
+| `boxes ` and the spec | the tensors that a dataset holds for the value | `lowered_dataset` | batches that `predict` takes out of a dataset one by one, in Python: to make values of them there takes longer than many a step |
+| `concat ` and the spec | tensors that may be concatenated (`concat_tensors`) | `lowered_outputs` | outputs of `predict`, which Keras concatenates |
+
+`raised` reads all of them: it returns the values. The form says itself what it holds, so it passes
+through datasets, functional graphs and files on its own.
+
+A value is lowered where Keras takes it and raised where code of a user takes it (`layer_call`,
+`trainer`).
+"""  # noqa: E501 - a table row is one line
 
 from __future__ import annotations
 
-import functools
-import weakref
 from collections.abc import Callable
 from typing import Any
 
-import keras
 import tensorflow as tf
 
+from extensor._keras import component_tensors, concat_tensors
+from extensor._keras.open_spec import any_batch_size, any_sizes
 from extensor._keras.placeholder import SymbolicRagged, SymbolicValue
-from extensor._keras.spec_key import any_batch_size, is_mark, mark, marked_spec
-from extensor._path import Path
-from extensor._protocol.box import StackableTypeSpec
-from extensor._protocol.tree import rebuilt
-from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._keras.placeholder_spec import remembered_spec
+from extensor._keras.spec_key import is_key, key_of_spec, spec_of_key
+from extensor._protocol.box import boxed_specs, unbox
 from extensor._struct.field import spec_of_field
-from extensor._struct.tensor import StructuredTensor
 from extensor._tf import BaseResourceVariable, CompositeTensor
-from extensor.errors import ExtensorError
 
 # Keras carries these itself.
 _CARRIED = (tf.SparseTensor, tf.IndexedSlices, BaseResourceVariable, tf.data.Dataset)
+
+_COUNTED, _BOXES, _CONCAT = "counted ", "boxes ", "concat "
 
 
 def is_extension(value: Any) -> bool:
@@ -48,10 +54,11 @@ def is_extension_spec(spec: Any) -> bool:
 
 
 def is_lowered(value: Any) -> bool:
-    """Returns whether something is the lowered form of one value."""
+    """Returns whether something is one lowered value."""
     if not isinstance(value, dict) or len(value) != 1:
         return False
-    return is_mark(next(iter(value)))
+    key = next(iter(value))
+    return isinstance(key, str) and is_key(key.rpartition(" ")[2])
 
 
 def contains(structure: Any, holds: Callable[[Any], bool]) -> bool:
@@ -65,266 +72,143 @@ def contains(structure: Any, holds: Callable[[Any], bool]) -> bool:
     return any(contains(item, holds) for item in structure)
 
 
-def lower(structure: Any) -> Any:
-    """Returns a nest with every extension value in its lowered form."""
-    return tf.nest.map_structure(_lowered, structure)
+def map_lowered(function: Callable[[dict[str, Any]], Any], structure: Any) -> Any:
+    """Returns a nest with a function of each lowered value in its place; all else stays."""
+    if is_lowered(structure):
+        return function(structure)
+    if isinstance(structure, dict):
+        result = structure.copy()
+        result.update((name, map_lowered(function, item)) for name, item in structure.items())
+        return result
+    if isinstance(structure, (list, tuple)):
+        items = [map_lowered(function, item) for item in structure]
+        return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
+    return structure
 
 
 def raised(structure: Any) -> Any:
-    """Returns a nest with every lowered form turned into the value that it stands for."""
-    return mapped(_raised, structure)
+    """Returns a nest with the extension value in the place of each lowered one.
+
+    Raises:
+        StructureError: If a field of an output of `predict` has another size in some batch (also a
+            ValueError).
+    """
+    return map_lowered(_raised, structure)
+
+
+def lowered(structure: Any) -> Any:
+    """Returns a nest with every extension value as its component tensors."""
+    return tf.nest.map_structure(_lowered, structure)
+
+
+def lowered_spec(spec: tf.TypeSpec) -> dict[str, tuple[tf.TensorSpec, ...]]:
+    """Returns the lowered form of a spec: TensorSpecs in the places of component tensors."""
+    spec = any_batch_size(spec)
+    leaves = tf.nest.flatten(spec, expand_composites=True)
+    return {key_of_spec(spec): tuple(component_tensors.batch_first(spec, leaves))}
+
+
+def spec_of_lowered(form: dict[str, Any]) -> tf.TypeSpec:
+    """Returns the spec of one lowered value."""
+    _, spec, _ = _parts(form)
+    return spec
+
+
+def tensors_of_lowered(form: dict[str, Any]) -> tuple[Any, ...]:
+    """Returns the tensors of one lowered value."""
+    (tensors,) = form.values()
+    return tensors
 
 
 def one_mask(masks: Any) -> Any:
-    """Returns the masks of a nest with one, or None, for each lowered form among them."""
-    return mapped(
-        lambda form: next((m for m in next(iter(form.values())) if m is not None), None), masks
+    """Returns a nest of masks with one mask, or None, for all tensors of a lowered value."""
+    return map_lowered(
+        lambda form: next((m for m in tensors_of_lowered(form) if m is not None), None), masks
     )
 
 
-def uncounted(structure: Any) -> Any:
-    """Returns a nest with every lowered form without what `counted` put in front."""
-    return mapped(lambda form: {key: tuple(_own(key, form[key])) for key in form}, structure)
-
-
-def counted(structure: Any) -> Any:
-    """Returns a nest with the tensors of every lowered form led by one that counts the batch."""
-    return mapped(_counted, structure)
-
-
-def for_keras(data: Any) -> Any:
-    """Returns a batch, as datasets yield it, with its input in the form in which Keras counts it.
+def counted(data: Any) -> Any:
+    """Returns a batch with its input lowered so that the first tensor is as long as the batch.
 
     Args:
         data: `x`, or a tuple `(x, y)` or `(x, y, sample_weight)`.
     """
     if not isinstance(data, (tuple, list)):
-        return counted(lower(data))
-    x, *rest = lower(tuple(data))
-    return (counted(x), *rest)
+        return map_lowered(_counted, lowered(data))
+    x, *rest = data
+    return (map_lowered(_counted, lowered(x)), *rest)
 
 
-def mapped(
-    function: Callable[[dict[str, Any]], Any],
-    structure: Any,
-    is_form: Callable[[Any], bool] = is_lowered,
-) -> Any:
-    """Returns a nest with a function of each lowered form in its place; all else stays."""
-    if is_form(structure):
-        return function(structure)
-    if isinstance(structure, dict):
-        result = structure.copy()
-        result.update((k, mapped(function, v, is_form)) for k, v in structure.items())
-        return result
-    if isinstance(structure, (list, tuple)):
-        items = [mapped(function, item, is_form) for item in structure]
-        return rebuilt(structure, items)
-    return structure
+def uncounted(structure: Any) -> Any:
+    """Returns a nest with every lowered value without the tensor that `counted` put in front."""
+    return map_lowered(_uncounted, structure)
+
+
+def lowered_dataset(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """Returns a dataset of the tensors that another one holds. It runs nothing to make them.
+
+    It is good for as long as the other one lives.
+
+    >>> from extensor._keras.lowering import lowered_dataset, raised
+    >>> rows = tf.data.Dataset.from_tensors(tf.ragged.constant([[1], [2, 3]]))
+    >>> [raised(element) for element in lowered_dataset(rows)]
+    [<tf.RaggedTensor [[1], [2, 3]]>]
+    """
+    spec = dataset.element_spec
+    if not contains(spec, is_extension_spec):
+        return dataset
+    variant = tf.data.experimental.to_variant(dataset)
+    return tf.data.experimental.from_variant(variant, tf.nest.map_structure(_boxes, spec))
+
+
+def lowered_outputs(outputs: Any) -> Any:
+    """Returns a nest with every extension value as tensors that Keras may concatenate."""
+    return tf.nest.map_structure(_concat, outputs)
+
+
+def _parts(form: dict[str, Any]) -> tuple[str, tf.TypeSpec, tuple[Any, ...]]:
+    """Returns the first word, the spec and the tensors of one lowered value."""
+    ((key, tensors),) = form.items()
+    words, space, spec_key = key.rpartition(" ")
+    return words + space, spec_of_key(spec_key), tensors
 
 
 def _raised(form: dict[str, Any]) -> Any:
-    ((key, tensors),) = form.items()
-    spec = marked_spec(key)
-    return _composed(spec, _from_keras_order(spec, _own(key, tensors)))
-
-
-def _own(key: str, tensors: Any) -> list[Any]:
-    """Returns the tensors of the value itself, which come last."""
-    own = len(tf.nest.flatten(marked_spec(key), expand_composites=True))
-    return list(tensors)[len(tensors) - own :]
-
-
-def _counted(form: dict[str, Any]) -> dict[str, Any]:
-    ((key, tensors),) = form.items()
-    splits = _outermost_splits(marked_spec(key))
-    if splits is None:
-        return form
-    row_splits = _from_keras_order(marked_spec(key), list(tensors))[splits]
-    return {key: (row_splits[:-1], *tensors)}
+    word, spec, tensors = _parts(form)
+    if word == _BOXES:
+        return unbox(spec, list(tensors))
+    if word == _CONCAT:
+        return concat_tensors.to_value(spec, tensors)
+    own = tensors[1:] if word == _COUNTED else tensors
+    return component_tensors.to_value(spec, list(own))
 
 
 def _lowered(value: Any) -> Any:
     if not is_extension(value):
         return value
-    spec = any_batch_size(_placeholder_spec(value) or spec_of_field(value))
-    return {mark(spec): tuple(_in_keras_order(spec, _decomposed(spec, value)))}
+    spec = any_batch_size(remembered_spec(value) or spec_of_field(value))
+    return {key_of_spec(spec): tuple(component_tensors.to_tensors(spec, value))}
 
 
-def lowered_spec(spec: tf.TypeSpec) -> dict[str, tuple[tf.TensorSpec, ...]]:
-    """Returns the lowered form of a spec: TensorSpecs in the places of tensors."""
-    spec = any_batch_size(spec)
-    leaves = tf.nest.flatten(spec, expand_composites=True)
-    return {mark(spec): tuple(_in_keras_order(spec, leaves))}
+def _counted(form: dict[str, Any]) -> dict[str, Any]:
+    ((key, tensors),) = form.items()
+    count = component_tensors.count_of_batch(spec_of_key(key), list(tensors))
+    return form if count is None else {_COUNTED + key: (count, *tensors)}
 
 
-def leaf_names(spec: tf.TypeSpec, name: str) -> list[str]:
-    """Returns a name for each tensor of a lowered value, from the paths of its fields."""
-    # Keras refuses names with a slash.
-    names = [n.replace("/", "|") for n in _names(spec, Path(name) if name else Path())]
-    return _in_keras_order(any_batch_size(spec), names)
+def _uncounted(form: dict[str, Any]) -> dict[str, Any]:
+    ((key, (*tensors,)),) = form.items()
+    return {key[len(_COUNTED) :]: tuple(tensors[1:])} if key.startswith(_COUNTED) else form
 
 
-def _names(spec: Any, path: Path) -> Any:
-    if isinstance(spec, tf.TensorSpec):
-        yield str(path)
-    elif isinstance(spec, tf.RaggedTensorSpec):
-        yield str(path)
-        for i in range(spec.ragged_rank):
-            yield f"{path}.row_splits" + (str(i) if i else "")
-    elif isinstance(spec, DenseStructuredTensorSpec):
-        for name, inner in zip(
-            sorted(spec.field_names()) or [""], spec.component_specs, strict=True
-        ):
-            yield from _names(inner, path / name)
-    elif hasattr(spec, "values_spec") and len(spec.component_specs) == 2:
-        yield from _names(spec.values_spec, path)
-        yield f"{path}.row_splits"
-    elif isinstance(spec._component_specs, dict):
-        for name in sorted(spec._component_specs):
-            yield from _names(spec._component_specs[name], path / name)
-    else:
-        for i, _ in enumerate(tf.nest.flatten(spec, expand_composites=True)):
-            yield f"{path}.{i}"
+def _boxes(spec: Any) -> Any:
+    if not is_extension_spec(spec):
+        return spec
+    return {_BOXES + key_of_spec(spec): tuple(boxed_specs(spec))}
 
 
-def _decomposed(spec: Any, value: Any) -> list[Any]:
-    """Returns the component tensors of a value, in the order of `tf.nest`."""
-    if isinstance(value, (tf.Tensor, keras.KerasTensor)) or isinstance(spec, tf.TensorSpec):
-        return [value]
-    if isinstance(value, SymbolicValue):
-        return value.tensors
-    if isinstance(value, (tf.RaggedTensor, SymbolicRagged)) and spec.flat_values_spec is None:
-        # As tf.nest does, which makes a spec of each part on the way.
-        return [value.flat_values, *value.nested_row_splits]
-    if not isinstance(spec, StackableTypeSpec):
-        return tf.nest.flatten(value, expand_composites=True)
-    specs, parts = spec.component_specs, spec.to_components(value)
-    tensors: list[Any] = []
-    if type(specs) is tuple and type(parts) is tuple and not any(map(tf.nest.is_nested, specs)):
-        for inner, part in zip(specs, parts, strict=True):
-            tensors += _decomposed(inner, part)
-    else:
-        tf.nest.map_structure(
-            lambda inner, part: tensors.extend(_decomposed(inner, part)), specs, parts
-        )
-    return tensors
-
-
-def _composed(spec: Any, tensors: list[Any]) -> Any:
-    if not any(isinstance(tensor, keras.KerasTensor) for tensor in tensors):
-        return tf.nest.pack_sequence_as(spec, tensors, expand_composites=True)
-    return _composed_symbolic(spec, iter(tensors))
-
-
-def _composed_symbolic(spec: Any, tensors: Any) -> Any:
-    if isinstance(spec, tf.TensorSpec):
-        return next(tensors)
-    if isinstance(spec, tf.RaggedTensorSpec):
-        flat_values = next(tensors)
-        splits = [next(tensors) for _ in range(spec.ragged_rank)]
-        return SymbolicRagged(flat_values, splits) if splits else flat_values
-    specs = tf.nest.flatten(spec._component_specs)
-    components = [_composed_symbolic(inner, tensors) for inner in specs]
-    leaves = [t for s, c in zip(specs, components, strict=True) for t in _decomposed(s, c)]
-    try:
-        value = spec._from_components(tf.nest.pack_sequence_as(spec._component_specs, components))
-    except Exception:
-        # Whatever its constructor made of the placeholders.
-        return SymbolicValue(spec, leaves)
-    if not isinstance(value, StructuredTensor):
-        _remember(value, spec, leaves)
-    return value
-
-
-# The specs of placeholders of types that know nothing of placeholders, so that they cannot tell
-# them: a reference to each by its id.
-_placeholders: dict[int, tuple[Callable[[], Any], tf.TypeSpec]] = {}
-
-
-class _Kept:
-    """Keeps a placeholder whose class has no weak references, as long as its tensors live.
-
-    Its tensors refer to it, and it refers to them, so that Python deletes all of them together.
-    """
-
-    __slots__ = ("__weakref__", "value")
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __reduce__(self) -> Any:
-        return _Kept, (None,)  # a copy of the tensors is part of no placeholder
-
-
-def _remember(value: Any, spec: tf.TypeSpec, tensors: list[Any]) -> None:
-    key = id(value)
-
-    def forget(_: Any) -> None:
-        _placeholders.pop(key, None)
-
-    try:
-        _placeholders[key] = weakref.ref(value, forget), spec
-    except TypeError:
-        kept = _Kept(value)
-        for tensor in tensors:
-            tensor._extensor_kept = [*getattr(tensor, "_extensor_kept", ()), kept]
-        reference = weakref.ref(kept, forget)
-        _placeholders[key] = (lambda: getattr(reference(), "value", None)), spec
-
-
-def _placeholder_spec(value: Any) -> tf.TypeSpec | None:
-    reference, spec = _placeholders.get(id(value), (lambda: None, None))
-    return spec if reference() is value else None
-
-
-def _in_keras_order(spec: tf.TypeSpec, tensors: list[Any]) -> list[Any]:
-    first = _batch_leaf(spec)
-    return [tensors[first], *tensors[:first], *tensors[first + 1 :]] if first else list(tensors)
-
-
-def _from_keras_order(spec: tf.TypeSpec, tensors: list[Any]) -> list[Any]:
-    first = _batch_leaf(spec)
-    if not first:
-        return tensors
-    return [*tensors[1 : first + 1], tensors[0], *tensors[first + 1 :]]
-
-
-@functools.lru_cache(maxsize=1024)
-def _batch_leaf(spec: tf.TypeSpec) -> int:
-    """Returns the place of the first tensor whose first dimension is the batch, or 0."""
-    return next(iter(_places(spec, 0)), 0)
-
-
-@functools.lru_cache(maxsize=1024)
-def _outermost_splits(spec: tf.TypeSpec) -> int | None:
-    """Returns the place of row splits of the batch, where no tensor has the batch itself."""
-    return None if _places(spec, 0) else next(iter(_places(spec, 1)), None)
-
-
-def _places(spec: tf.TypeSpec, more: int) -> list[int]:
-    """Returns the places of the tensors that are as long as the batch, or so many longer."""
-    seven, eight = _lengths(spec, 7), _lengths(spec, 8)
-    pairs = enumerate(zip(seven, eight, strict=True))
-    return [place for place, pair in pairs if pair == (7 + more, 8 + more)]
-
-
-def _lengths(spec: Any, batch_size: int) -> list[int | None]:
-    """Returns the sizes of the first dimensions of the component tensors of a batch."""
-    if isinstance(spec, tf.TensorSpec):
-        return [batch_size if spec.shape.rank else None]
-    if isinstance(spec, tf.RaggedTensorSpec):
-        inner = [None] * (spec.ragged_rank - 1)
-        return [None, batch_size + 1, *inner] if spec.ragged_rank else [batch_size]
-    if isinstance(spec, StackableTypeSpec):
-        try:
-            batch = spec.unstacked().stacked(batch_size)
-        except ExtensorError:
-            pass  # it is no batch, but its components may be
-        else:
-            leaves = tf.nest.flatten(batch, expand_composites=True)
-            lengths = [leaf.shape[0] if leaf.shape.rank else None for leaf in leaves]
-            if any(length in (batch_size, batch_size + 1) for length in lengths):
-                return lengths
-    whole: Any = spec
-    parts = tf.nest.flatten(whole._component_specs)
-    return [length for part in parts for length in _lengths(part, batch_size)]
+def _concat(value: Any) -> Any:
+    if not is_extension(value):
+        return value
+    spec = any_sizes(tf.type_spec_from_value(value))
+    return {_CONCAT + key_of_spec(spec): tuple(concat_tensors.to_tensors(spec, value))}

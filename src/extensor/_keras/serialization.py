@@ -8,8 +8,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.lowering import is_extension, lower, raised
-from extensor._keras.spec_key import check_savable, mark, marked_spec
+from extensor._keras.lowering import is_extension, lowered, raised
+from extensor._keras.spec_key import check_savable, key_of_spec, spec_of_key
 from extensor.errors import DTypeError
 
 
@@ -30,31 +30,31 @@ def serialize(value: Any) -> dict[str, Any]:
     >>> keras.saving.deserialize_keras_object(xt.keras.serialize(spec)) == spec
     True
     """
-    return check_savable(keras.saving.serialize_keras_object(_Kept(value)))
+    return check_savable(keras.saving.serialize_keras_object(_Holder(value)))
 
 
-def kept(config: Any) -> Any:
+def serialized(config: Any) -> Any:
     """Returns a configuration with specs and extension values in the form that JSON can hold."""
     if isinstance(config, dict):
-        return {name: kept(item) for name, item in config.items()}
+        return {name: serialized(item) for name, item in config.items()}
     if isinstance(config, (list, tuple)) and not hasattr(config, "_fields"):
-        return type(config)(kept(item) for item in config)
+        return type(config)(serialized(item) for item in config)
     return serialize(config) if isinstance(config, tf.TypeSpec) or is_extension(config) else config
 
 
-def revived(config: Any) -> Any:
-    """Returns a configuration with the specs and values that `kept` put away."""
+def deserialized(config: Any) -> Any:
+    """Returns a configuration with the specs and values that `serialized` replaced."""
     if isinstance(config, dict):
         if config.get("registered_name") == _NAME:
             return keras.saving.deserialize_keras_object(config)
-        return {name: revived(item) for name, item in config.items()}
+        return {name: deserialized(item) for name, item in config.items()}
     if isinstance(config, (list, tuple)) and not hasattr(config, "_fields"):
-        return type(config)(revived(item) for item in config)
+        return type(config)(deserialized(item) for item in config)
     return config
 
 
 @keras.saving.register_keras_serializable(package="extensor", name="Kept")
-class _Kept:
+class _Holder:
     """Holds a spec or value on its way into a configuration."""
 
     def __init__(self, value: Any) -> None:
@@ -69,8 +69,8 @@ class _Kept:
 
     def get_config(self) -> dict[str, Any]:
         if isinstance(self.value, tf.TypeSpec):
-            return {"spec": mark(self.value)}
-        form = lower(self.value)
+            return {"spec": key_of_spec(self.value)}
+        form = lowered(self.value)
         ((key, tensors),) = form.items()
         packed = [base64.b64encode(tf.io.serialize_tensor(t).numpy()).decode() for t in tensors]
         return {"spec": key, "tensors": packed, "dtypes": [t.dtype.name for t in tensors]}
@@ -79,7 +79,7 @@ class _Kept:
     def from_config(cls, config: dict[str, Any]) -> Any:
         """Returns the spec or value itself, and no holder of it."""
         if "tensors" not in config:
-            return marked_spec(config["spec"])
+            return spec_of_key(config["spec"])
         tensors = [
             tf.io.parse_tensor(base64.b64decode(packed), dtype)
             for packed, dtype in zip(config["tensors"], config["dtypes"], strict=True)

@@ -1,4 +1,7 @@
-"""Specs as keys: texts that spell a TypeSpec, so that a plain dict can say what it holds."""
+"""Keys of specs: texts from which a TypeSpec can be read again, in this process or in another.
+
+A spec that is not registered has a key too, which only this process can read.
+"""
 
 from __future__ import annotations
 
@@ -13,89 +16,30 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._protocol.box import StackableTypeSpec
-from extensor._protocol.tree import reshaped
-from extensor._struct.spec import StructuredTensorSpec
+from extensor._keras.open_spec import field_order
 from extensor._tf._tf_saving import classes_needed
-from extensor.errors import DTypeError, ExtensorError, RegistrationError
+from extensor.errors import DTypeError, RegistrationError
 
-_MARK = "extensor:"
+_REGISTERED = "extensor:"
 _LOCAL = "extensor-local:"
 
-# Each with what TensorFlow said when it was to write it.
+# Each with the error that TensorFlow raised when it tried to write the spec.
 _local_specs: dict[str, tuple[tf.TypeSpec, Exception]] = {}
 _local_numbers = itertools.count()
 
 
-def is_mark(key: Any) -> bool:
-    """Returns whether something is a key that spells a spec."""
-    return isinstance(key, str) and key.startswith((_MARK, _LOCAL))
+def is_key(key: Any) -> bool:
+    """Returns whether something is the key of a spec."""
+    return isinstance(key, str) and key.startswith((_REGISTERED, _LOCAL))
 
 
-def mark(spec: tf.TypeSpec) -> str:
-    """Returns the key that spells a spec."""
-    return _mark(spec, _order(spec))
-
-
-def any_batch_size(spec: tf.TypeSpec) -> tf.TypeSpec:
-    """Returns a spec with the size of its first dimension left open, where it has one."""
-    return _any_batch_size(spec, _order(spec))
-
-
-def any_sizes(spec: tf.TypeSpec) -> tf.TypeSpec:
-    """Returns a spec with all sizes left open, if there is one."""
-    return _any_sizes(spec, _order(spec))
+def key_of_spec(spec: tf.TypeSpec) -> str:
+    """Returns the key of a spec."""
+    return _key(spec, field_order(spec))
 
 
 @functools.lru_cache(maxsize=1024)
-def _any_sizes(spec: Any, order: Any) -> Any:
-    if isinstance(spec, tf.RaggedTensorSpec):
-        shape = _open(spec.shape)
-        return tf.RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank, spec.row_splits_dtype)
-    try:
-        return spec.deserialize(reshaped(spec.serialize(), _open, _open_spec))
-    except (AttributeError, ValueError, TypeError):
-        return spec  # whose sizes mean more
-
-
-def _open(shape: tf.TensorShape) -> tf.TensorShape:
-    return tf.TensorShape(None if shape.rank is None else [None] * shape.rank)
-
-
-def _open_spec(spec: Any) -> Any:
-    if isinstance(spec, tf.TensorSpec):
-        return tf.TensorSpec(_open(spec.shape), spec.dtype, spec.name)
-    return any_sizes(spec)
-
-
-def _order(spec: Any) -> Any:
-    """Returns the order of fields, of which the equality of specs says nothing."""
-    if isinstance(spec, StructuredTensorSpec):
-        fields = spec.record.field_specs
-        return tuple((name, _order(inner)) for name, inner in fields.items())
-    if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
-        return None
-    return tuple(_order(inner) for inner in tf.nest.flatten(spec._component_specs))
-
-
-@functools.lru_cache(maxsize=1024)
-def _any_batch_size(spec: Any, order: Any) -> tf.TypeSpec:
-    if isinstance(spec, tf.RaggedTensorSpec) and spec.shape.rank:
-        shape = tf.TensorShape([None]).concatenate(spec.shape[1:])
-        return tf.RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank, spec.row_splits_dtype)
-    if isinstance(spec, tf.TensorSpec) and spec.shape.rank:
-        shape = tf.TensorShape([None]).concatenate(spec.shape[1:])
-        return tf.TensorSpec(shape, spec.dtype, spec.name)
-    if isinstance(spec, StackableTypeSpec):
-        try:
-            return spec.unstacked().stacked(None)
-        except ExtensorError:
-            return spec  # of a single value, or of one that has no batch
-    return spec
-
-
-@functools.lru_cache(maxsize=1024)
-def _mark(spec: tf.TypeSpec, order: Any) -> str:
+def _key(spec: tf.TypeSpec, order: Any) -> str:
     try:
         with warnings.catch_warnings():
             # TensorFlow warns that a reader needs the type registered, which is so by now.
@@ -107,12 +51,12 @@ def _mark(spec: tf.TypeSpec, order: Any) -> str:
         _local_specs[key] = spec, error
         return key
     packed = zlib.compress(proto.SerializeToString(deterministic=True), 9)
-    return _MARK + base64.urlsafe_b64encode(packed).decode()
+    return _REGISTERED + base64.urlsafe_b64encode(packed).decode()
 
 
 @functools.lru_cache(maxsize=1024)
-def marked_spec(key: str) -> tf.TypeSpec:
-    """Returns the spec that a key spells."""
+def spec_of_key(key: str) -> tf.TypeSpec:
+    """Returns the spec of a key."""
     if key.startswith(_LOCAL):
         if key not in _local_specs:
             raise RegistrationError(
@@ -123,7 +67,7 @@ def marked_spec(key: str) -> tf.TypeSpec:
             )
         return _local_specs[key][0]
     proto = tf.TypeSpec.experimental_type_proto()()
-    proto.ParseFromString(zlib.decompress(base64.urlsafe_b64decode(key[len(_MARK) :])))
+    proto.ParseFromString(zlib.decompress(base64.urlsafe_b64decode(key[len(_REGISTERED) :])))
     with classes_needed():  # a layer asks more of its values than stand-ins have
         return tf.TypeSpec.experimental_from_proto(proto)
 

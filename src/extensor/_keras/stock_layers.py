@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from extensor._keras.layer import Layer
-from extensor._keras.lowering import is_extension, lower
+from extensor._keras.lowering import is_extension, lowered
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import UnsupportedTypeError
@@ -144,7 +144,7 @@ class Masked(Layer):
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """Returns the mask; None of placeholders, of which nothing is masked yet."""
-        if any(isinstance(part, keras.KerasTensor) for part in tf.nest.flatten(lower(inputs))):
+        if any(isinstance(part, keras.KerasTensor) for part in tf.nest.flatten(lowered(inputs))):
             return None
         return self._parts(inputs)[1]
 

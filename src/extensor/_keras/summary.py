@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._struct.spec import StructuredTensorSpec
+from extensor._tf import component_specs
 
 
 def field_lines(nest: Any) -> list[str]:
@@ -49,4 +50,4 @@ def _fields(part: Any, path: Path, outer: tf.TensorShape | None = None, rank: in
         kind = " sparse" if isinstance(part, tf.SparseTensorSpec) else " ragged" * is_ragged
         yield path, f"{part.dtype.name} {shape}{kind}"
     else:
-        yield from _fields(part._component_specs, path)
+        yield from _fields(component_specs(part), path)

@@ -1,8 +1,8 @@
 """What a layer that returns extension values leaves in a functional graph of Keras.
 
 Such a graph holds KerasTensors, one for each leaf of what a layer returns, and an extension value
-is one leaf. So its KerasTensor is a `Whole`, and an operation after it, `Components`, takes the
-value apart into those of its tensors. Whoever runs the graph, the layer returns the value.
+is one leaf. So its KerasTensor is a `WholeValue`, and an operation after it, `Components`, returns
+the KerasTensors of its component tensors. When the graph runs, the layer returns the value itself.
 """
 
 from __future__ import annotations
@@ -12,12 +12,18 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.lowering import is_lowered, lower, mapped
-from extensor._keras.spec_key import marked_spec
+from extensor._keras.lowering import (
+    is_lowered,
+    lowered,
+    map_lowered,
+    spec_of_lowered,
+    tensors_of_lowered,
+)
+from extensor._keras.spec_key import spec_of_key
 from extensor.errors import DTypeError
 
 
-class Whole(keras.KerasTensor):
+class WholeValue(keras.KerasTensor):
     """Stands for an extension value.
 
     Args:
@@ -29,20 +35,20 @@ class Whole(keras.KerasTensor):
         self.form = form
 
 
-def as_wholes(structure: Any) -> Any:
-    """Returns a nest of KerasTensors with a `Whole` in place of each lowered form."""
-    return mapped(Whole, lower(structure))
+def as_whole_values(structure: Any) -> Any:
+    """Returns a nest of KerasTensors with a `WholeValue` in place of each extension value."""
+    return map_lowered(WholeValue, lowered(structure))
 
 
-def taken_apart(structure: Any) -> Any:
-    """Returns a nest with each `Whole` replaced by the lowered form that `Components` makes."""
-    return tf.nest.map_structure(_taken_apart, structure)
+def as_components(structure: Any) -> Any:
+    """Returns a nest with the result of `Components`, lowered, in place of each `WholeValue`."""
+    return tf.nest.map_structure(_components, structure)
 
 
-def _taken_apart(leaf: Any) -> Any:
-    if not isinstance(leaf, Whole):
+def _components(leaf: Any) -> Any:
+    if not isinstance(leaf, WholeValue):
         return leaf
-    ((key, _),) = leaf.form.items()
+    (key,) = leaf.form
     return {key: Components(key)(leaf)}
 
 
@@ -51,7 +57,7 @@ class Components(keras.Operation):
     """Returns the component tensors of an extension value.
 
     Args:
-        key: Spells the spec of the value.
+        key: The key of the value's spec.
         name: The operation's name.
     """
 
@@ -61,9 +67,9 @@ class Components(keras.Operation):
 
     def call(self, value: Any) -> Any:
         """Takes a value apart."""
-        form = lower(value)
-        expected = marked_spec(self.key)
-        if not is_lowered(form) or not expected.is_compatible_with(marked_spec(next(iter(form)))):
+        form = lowered(value)
+        expected = spec_of_key(self.key)
+        if not is_lowered(form) or not expected.is_compatible_with(spec_of_lowered(form)):
             received = tf.type_spec_from_value(value) if is_lowered(form) else value
             raise DTypeError(
                 path=self.name,
@@ -72,13 +78,11 @@ class Components(keras.Operation):
                 mend="Let the layer return values of one type.",
             )
         # The spec decides on the order of the tensors, so that it is the same at every call.
-        ((_, tensors),) = form.items()
-        return tensors
+        return tensors_of_lowered(form)
 
     def compute_output_spec(self, value: Any) -> Any:
         """Returns what stands for the tensors."""
-        ((_, tensors),) = value.form.items()
-        return tensors
+        return tensors_of_lowered(value.form)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""

@@ -1,8 +1,7 @@
-"""Extension values as outputs of `predict`, which concatenates batches tensor by tensor.
+"""An extension value as tensors whose concatenation is the concatenation of the values.
 
-Keras joins what a model returns for each batch, and for each replica, along the first dimension.
-Row splits do not join that way, but the lengths of rows do. So an output passes through the loops
-of Keras as tensors that join, `joinable`, and what comes out is made a value again, `joined`.
+`predict` of Keras concatenates what a model returns for each batch, and for each replica, tensor by
+tensor along the first dimension. Row splits do not concatenate that way, the lengths of rows do.
 """
 
 from __future__ import annotations
@@ -14,56 +13,41 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._keras.lowering import is_extension
-from extensor._keras.spec_key import any_sizes, mark, marked_spec
 from extensor._path import Path
 from extensor._protocol.box import StackableTypeSpec, box, boxed_specs, unbox
-from extensor._protocol.tree import rebuilt
-from extensor._struct.dense import DenseStructuredTensorSpec
 from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.dense import DenseStructuredTensorSpec
 from extensor.errors import StructureError
 
-_JOINABLE = "joinable "
+
+def to_tensors(spec: Any, value: Any) -> list[Any]:
+    """Returns tensors of a value that Keras may concatenate with those of others.
+
+    Args:
+        spec: The spec of the value, with all sizes left open.
+        value: The value, a batch.
+    """
+    return list(_split(spec, value))
 
 
-def joinable(outputs: Any) -> Any:
-    """Returns a nest of outputs with tensors that join in the place of each extension value."""
-    return tf.nest.map_structure(_joinable, outputs)
-
-
-def joined(outputs: Any) -> Any:
-    """Returns what Keras made of joinable outputs, with the extension values themselves.
+def to_value(spec: Any, arrays: Any) -> Any:
+    """Returns the value of concatenated tensors, which Keras returns as arrays.
 
     Raises:
         StructureError: If a field has another size in some batch (also a ValueError).
     """
-    if isinstance(outputs, dict):
-        key = next(iter(outputs), None)
-        if isinstance(key, str) and key.startswith(_JOINABLE):
-            spec = marked_spec(key[len(_JOINABLE) :])
-            return _join(spec, iter(outputs[key]), Path())
-        return {name: joined(output) for name, output in outputs.items()}
-    if isinstance(outputs, (list, tuple)):
-        return rebuilt(outputs, [joined(output) for output in outputs])
-    return outputs
-
-
-def _joinable(value: Any) -> Any:
-    if not is_extension(value):
-        return value
-    spec = any_sizes(tf.type_spec_from_value(value))
-    return {_JOINABLE + mark(spec): tuple(_split(spec, value))}
+    return _join(spec, iter(arrays), Path())
 
 
 def _has_parts(spec: Any) -> bool:
-    """Returns whether values join if their components do."""
+    """Returns whether values are concatenated by concatenating their components."""
     if isinstance(spec, DenseStructuredTensorSpec):
         return True
     by_default = getattr(type(spec), "to_boxed_tensor", None) is StackableTypeSpec.to_boxed_tensor
     return isinstance(spec, StackableTypeSpec) and by_default
 
 
-def _is_cut(spec: Any) -> bool:
+def _is_ragged(spec: Any) -> bool:
     return isinstance(spec, RaggedStructuredTensorSpec) and not spec.is_row
 
 
@@ -73,7 +57,7 @@ def _split(spec: Any, value: Any) -> Iterator[Any]:
         yield from value.nested_row_lengths()
     elif isinstance(value, tf.Tensor):
         yield value
-    elif _is_cut(spec):
+    elif _is_ragged(spec):
         yield from _split(spec.values_spec, value.values)
         yield value.row_lengths()
     elif _has_parts(spec):
@@ -98,7 +82,7 @@ def _join(spec: Any, tensors: Iterator[Any], path: Path) -> Any:
         if not lengths:
             return flat_values
         return tf.RaggedTensor.from_nested_row_lengths(flat_values, lengths, validate=False)
-    if _is_cut(spec):
+    if _is_ragged(spec):
         values = _join(spec.values_spec, tensors, path)
         lengths = _tensor(next(tensors), path)
         start = tf.zeros([1], lengths.dtype)
@@ -111,16 +95,16 @@ def _join(spec: Any, tensors: Iterator[Any], path: Path) -> Any:
         parts = [_join(s, tensors, at) for s, at in zip(inner, paths, strict=True)]
         return spec.from_components(tf.nest.pack_sequence_as(spec.component_specs, parts))
     boxes = [
-        _stitched(next(tensors)) if box.dtype == tf.variant else _tensor(next(tensors), path)
+        _variants(next(tensors)) if box.dtype == tf.variant else _tensor(next(tensors), path)
         for box in boxed_specs(spec, 1)
     ]
     return unbox(spec, boxes)
 
 
-def _stitched(batches: Any) -> tf.Tensor:
+def _variants(batches: Any) -> tf.Tensor:
     """Returns the variants of serialized batches, one batch after another."""
     tensors = [tf.io.parse_tensor(batch, tf.variant) for batch in batches]
-    # Which is how variants are concatenated.
+    # Concatenates them, as TensorFlow itself does with variants.
     ends = np.cumsum([0, *(len(tensor) for tensor in tensors)])
     rows = [tf.range(a, b) for a, b in itertools.pairwise(ends.tolist())]
     return tf.dynamic_stitch(rows, tensors)

@@ -1,4 +1,8 @@
-"""Losses and metrics of extension values: field by field, or of the values as they are."""
+"""Losses and metrics of extension values field by field, each field as a plain tensor.
+
+A ragged tensor is given to them as its values, one after another, each with the weight of its
+record.
+"""
 
 from __future__ import annotations
 
@@ -8,71 +12,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras._keras_private import LossOfFunction
-from extensor._keras.lowering import contains, is_extension
+from extensor._keras.lowering import is_extension
 from extensor._path import Path
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, StructureError
 
 
-@keras.saving.register_keras_serializable(package="extensor")
-class FunctionLoss(LossOfFunction):
-    """The loss that a function tells, which is given extension values as they are.
-
-    What it returns is reduced, and weighted, as Keras does with every loss.
-
-    Args:
-        function: Takes the targets and the outputs, and returns a loss for each record, or a
-            single one.
-        **kwargs: `name`, `reduction` and `dtype`, as of `keras.losses.Loss`.
-    """
-
-    def __init__(self, function: Any, **kwargs: Any) -> None:
-        if isinstance(function, dict):
-            function = keras.saving.deserialize_keras_object(function)
-        kwargs.setdefault("name", getattr(function, "__name__", type(function).__name__))
-        super().__init__(function, **kwargs)
-        self.function = function
-
-    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """Returns the loss of a batch."""
-        if not contains((y_true, y_pred), is_extension):
-            return super().__call__(y_true, y_pred, sample_weight)
-        losses = self.function(y_true, y_pred)
-        if isinstance(losses, tf.RaggedTensor):
-            sample_weight = _weights_of_values(losses, sample_weight, _is_mean(self))
-            losses = losses.flat_values
-        return _Given(reduction=self.reduction, dtype=self.dtype)(losses, losses, sample_weight)
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the arguments of the constructor."""
-        return {
-            "function": keras.saving.serialize_keras_object(self.function),
-            "name": self.name,
-            "reduction": self.reduction,
-        }
-
-
-class _Given(keras.losses.Loss):
-    """A loss that is known already, and only to be reduced."""
-
-    def call(self, y_true: Any, y_pred: Any) -> Any:
-        return y_pred
-
-
-def takes_values(loss: Any) -> Any:
-    """Returns the argument `loss` of `compile` with functions that may take extension values."""
-    if isinstance(loss, dict):
-        return {name: takes_values(item) for name, item in loss.items()}
-    if isinstance(loss, (list, tuple)):
-        return type(loss)(takes_values(item) for item in loss)
-    is_function = callable(loss) and not isinstance(loss, (type, keras.losses.Loss))
-    if not is_function or getattr(loss, "__module__", "").startswith("keras."):
-        return loss
-    return FunctionLoss(loss)
-
-
-def names_of(*choices: Any) -> list[str]:
+def chosen_fields(*choices: Any) -> list[str]:
     """Returns the names of the fields that losses or metrics are chosen for.
 
     Args:
@@ -85,7 +31,7 @@ def names_of(*choices: Any) -> list[str]:
     return list(names)
 
 
-def check_names(path: str, chosen: Any, names: Iterable[str]) -> None:
+def check_fields(path: str, chosen: Any, names: Iterable[str]) -> None:
     """Raises unless all fields that something is chosen for have a loss or a metric.
 
     Args:
@@ -106,40 +52,10 @@ def check_names(path: str, chosen: Any, names: Iterable[str]) -> None:
             )
 
 
-def check_losses(loss: Any, y_pred: Any, model: str) -> None:
-    """Raises where a loss that takes tensors stands for an extension value.
-
-    Args:
-        loss: What `compile` was given, after `takes_values`.
-        y_pred: The outputs, as the loss is given them.
-        model: The model's name, for the error.
-
-    Raises:
-        DTypeError: Naming the output (also a TypeError).
-    """
-    if isinstance(loss, dict):
-        for name in loss if isinstance(y_pred, dict) else ():
-            check_losses(loss[name], y_pred.get(name), f"{model}: output {name}")
-    elif isinstance(loss, (FunctionLoss, list, tuple)) or loss is None:
-        return
-    elif contains(y_pred, is_extension):
-        raise DTypeError(
-            path=model,
-            expected=f"a tensor, or a ragged one, which is what the loss {_name(loss)} takes",
-            received="an extension value",
-            mend='Choose losses by field, compile(loss={"score": "mse"}), or give a function '
-            "loss(y_true, y_pred) that takes whole values.",
-        )
-
-
-def _name(loss: Any) -> str:
-    return loss if isinstance(loss, str) else getattr(loss, "__name__", type(loss).__name__)
-
-
 def by_values(
     y: Any, y_pred: Any, sample_weight: Any, model: str, loss: Any = None, name: str = "output"
 ) -> tuple[Any, Any, Any]:
-    """Returns targets, outputs and weights, of which ragged ones stand for their values.
+    """Returns targets, outputs and weights, with the values of ragged ones in their place.
 
     Args:
         y: Targets: a tensor, or a nest of them like the outputs.
@@ -147,14 +63,14 @@ def by_values(
         sample_weight: One weight for each record, a nest of them, or None.
         model: The model's name, for errors.
         loss: The loss that they are for, or a nest of losses; None for metrics.
-        name: Where the outputs stand, for errors.
+        name: Where the outputs are, for errors.
 
     Raises:
         FieldError: If there is an output without a target (also a KeyError).
         DTypeError: If one is ragged and the other not (also a TypeError).
     """
     if not isinstance(y_pred, (dict, list, tuple)):
-        return _plain(y, y_pred, sample_weight, name, model, _is_mean(loss))
+        return _plain(y, y_pred, sample_weight, name, model, takes_mean(loss))
     is_dict = isinstance(y_pred, dict)
     keys: list[Any] = list(y_pred) if is_dict else list(range(len(y_pred)))
     parts: list[tuple[Any, Any, Any]] = []
@@ -176,7 +92,7 @@ def by_field(
 ) -> tuple[Any, Any, Any]:
     """Returns targets, outputs and weights as dicts from the names of fields to plain tensors.
 
-    A ragged field stands for its values, one after another, each with the weight of its record.
+    A ragged field is replaced by its values, one after another, each with the weight of its record.
 
     Args:
         names: The fields, by name or path.
@@ -197,7 +113,7 @@ def by_field(
         output = _field(y_pred, name, f"{model}: output")
         truth = _field(y, name, f"{model}: target")
         weight = sample_weight.get(name) if isinstance(sample_weight, dict) else sample_weight
-        is_mean = _is_mean(loss[name] if isinstance(loss, dict) else loss)
+        is_mean = takes_mean(loss[name] if isinstance(loss, dict) else loss)
         parts = _plain(truth, output, weight, name, model, is_mean)
         truths[name], outputs[name], weights[name] = parts
     return truths, outputs, _if_any(weights)
@@ -208,7 +124,7 @@ def _if_any(weights: Any) -> Any:
     return weights if any(weight is not None for weight in tf.nest.flatten(weights)) else None
 
 
-def _is_mean(loss: Any) -> bool:
+def takes_mean(loss: Any) -> bool:
     """Returns whether Keras takes the mean of a loss over all values."""
     means = ("sum_over_batch_size", "mean")
     return loss is not None and getattr(loss, "reduction", means[0]) in means
@@ -246,7 +162,7 @@ def _plain(
             mend="Make both ragged, or both dense with to_tensor.",
         )
     if all(ragged):
-        weight = _weights_of_values(output, weight, is_mean)
+        weight = weights_of_values(output, weight, is_mean)
         splits = zip(truth.nested_row_splits, output.nested_row_splits, strict=False)
         if truth.ragged_rank != output.ragged_rank:
             raise StructureError(
@@ -270,7 +186,7 @@ def _plain(
     return truth, output, weight
 
 
-def _weights_of_values(ragged: Any, weight: Any, is_mean: bool) -> Any:
+def weights_of_values(ragged: Any, weight: Any, is_mean: bool) -> Any:
     """Returns the weight of each value of a ragged tensor, from those of its rows.
 
     Where it is cut over replicas, Keras averages their means, though one has more values than

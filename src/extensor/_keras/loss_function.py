@@ -1,0 +1,100 @@
+"""Losses that are functions, which are given extension values as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor._keras._keras_private import LossOfFunction
+from extensor._keras.loss_by_field import takes_mean, weights_of_values
+from extensor._keras.lowering import contains, is_extension
+from extensor.errors import DTypeError
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class FunctionLoss(LossOfFunction):
+    """The loss that a function returns, which is given extension values as they are.
+
+    What it returns is reduced, and weighted, as Keras does with every loss.
+
+    Args:
+        function: Takes the targets and the outputs, and returns a loss for each record, or a
+            single one.
+        **kwargs: `name`, `reduction` and `dtype`, as of `keras.losses.Loss`.
+    """
+
+    def __init__(self, function: Any, **kwargs: Any) -> None:
+        if isinstance(function, dict):
+            function = keras.saving.deserialize_keras_object(function)
+        kwargs.setdefault("name", getattr(function, "__name__", type(function).__name__))
+        super().__init__(function, **kwargs)
+        self.function = function
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """Returns the loss of a batch."""
+        if not contains((y_true, y_pred), is_extension):
+            return super().__call__(y_true, y_pred, sample_weight)
+        losses = self.function(y_true, y_pred)
+        if isinstance(losses, tf.RaggedTensor):
+            sample_weight = weights_of_values(losses, sample_weight, takes_mean(self))
+            losses = losses.flat_values
+        return _Given(reduction=self.reduction, dtype=self.dtype)(losses, losses, sample_weight)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor."""
+        return {
+            "function": keras.saving.serialize_keras_object(self.function),
+            "name": self.name,
+            "reduction": self.reduction,
+        }
+
+
+class _Given(keras.losses.Loss):
+    """A loss that is known already, and only to be reduced."""
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        return y_pred
+
+
+def with_function_losses(loss: Any) -> Any:
+    """Returns the argument `loss` of `compile` with a `FunctionLoss` for each function."""
+    if isinstance(loss, dict):
+        return {name: with_function_losses(item) for name, item in loss.items()}
+    if isinstance(loss, (list, tuple)):
+        return type(loss)(with_function_losses(item) for item in loss)
+    is_function = callable(loss) and not isinstance(loss, (type, keras.losses.Loss))
+    if not is_function or getattr(loss, "__module__", "").startswith("keras."):
+        return loss
+    return FunctionLoss(loss)
+
+
+def check_losses(loss: Any, y_pred: Any, model: str) -> None:
+    """Raises where a loss that takes tensors is chosen for an extension value.
+
+    Args:
+        loss: What `compile` was given, after `with_function_losses`.
+        y_pred: The outputs, as the loss is given them.
+        model: The model's name, for the error.
+
+    Raises:
+        DTypeError: Naming the output (also a TypeError).
+    """
+    if isinstance(loss, dict):
+        for name in loss if isinstance(y_pred, dict) else ():
+            check_losses(loss[name], y_pred.get(name), f"{model}: output {name}")
+    elif isinstance(loss, (FunctionLoss, list, tuple)) or loss is None:
+        return
+    elif contains(y_pred, is_extension):
+        raise DTypeError(
+            path=model,
+            expected=f"a tensor, or a ragged one, which is what the loss {_loss_name(loss)} takes",
+            received="an extension value",
+            mend='Choose losses by field, compile(loss={"score": "mse"}), or give a function '
+            "loss(y_true, y_pred) that takes whole values.",
+        )
+
+
+def _loss_name(loss: Any) -> str:
+    return loss if isinstance(loss, str) else getattr(loss, "__name__", type(loss).__name__)

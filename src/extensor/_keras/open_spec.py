@@ -1,0 +1,80 @@
+"""Specs with sizes left open: for batches of any size, or for values of any size."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._protocol.box import StackableTypeSpec
+from extensor._struct.spec import StructuredTensorSpec
+from extensor._tf import component_specs
+from extensor.errors import ExtensorError
+
+
+def any_batch_size(spec: tf.TypeSpec) -> tf.TypeSpec:
+    """Returns a spec with the size of its first dimension left open, where it has one."""
+    return _any_batch_size(spec, field_order(spec))
+
+
+def any_sizes(spec: tf.TypeSpec) -> tf.TypeSpec:
+    """Returns a spec with all sizes left open, if there is one."""
+    return _any_sizes(spec, field_order(spec))
+
+
+@functools.lru_cache(maxsize=1024)
+def _any_sizes(spec: Any, order: Any) -> Any:
+    if isinstance(spec, tf.RaggedTensorSpec):
+        shape = _open(spec.shape)
+        return tf.RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank, spec.row_splits_dtype)
+    try:
+        return spec.deserialize(_open(spec.serialize()))
+    except (AttributeError, ValueError, TypeError):
+        return spec  # whose sizes mean more
+
+
+def _open(part: Any) -> Any:
+    """Returns a part of a serialization with all sizes left open."""
+    if isinstance(part, tf.TensorShape):
+        return tf.TensorShape(None if part.rank is None else [None] * part.rank)
+    if isinstance(part, tf.TensorSpec):
+        return tf.TensorSpec(_open(part.shape), part.dtype, part.name)
+    if isinstance(part, tf.TypeSpec):
+        return any_sizes(part)
+    if isinstance(part, dict):
+        return type(part)((name, _open(inner)) for name, inner in part.items())
+    if isinstance(part, (list, tuple)):
+        items = [_open(inner) for inner in part]
+        return type(part)(*items) if hasattr(part, "_fields") else type(part)(items)
+    return part
+
+
+@functools.lru_cache(maxsize=1024)
+def _any_batch_size(spec: Any, order: Any) -> tf.TypeSpec:
+    if isinstance(spec, tf.RaggedTensorSpec) and spec.shape.rank:
+        shape = tf.TensorShape([None]).concatenate(spec.shape[1:])
+        return tf.RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank, spec.row_splits_dtype)
+    if isinstance(spec, tf.TensorSpec) and spec.shape.rank:
+        shape = tf.TensorShape([None]).concatenate(spec.shape[1:])
+        return tf.TensorSpec(shape, spec.dtype, spec.name)
+    if isinstance(spec, StackableTypeSpec):
+        try:
+            return spec.unstacked().stacked(None)
+        except ExtensorError:
+            return spec  # of a single value, or of one that has no batch
+    return spec
+
+
+def field_order(spec: Any) -> Any:
+    """Returns the order of the fields in a spec, which the equality of specs does not compare.
+
+    A cache over specs takes it as a second key, else it would return a spec with the fields in
+    the order in which they were first seen.
+    """
+    if isinstance(spec, StructuredTensorSpec):
+        fields = spec.record.field_specs
+        return tuple((name, field_order(inner)) for name, inner in fields.items())
+    if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
+        return None
+    return tuple(field_order(inner) for inner in tf.nest.flatten(component_specs(spec)))

@@ -1,0 +1,231 @@
+"""Training, evaluation and prediction of models over extension values.
+
+Each batch reaches a step of Keras as values, or lowered where Keras took it apart before. A step
+that a user wrote is given values in both cases.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor._keras._keras_private import OwnBuild, inference_arguments
+from extensor._keras.fit_data import fit_arguments
+from extensor._keras.loss_by_field import by_field, by_values, check_fields, chosen_fields
+from extensor._keras.loss_function import FunctionLoss, check_losses, with_function_losses
+from extensor._keras.lowering import (
+    contains,
+    counted,
+    is_extension,
+    is_extension_spec,
+    lowered_dataset,
+    lowered_outputs,
+    raised,
+)
+
+# The model whose own `predict_step` is running: a `super().predict_step()` in it returns values.
+_predicting: ContextVar[Any] = ContextVar("_predicting", default=None)
+
+
+class Trainer(OwnBuild, keras.Model):
+    """What a model over extension values trains and predicts with."""
+
+    # Chosen in `compile`, by the names of fields. In tuples, because Keras tracks the lists that a
+    # model holds.
+    _loss_fields: tuple[str, ...] = ()
+    _scored_fields: tuple[str, ...] = ()  # those with a loss or a metric
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in ("train_step", "test_step", "compute_loss", "compute_metrics"):
+            if name in vars(cls):
+                setattr(cls, name, _given_values(vars(cls)[name]))
+        if "predict_step" in vars(cls):
+            cls.predict_step = _predicting_values(vars(cls)["predict_step"])
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Configures the model for training, as `keras.Model.compile`.
+
+        Where outputs are extension values, `loss`, `metrics`, `weighted_metrics` and
+        `loss_weights` may be dicts by field: `loss={"score": "mse", "steps.done": "mse"}`. A
+        ragged field, or a ragged tensor, counts by its values, each of which has the same weight.
+        A loss function may take whole extension values, `loss(y_true, y_pred)`, and so may a
+        metric.
+
+        XLA, which takes neither strings nor most ops on ragged tensors, is used only if
+        `jit_compile=True` asks for it: "auto" leaves it off.
+        """
+        given = inspect.signature(super().compile).bind(*args, **kwargs).arguments
+        if given.get("jit_compile", "auto") == "auto":
+            given["jit_compile"] = False
+        given["loss"] = with_function_losses(given.get("loss"))
+        super().compile(**given)
+        losses = chosen_fields(given["loss"])
+        metrics = chosen_fields(given.get("metrics"), given.get("weighted_metrics"))
+        if losses:
+            check_fields(f"{self.name}: loss_weights", given.get("loss_weights"), losses)
+        self._loss_fields = tuple(losses)
+        self._scored_fields = tuple(dict.fromkeys([*losses, *metrics]))
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """Compiles the model as it was when it was saved."""
+        if type(self).compile is not Trainer.compile:
+            super().compile_from_config(config)  # Keras warns that it cannot
+            return
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if self.built:
+            self.optimizer.build(self.trainable_variables)
+
+    def fit(self, *args: Any, **kwargs: Any) -> Any:
+        """Trains the model, as `keras.Model.fit`.
+
+        Args:
+            *args: As `keras.Model.fit` has them. `x`, `y`, `sample_weight` and
+                `validation_data` may be, or hold, extension values, whose rows are cut into
+                batches and shuffled together; and datasets, generators and PyDatasets of them.
+            **kwargs: The same.
+        """
+        return super().fit(**self._fit_arguments(super().fit, args, kwargs))
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        """Evaluates the model, as `keras.Model.evaluate`, on what `fit` takes too."""
+        return super().evaluate(**self._fit_arguments(super().evaluate, args, kwargs))
+
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns the model's outputs, as `keras.Model.predict`, of what `fit` takes too.
+
+        Outputs that are extension values are concatenated over the batches.
+        """
+        given = self._fit_arguments(super().predict, args, kwargs)
+        data = given["x"]
+        # Over several replicas TensorFlow cuts each batch, which must be values for that.
+        is_alone = self.distribute_strategy.num_replicas_in_sync == 1
+        if is_alone and isinstance(data, tf.data.Dataset):
+            given["x"] = lowered_dataset(data)
+        return raised(super().predict(**given))
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """Returns the model's outputs for one batch, as `keras.Model.predict_on_batch`."""
+        return raised(super().predict_on_batch(x))
+
+    def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Trains the model on one batch, as `keras.Model.train_on_batch`."""
+        self._build_for_strategy((x, y))
+        return super().train_on_batch(x, y, *args, **kwargs)
+
+    def test_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Evaluates the model on one batch, as `keras.Model.test_on_batch`."""
+        self._build_for_strategy((x, y))
+        return super().test_on_batch(x, y, *args, **kwargs)
+
+    def train_step(self, data: Any) -> Any:
+        """Returns the logs of training on one batch."""
+        return super().train_step(counted(raised(data)))
+
+    def test_step(self, data: Any) -> Any:
+        """Returns the logs of evaluating one batch."""
+        return super().test_step(counted(raised(data)))
+
+    def predict_step(self, data: Any) -> Any:
+        """Returns the outputs for one batch, lowered so that Keras may concatenate batches."""
+        outputs = super().predict_step(raised(data))
+        return outputs if _predicting.get() is self else lowered_outputs(outputs)
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Any:
+        """Returns the loss of a batch, as `keras.Model.compute_loss`."""
+        loss = getattr(self, "loss", None)
+        y, y_pred, sample_weight = self._by_field(self._loss_fields, y, y_pred, sample_weight, loss)
+        check_losses(loss, y_pred, self.name)
+        return super().compute_loss(x, y, y_pred, sample_weight, training=training)
+
+    def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """Returns the metrics of a batch, as `keras.Model.compute_metrics`."""
+        scored = self._by_field(self._scored_fields, y, y_pred, sample_weight)
+        return super().compute_metrics(x, *scored)
+
+    def _by_field(
+        self, names: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any = None
+    ) -> tuple[Any, ...]:
+        if not contains((y, y_pred), is_extension):
+            return y, y_pred, sample_weight
+        if names:
+            check_fields(f"{self.name}: sample_weight", sample_weight, self._scored_fields)
+            return by_field(names, y, y_pred, sample_weight, self.name, loss)
+        whole = contains(getattr(self, "loss", None), lambda loss: isinstance(loss, FunctionLoss))
+        if y is None or whole:  # a function takes whole values
+            return y, y_pred, sample_weight
+        return by_values(y, y_pred, sample_weight, self.name, loss)
+
+    def _fit_arguments(self, method: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+        replicas = self.distribute_strategy.num_replicas_in_sync
+        given = fit_arguments(method, args, kwargs, replicas)
+        if isinstance(given["x"], tf.data.Dataset):
+            self._build_for_strategy(given["x"].element_spec)
+        return given
+
+    def _build_for_strategy(self, data: Any) -> None:
+        """Makes all variables, where there is a strategy under which they must be made.
+
+        Args:
+            data: A batch as datasets yield it, or its spec.
+        """
+        strategy = self.distribute_strategy
+        self.built_for_strategy = False
+        if strategy is tf.distribute.get_strategy() or not contains(data, _is_extension_or_spec):
+            return
+
+        def step(data: Any) -> Any:
+            x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+            y_pred = self(x, **inference_arguments(self))
+            if self.compiled and y is not None:
+                self.compute_loss(x, y, y_pred, sample_weight, training=False)
+                self.compute_metrics(x, y, y_pred, sample_weight)
+
+        with strategy.scope():
+            # Variables that are made in this scope get their values when it ends.
+            with keras.StatelessScope():
+                tf.function(step, autograph=False).get_concrete_function(data)
+            if self.compiled and self.optimizer is not None and not self.optimizer.built:
+                self.optimizer.build(self.trainable_variables)
+        self.built_for_strategy = True
+
+
+def _given_values(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a method of a model that a user wrote, given values in the place of lowered ones."""
+
+    @functools.wraps(method)
+    def given_values(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return method(self, *raised(args), **raised(kwargs))
+
+    return given_values
+
+
+def _predicting_values(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a `predict_step` that a user wrote, whose outputs Keras may concatenate."""
+
+    @functools.wraps(method)
+    def predict_step(self: Any, data: Any) -> Any:
+        token = _predicting.set(self)
+        try:
+            return lowered_outputs(method(self, raised(data)))
+        finally:
+            _predicting.reset(token)
+
+    return predict_step
+
+
+def _is_extension_or_spec(value: Any) -> bool:
+    return is_extension_spec(value) or is_extension(value)
