@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from extensor.serving import flat_signature
-from tests import sample_models
+from tests.keras import sample_models
 from tests.apis.kinds import KINDS, assert_same
 from tests.sample_serving import (
     RAGGED,

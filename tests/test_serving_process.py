@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor.serving import flat_signature
-from tests import sample_models
+from tests.keras import sample_models
 from tests.sample_serving import RAGGED, RECIPE, RECIPE_SPEC, VALUES, Tables, assert_alike
 
 CLIENT = Path(__file__).with_name("serving_c_api.py")

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 import extensor as xt
-from tests import sample_models as sample
+from tests.keras import sample_models as sample
 from tests.sample_types import fresh_masked_type
 
 COUNT, BATCH = 10, 4

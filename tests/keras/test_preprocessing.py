@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import tensorflow as tf
 
 import extensor as xt
-from tests import sample_models as sample
+from tests.keras import sample_models as sample
 
 SERVED = """
 import numpy as np

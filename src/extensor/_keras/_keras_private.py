@@ -1,6 +1,6 @@
 """The quarantine for Keras: every private Keras name that extensor uses, and why it needs it.
 
-No other file names a private part of Keras. `tests/test_keras_probe.py` holds one probe a name.
+No other file names a private part of Keras. `tests/keras/test_keras_private.py` holds one probe a name.
 Seen to work with Keras 3.10 to 3.15.
 
 | name | why |

@@ -1,4 +1,4 @@
-"""Models of records on disk: exported, saved whole, and read by a process that never saw them."""
+"""Models of records on disk: saved whole and exported, and read again."""
 
 import keras
 import numpy as np
@@ -8,10 +8,12 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor import errors
-from tests import sample_models as sample
-from tests.sample_types import fresh_masked_type
+from tests.keras import kinds
+from tests.keras import sample_models as sample
+from tests.keras.kinds import BATCH, KINDS
 
 RECORDS = sample.recipes()
+
 
 EXPORTED = """
 import sys
@@ -27,19 +29,6 @@ np.testing.assert_allclose(np.concatenate(sizes), loaded.serve(records), rtol=1e
 other = records.with_only("ingredients", "title", "minutes", "taste")
 np.testing.assert_array_equal(loaded.serve(other), loaded.serve(records))
 assert "extensor.keras" not in sys.modules
-"""
-
-SAVED = """
-import keras
-import numpy as np
-from tests import sample_models
-
-records = sample_models.recipes()
-model = keras.saving.load_model({path!r})
-np.save({out!r}, model(records))
-np.savez({out!r} + "-weights.npz", *[w.numpy() for w in model.weights])
-dataset = sample_models.batches()
-np.save({out!r} + "-fit.npy", model.fit(dataset, verbose=0).history["loss"])
 """
 
 
@@ -60,22 +49,6 @@ def test_an_exported_model_gives_the_same_numbers_in_a_fresh_process(tmp_path, r
     np.testing.assert_array_equal(np.load(out), model(RECORDS))
     predicted = np.concatenate([model.predict_on_batch(x) for x, _ in sample.batches()])
     np.testing.assert_allclose(np.load(out), predicted, rtol=1e-6)
-
-
-@pytest.mark.parametrize("make", [sample.functional, sample.Rating])
-def test_a_saved_model_goes_on_in_a_fresh_process(tmp_path, run_python, make):
-    model = trained(make)
-    path, out = str(tmp_path / "model.keras"), str(tmp_path / "out.npy")
-    model.save(path)
-    run_python(SAVED.format(path=path, out=out))
-    np.testing.assert_array_equal(np.load(out), model(RECORDS))
-    with np.load(out + "-weights.npz") as weights:
-        assert len(weights) == len(model.weights)
-        for theirs, mine in zip(weights.values(), model.weights, strict=True):
-            np.testing.assert_array_equal(theirs, mine)
-    if make is sample.functional:  # dropout begins anew in plain Keras too
-        history = model.fit(sample.batches(), verbose=0).history["loss"]
-        np.testing.assert_array_equal(np.load(out + "-fit.npy"), history)
 
 
 @pytest.mark.parametrize("make", [sample.functional, sample.Rating])
@@ -217,6 +190,8 @@ def two_inputs():
 
 
 OTHER = RECORDS.with_updates(taste=RECORDS["taste"] ** 2)
+
+
 MODELS = {
     "layers with weights": (lambda: functional_of(Doubled(), Doubled(), Lazy()), [RECORDS]),
     "a layer with a build": (lambda: functional_of(Built()), [RECORDS]),
@@ -249,15 +224,6 @@ def test_every_kind_of_model_comes_back_from_disk(tmp_path, case):
     np.testing.assert_array_equal(exported.serve(*args), expected)
 
 
-@pytest.mark.parametrize("make", [sample.functional, sample.Rating])
-def test_weights_alone_come_back_too(tmp_path, make):
-    model, other = called(make(), RECORDS), called(make(), RECORDS)
-    assert not np.array_equal(model(RECORDS), other(RECORDS))
-    model.save_weights(tmp_path / "model.weights.h5")
-    other.load_weights(tmp_path / "model.weights.h5")
-    np.testing.assert_array_equal(model(RECORDS), other(RECORDS))
-
-
 def test_a_model_that_was_never_called_is_saved_without_weights(tmp_path):
     with pytest.warns(UserWarning, match="not yet been built"):
         sample.Rating().save(tmp_path / "model.keras")
@@ -265,91 +231,37 @@ def test_a_model_that_was_never_called_is_saved_without_weights(tmp_path):
     assert loaded(RECORDS).shape == [10, 1]
 
 
-@pytest.mark.parametrize("make", [sample.functional, sample.Rating])
-def test_a_clone_is_a_model_of_the_same_kind_with_weights_of_its_own(make):
-    model = called(make(), RECORDS)
-    clone = called(keras.models.clone_model(model), RECORDS)
-    assert type(clone) is type(model)
-    assert [w.shape for w in clone.weights] == [w.shape for w in model.weights]
-    clone.set_weights(model.get_weights())
-    np.testing.assert_array_equal(clone(RECORDS), model(RECORDS))
+EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
-def test_a_functional_model_shows_its_layers():
-    model = functional_of(Doubled(name="doubled"), Lazy(name="lazy"))
-    assert isinstance(model.get_layer("doubled"), Doubled)
-    assert isinstance(model.get_layer(index=-1), Lazy)
-    lines = []
-    model.summary(print_fn=lambda line, **_: lines.append(line))
-    assert "doubled" in "".join(lines)
-    assert model.count_params() == 8
+class Wrapped(xt.keras.Layer):
+    """What a SavedModel serves, as a layer."""
+
+    def __init__(self, path, load=tf.saved_model.load):
+        super().__init__()
+        self.loaded = load(path)
+
+    def call(self, inputs):
+        return self.loaded.serve(inputs)
 
 
-def model_of_an_unregistered_type(form):
-    masked_type, masked_spec = fresh_masked_type()
-
-    class Filled(xt.keras.Layer):
-        def call(self, masked):
-            return tf.where(masked.mask, masked.values, 0.0)
-
-    class Filling(xt.keras.Model):
-        def __init__(self):
-            super().__init__()
-            self.filled, self.dense = Filled(), keras.layers.Dense(1)
-
-        def call(self, masked):
-            return self.dense(self.filled(masked))
-
-    value = masked_type(tf.ones([4, 3]), tf.cast([[1, 0, 1]] * 4, tf.bool))
-    if form == "subclassed":
-        return called(Filling(), value), value
-    masked = xt.keras.Input(masked_spec([None, 3], tf.float32))
-    return xt.keras.Model(masked, keras.layers.Dense(1)(Filled()(masked))), value
+@EACH
+def test_a_layer_wraps_a_loaded_model(tmp_path, kind):
+    model = kinds.functional(kind)
+    model.export(tmp_path / "model", verbose=False)
+    placeholder = xt.keras.Input(kind.spec)
+    around = xt.keras.Model(placeholder, Wrapped(str(tmp_path / "model"))(placeholder))
+    np.testing.assert_array_equal(around(kind.value), model(kind.value))
+    predicted = around.predict(kind.value, BATCH, verbose=0)
+    np.testing.assert_array_equal(predicted, model.predict(kind.value, BATCH, verbose=0))
 
 
-@pytest.mark.parametrize("form", ["functional", "subclassed"])
-def test_a_type_that_is_not_registered_works_in_its_process_alone(tmp_path, form):
-    model, value = model_of_an_unregistered_type(form)
-    kernel, bias = model.weights
-    np.testing.assert_allclose(model(value), tf.fill([4, 1], kernel[0, 0] + kernel[2, 0] + bias[0]))
-    model.compile("sgd", "mse")
-    dataset = tf.data.Dataset.from_tensor_slices((value, tf.ones([4, 1]))).batch(3)
-    assert len(model.fit(dataset, epochs=2, verbose=0).history["loss"]) == 2
-    for write in (lambda: model.save(tmp_path / "m.keras"), lambda: model.export(tmp_path / "m")):
-        with pytest.raises(errors.RegistrationError) as raised:
-            write()
-        assert isinstance(raised.value, ValueError)
-        assert raised.value.path.endswith("MaskedTensorSpec")
-        assert "a registered TypeSpec" in raised.value.expected
-        assert "only this process" in raised.value.received
-        assert "@xt.register_type_spec" in raised.value.mend
-
-
-@xt.extension_type
-class Tagged:
-    x: tf.Tensor
-    tag: object = None
-
-
-@keras.saving.register_keras_serializable("tests")
-class Untagged(xt.keras.Layer):
-    def call(self, tagged):
-        return tagged.x
-
-
-@pytest.mark.parametrize("form", ["functional", "subclassed"])
-def test_static_data_that_cannot_be_written_is_an_error_that_names_it(tmp_path, form):
-    value = Tagged(tf.ones([4, 2]), object())
-    if form == "functional":
-        placeholder = xt.keras.Input(tf.type_spec_from_value(value))
-        model = xt.keras.Model(placeholder, Untagged()(placeholder))
-    else:
-        model = called(xt.keras.Sequential([Untagged()]), value)
-    np.testing.assert_array_equal(model(value), value.x)
-    for write in (lambda: model.save(tmp_path / "m.keras"), lambda: model.export(tmp_path / "m")):
-        with pytest.raises(errors.DTypeError) as raised:
-            write()
-        assert raised.value.path == f"{model.name}: Tagged.tag"
-        assert "static data" in raised.value.expected
-        assert "object" in raised.value.received
-        assert raised.value.mend
+@EACH
+def test_models_inside_models(kind):
+    inner = kinds.functional(kind)
+    outer = xt.keras.Input(kind.spec)
+    model = xt.keras.Model(outer, keras.layers.Dense(2)(inner(xt.keras.Identity()(outer))))
+    deeper = xt.keras.Sequential([xt.keras.Identity(), model])
+    np.testing.assert_array_equal(deeper(kind.value), model(kind.value))
+    dense = model.get_layer(index=-1)
+    np.testing.assert_array_equal(model(kind.value), dense(inner(kind.value)))

@@ -1,4 +1,4 @@
-"""xt.keras.Layer: `call` sees values, whoever calls it and however."""
+"""What happens to values before and after `call`: it sees values, whoever calls it and how."""
 
 import collections
 
@@ -8,12 +8,20 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from tests import sample_models as sample
+from tests.keras import kinds
+from tests.keras import sample_models as sample
+from tests.keras.kinds import COUNT, KINDS
 from tests.sample_types import MaskedTensor, fresh_masked_type, parcel
 
 RECORDS = sample.recipes()
+
+
 RAGGED = RECORDS["minutes"]
+
+
 PLAIN = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+
+
 MASKED = MaskedTensor(PLAIN, PLAIN > 1.5)
 
 
@@ -39,6 +47,8 @@ class Recorder(xt.keras.Layer):
 
 
 Pair = collections.namedtuple("Pair", "left right")
+
+
 VALUES = {
     "records": RECORDS,
     "a single list of records": RECORDS["ingredients"],
@@ -221,3 +231,86 @@ def test_one_trace_serves_batches_of_every_size():
     for size in (10, 4, 3, 7):
         run(RECORDS[:size])
     assert len(traces) <= 2
+
+
+EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+class Beside(xt.keras.Layer):
+    """Takes values in nests and by keyword, and returns them beside plain tensors."""
+
+    def call(self, pair, *, extra, plain, training=None):
+        first, second = pair["both"]
+        assert training is True
+        assert type(first) is type(second) is type(extra)
+        return [first, {"extra": extra, "plain": plain * 2.0}]
+
+
+@EACH
+def test_values_in_nests_by_keyword_and_beside_tensors(kind):
+    layer, plain = Beside(), tf.ones([COUNT, 2])
+    nest = {"both": (kind.value, kind.value)}
+    first, rest = layer(nest, extra=kind.value, plain=plain, training=True)
+    assert kinds.numbers(first) == kinds.numbers(rest["extra"]) == kinds.numbers(kind.value)
+    np.testing.assert_array_equal(rest["plain"], plain * 2)
+    # The same symbolically, into a model of Keras's own and into ours.
+    placeholders = [xt.keras.Input(kind.spec, name=name) for name in ("a", "b", "c")]
+    x = keras.Input((2,), name="x")
+    nest = {"both": tuple(placeholders[:2])}
+    first, rest = layer(nest, extra=placeholders[2], plain=x, training=True)
+    assert type(first) is type(kind.value)
+    model = xt.keras.Model([*placeholders, x], [first, rest])
+    first, rest = model([kind.value, kind.rows(0, COUNT), kind.value, plain])
+    assert kinds.numbers(first) == kinds.numbers(rest["extra"]) == kinds.numbers(kind.value)
+    np.testing.assert_array_equal(rest["plain"], plain * 2)
+
+
+@EACH
+def test_a_dtype_policy_casts_floats_alone(kind):
+    class Seen(kind.features):
+        def call(self, value):
+            type(self).seen = value
+            return tf.cast(super().call(keep), tf.float16)
+
+    keep = kind.value
+    for autocast, dtype in ((True, tf.float16), (False, tf.float32)):
+        Seen(dtype="mixed_float16", autocast=autocast)(kind.value)
+        before = tf.nest.flatten(kind.value, expand_composites=True)
+        after = tf.nest.flatten(Seen.seen, expand_composites=True)
+        for one, other in zip(before, after, strict=True):
+            expected = dtype if one.dtype == tf.float32 else one.dtype
+            assert other.dtype == expected
+            cast = one if expected == one.dtype else tf.cast(one, expected)
+            np.testing.assert_array_equal(cast, other)
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_a_whole_model_in_mixed_precision_is_that_of_plain_keras(policy):
+    kind = KINDS["records"]
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy)
+    try:
+        model, bare = kinds.twins(kind)
+        history = model.fit(kind.value, kinds.RATINGS, 4, shuffle=False, verbose=0).history
+        plain = bare.fit(kind.bare_dataset(kinds.RATINGS), shuffle=False, verbose=0).history
+    finally:
+        keras.config.set_dtype_policy(before)
+    assert model.compute_dtype == policy.removeprefix("mixed_")
+    assert history == plain
+
+
+@EACH
+def test_the_masks_of_arguments_are_passed_on(kind):
+    class Kept(xt.keras.Layer):
+        def call(self, value, tensor, value_mask=None, tensor_mask=None):
+            return tf.cast(tensor_mask, tf.int32) + (0 if value_mask is None else 2)
+
+    numbers = np.array([[1, 2, 0]] * COUNT)
+    embedded = keras.layers.Embedding(5, 2, mask_zero=True)(numbers)
+    np.testing.assert_array_equal(Kept()(kind.value, embedded), numbers > 0)
+    given = Kept()(kind.value, embedded, value_mask=tf.ones([COUNT], tf.bool))
+    np.testing.assert_array_equal(given, 2 + (numbers > 0))
+    placeholder, number = xt.keras.Input(kind.spec), keras.Input((3,), dtype="int64", name="number")
+    embedded = keras.layers.Embedding(5, 2, mask_zero=True)(number)
+    model = xt.keras.Model([placeholder, number], Kept()(placeholder, embedded))
+    np.testing.assert_array_equal(model([kind.value, numbers]), numbers > 0)

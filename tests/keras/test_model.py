@@ -1,4 +1,4 @@
-"""Functional models of a user's own class, and models that are made of parts of others."""
+"""Functional models: of a user's own class too, and made of parts of others."""
 
 import keras
 import numpy as np
@@ -10,10 +10,12 @@ from tests.keras import kinds
 from tests.keras.kinds import BATCH, KINDS, RATINGS
 
 EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
 RECORDS = KINDS["records"].value
 
 
-@keras.saving.register_keras_serializable("tests.keras.functional")
+@keras.saving.register_keras_serializable("tests.keras.model")
 class Counted(xt.keras.Model):
     """A class with a step of its own, for models of any layers."""
 
@@ -23,7 +25,7 @@ class Counted(xt.keras.Model):
         return {**super().train_step(data), "rows": tf.shape(kinds.rows_of(x))[0]}
 
 
-@keras.saving.register_keras_serializable("tests.keras.functional")
+@keras.saving.register_keras_serializable("tests.keras.model")
 class Rated(xt.keras.Model):
     """A class that puts its layers together itself."""
 
@@ -62,7 +64,7 @@ def test_a_functional_model_has_the_steps_of_its_class(kind):
 LOADED = """
 import keras
 import numpy as np
-from tests.keras import test_functional as here
+from tests.keras import test_model as here
 
 for name in ("Counted", "Rated"):
     model = keras.saving.load_model(f"{folder}/{{name}}.keras")
@@ -138,3 +140,19 @@ def test_the_output_of_a_model_that_returns_records_has_their_fields():
     outputs = part(RECORDS)
     assert outputs["names"].to_list() == RECORDS["ingredients.name"].to_list()
     np.testing.assert_array_equal(outputs["taste"], RECORDS["taste"])
+
+
+def test_a_functional_model_of_plain_tensors_keeps_their_precision():
+    x = keras.Input((2,), dtype="float64")
+    model = xt.keras.Model(x, keras.layers.Rescaling(2.0, dtype="float64")(x))
+    value = tf.constant([[1 / 3, 2 / 3]], tf.float64)
+    np.testing.assert_array_equal(model(value), value * 2)
+
+
+def test_a_functional_model_shows_its_layers():
+    placeholder = xt.keras.Input(KINDS["records"].spec)
+    features = kinds.RecipeFeatures(name="features")(placeholder)
+    model = xt.keras.Model(placeholder, keras.layers.Dense(1, name="last")(features))
+    assert isinstance(model.get_layer("features"), kinds.RecipeFeatures)
+    assert isinstance(model.get_layer(index=-1), keras.layers.Dense)
+    assert model.count_params() == 7

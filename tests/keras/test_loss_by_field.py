@@ -1,4 +1,4 @@
-"""Extension values as outputs and targets: predicted, judged by field, judged whole."""
+"""Losses and metrics by field: those of a dict of plain tensors."""
 
 import keras
 import numpy as np
@@ -8,118 +8,10 @@ import tensorflow as tf
 import extensor as xt
 from extensor import errors
 from tests.keras import kinds
-from tests.keras.kinds import BATCH, COUNT, KINDS, RATINGS
+from tests.keras.kinds import BATCH, COUNT, KINDS
+from tests.keras.scores import Scores, bare_targets, scores, targets
 
 RECORDS = KINDS["records"].value
-# Of a field without a loss.
-UNUSED = pytest.mark.filterwarnings("ignore:Gradients do not exist:UserWarning")
-
-
-class Same(xt.keras.Model):
-    """Returns its input, beside a tensor made of it, in a nest."""
-
-    def call(self, inputs):
-        first = tf.nest.flatten(inputs, expand_composites=True)[0]
-        return {"same": inputs, "pair": (inputs, first)}
-
-
-OUTPUTS = {
-    **{name: kind.value for name, kind in KINDS.items()},
-    "ragged": RECORDS["minutes"],
-    "list of records": RECORDS["ingredients"],
-    "records of records": xt.DenseStructuredTensor(
-        [COUNT], {"inner": RECORDS, "x": tf.range(COUNT)}
-    ),
-    "deeper ragged": tf.RaggedTensor.from_row_lengths(
-        tf.ragged.constant([[i] * (i % 3) for i in range(20)], row_splits_dtype=tf.int64), [2] * 10
-    ),
-    "no ragged row": xt.DenseStructuredTensor([COUNT], {"x": tf.zeros([COUNT, 2], tf.bfloat16)}),
-    "fields in another order": RECORDS.with_only("title", "ingredients", "minutes"),
-}
-
-
-@pytest.mark.parametrize("options", [{}, {"run_eagerly": True}, {"steps_per_execution": 2}])
-@pytest.mark.parametrize("case", OUTPUTS)
-def test_predicting_in_batches_is_one_call_on_everything(case, options):
-    model, value = Same(), OUTPUTS[case]
-    model.compile(**options)
-    expected = model(value)
-    predicted = model.predict(value, batch_size=BATCH, verbose=0)
-    tf.nest.assert_same_structure(predicted, expected)
-    for mine, whole in zip(tf.nest.flatten(predicted), tf.nest.flatten(expected), strict=True):
-        assert kinds.numbers(mine) == kinds.numbers(whole)
-        if isinstance(whole, xt.StructuredTensor):
-            assert mine.field_names() == whole.field_names()
-            assert mine.__tf_type_spec__().is_compatible_with(whole.__tf_type_spec__())
-    on_batch = model.predict_on_batch(value)
-    assert kinds.numbers(on_batch["same"]) == kinds.numbers(value)
-
-
-def test_values_and_plain_arrays_are_told_apart():
-    predicted = Same().predict(RECORDS, verbose=0)
-    assert isinstance(predicted["pair"], tuple)
-    assert isinstance(predicted["pair"][1], np.ndarray)
-
-
-def test_a_dense_field_that_was_padded_differently_is_an_error_that_names_it():
-    class Padded(xt.keras.Model):
-        def call(self, inputs):
-            return inputs.with_only("title").with_updates(minutes=inputs["minutes"].to_tensor())
-
-    with pytest.raises(errors.StructureError) as raised:
-        Padded().predict(RECORDS.with_updates(
-            minutes=tf.ragged.constant([[1.0] * i for i in range(COUNT)], row_splits_dtype=tf.int64)
-        ), batch_size=BATCH, verbose=0)  # fmt: skip
-    assert raised.value.path == "predict: minutes"
-    assert "padded" in raised.value.received
-
-
-# Losses and metrics.
-
-
-class Scores(xt.keras.Model):
-    """Records of a score, one for each recipe, and of a chance, one for each minute."""
-
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self.score, self.chance = keras.layers.Dense(1), keras.layers.Dense(1)
-
-    def call(self, records):
-        minutes = records["minutes"]
-        chance = tf.sigmoid(self.chance(minutes.flat_values[:, tf.newaxis])[:, 0])
-        score = self.score(records["taste"])[:, 0]
-        steps = xt.RaggedStructuredTensor.from_row_splits(
-            xt.DenseStructuredTensor([None], {"done": chance}), minutes.row_splits
-        )
-        return xt.DenseStructuredTensor([None], {"score": score, "steps": steps})
-
-
-class BareScores(keras.Model):
-    def __init__(self):
-        super().__init__()
-        self.score, self.chance = keras.layers.Dense(1), keras.layers.Dense(1)
-
-    def call(self, x):
-        return {
-            "score": self.score(x["a_taste"]),
-            "steps.done": tf.sigmoid(self.chance(x["minutes"][:, tf.newaxis])),
-        }
-
-
-def targets():
-    done = tf.cast(RECORDS["minutes"].flat_values > 0.5, tf.float32)
-    splits = RECORDS["minutes"].row_splits
-    steps = xt.RaggedStructuredTensor.from_row_splits(
-        xt.DenseStructuredTensor([None], {"done": done}), splits
-    )
-    return xt.DenseStructuredTensor([COUNT], {"score": RATINGS[:, 0], "steps": steps})
-
-
-def bare_targets(y):
-    return {
-        "score": y["score"][:, tf.newaxis],
-        "steps.done": y["steps.done"].flat_values[:, tf.newaxis],
-    }
 
 
 BY_FIELD = {
@@ -127,16 +19,6 @@ BY_FIELD = {
     "loss_weights": {"score": 1.0, "steps.done": 0.5},
     "metrics": {"score": ["mae"], "steps.done": ["accuracy"]},
 }
-
-
-def scores(**options):
-    model, bare = Scores(), BareScores()
-    model(RECORDS)
-    bare(KINDS["records"].bare(RECORDS))
-    bare.set_weights(model.get_weights())
-    for one in (model, bare):
-        one.compile(keras.optimizers.Adam(0.1), **options)
-    return model, bare
 
 
 def bare_pairs(*weights):
@@ -264,25 +146,6 @@ def test_one_loss_for_all_judges_a_ragged_tensor_by_its_values(nest):
         np.testing.assert_allclose(logs["loss"], np.mean(error**2) + sums, rtol=1e-5)
 
 
-class Halved(keras.losses.Loss):
-    def call(self, y_true, y_pred):
-        return y_pred / 2
-
-
-@pytest.mark.parametrize(
-    ("loss", "path"), [("mse", ""), (Halved(), ""), ({"steps": "mse"}, ": output steps")]
-)
-def test_a_loss_of_tensors_for_a_whole_value_is_an_error_that_says_so(loss, path):
-    model, _ = scores(loss=loss)
-    with pytest.raises(errors.DTypeError) as raised:
-        model.evaluate(RECORDS, targets(), verbose=0)
-    assert raised.value.path == f"{model.name}{path}"
-    assert raised.value.expected.endswith(
-        "Halved takes" if isinstance(loss, Halved) else "mse takes"
-    )
-    assert "by field" in raised.value.mend
-
-
 def test_weights_for_a_field_that_is_not_judged_are_an_error():
     model, _ = scores(loss={"score": "mse"}, metrics={"steps.done": "mae"})
     weights = np.ones(COUNT, np.float32)
@@ -294,70 +157,6 @@ def test_weights_for_a_field_that_is_not_judged_are_an_error():
     with pytest.raises(errors.FieldError) as raised:
         model.compile("sgd", {"score": "mse"}, loss_weights={"scor": 2.0})
     assert raised.value.path == f"{model.name}: loss_weights scor"
-
-
-def whole(y_true, y_pred):
-    assert isinstance(y_true, xt.StructuredTensor)
-    return (y_true["score"] - y_pred["score"]) ** 2
-
-
-class Distance(keras.metrics.Metric):
-    """A metric that takes whole extension values."""
-
-    def __init__(self, name="distance"):
-        super().__init__(name=name)
-        self.total = self.add_weight(name="total", initializer="zeros")
-
-    def update_state(self, y_true, y_pred, sample_weight=None):
-        self.total.assign_add(tf.reduce_sum(tf.abs(y_true["score"] - y_pred["score"])))
-
-    def result(self):
-        return self.total.value
-
-
-@UNUSED
-def test_a_loss_and_a_metric_may_take_whole_values():
-    model, bare = scores(loss={"score": "mse"})
-    model.compile(keras.optimizers.Adam(0.1), whole, metrics=[Distance()])
-    weights = np.linspace(0.0, 2.0, COUNT, dtype=np.float32)
-    history = model.fit(
-        RECORDS, targets(), BATCH, sample_weight=weights, shuffle=False, verbose=0
-    ).history
-    plain = bare.fit(
-        KINDS["records"].dataset(targets(), weights).map(
-            lambda x, y, w: (
-                KINDS["records"].bare(x), {"score": bare_targets(y)["score"]}, {"score": w}
-            )
-        ),
-        shuffle=False, verbose=0,
-    ).history  # fmt: skip
-    np.testing.assert_allclose(history["loss"], plain["loss"], rtol=1e-6)
-    np.testing.assert_allclose(model.score.kernel, bare.score.kernel, rtol=1e-5)
-    distance = model.evaluate(RECORDS, targets(), verbose=0, return_dict=True)["distance"]
-    expected = np.sum(np.abs(model(RECORDS)["score"] - targets()["score"]))
-    np.testing.assert_allclose(distance, expected, rtol=1e-5)
-
-
-def test_a_loss_of_whole_values_of_other_types():
-    class Half(xt.keras.Model):
-        def __init__(self):
-            super().__init__()
-            self.dense = keras.layers.Dense(3)
-
-        def call(self, masked):
-            return kinds.MaskedTensor(self.dense(masked.values), masked.mask)
-
-    def masked_error(y_true, y_pred):
-        error = tf.where(y_true.mask, y_true.values - y_pred.values, 0.0)
-        return tf.reduce_mean(error**2, axis=1)
-
-    value = KINDS["protocol only"].value
-    model = Half()
-    model.compile("adam", masked_error)
-    loss = model.evaluate(value, value, verbose=0)
-    np.testing.assert_allclose(loss, np.mean(masked_error(value, model(value))), rtol=1e-6)
-    before = model.fit(value, value, epochs=3, verbose=0).history["loss"]
-    assert len(set(before)) == 3
 
 
 WRONG = {

@@ -1,16 +1,14 @@
-"""What people see of a model, and what callbacks do with it."""
+"""What people see of a model."""
 
 import shutil
 
 import keras
-import numpy as np
 import pytest
-import tensorflow as tf
 
 import extensor as xt
-from tests import sample_models as sample
 from tests.keras import kinds
-from tests.keras.kinds import BATCH, KINDS, RATINGS
+from tests.keras import sample_models as sample
+from tests.keras.kinds import KINDS
 
 FIELDS = {
     "protocol only": ["0: float32 (None, 3)", "1: bool (None, 3)"],
@@ -78,40 +76,3 @@ def test_a_plot_is_drawn(tmp_path):
     graph = sample.functional().graph
     keras.utils.plot_model(graph, tmp_path / "model.svg", show_layer_names=True)
     assert "ingredients.amount" in (tmp_path / "model.svg").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_callbacks(tmp_path, name):
-    kind = KINDS[name]
-    model, _ = kinds.twins(kind)
-    best = str(tmp_path / "best.keras")
-    model.fit(
-        kind.value, RATINGS, BATCH, epochs=4, validation_split=0.2, verbose=0,
-        callbacks=[
-            keras.callbacks.ModelCheckpoint(best, monitor="val_loss", save_best_only=True),
-            keras.callbacks.EarlyStopping(monitor="val_loss", patience=3),
-            keras.callbacks.CSVLogger(str(tmp_path / "log.csv")),
-            keras.callbacks.BackupAndRestore(str(tmp_path / "backup")),
-        ],
-    )  # fmt: skip
-    losses = np.genfromtxt(tmp_path / "log.csv", delimiter=",", names=True)["val_loss"]
-    loaded = keras.saving.load_model(best)
-    x, y = kind.rows(8, 10), RATINGS[8:]
-    loss, _ = loaded.evaluate(x, y, verbose=0)
-    np.testing.assert_allclose(loss, losses.min(), rtol=1e-5)
-
-
-def test_tensorboard_reads_the_losses(tmp_path):
-    reader = pytest.importorskip(
-        "tensorboard.backend.event_processing.event_accumulator",
-        reason="TensorBoard, which is not installed, reads what is written for it",
-    )
-    kind = KINDS["records"]
-    model, _ = kinds.twins(kind, "functional")
-    history = model.fit(
-        kind.value, RATINGS, BATCH, epochs=2, verbose=0,
-        callbacks=[keras.callbacks.TensorBoard(str(tmp_path))],
-    ).history  # fmt: skip
-    written = reader.EventAccumulator(str(tmp_path / "train")).Reload()
-    losses = [float(tf.make_ndarray(event.tensor_proto)) for event in written.Tensors("epoch_loss")]
-    assert losses == pytest.approx(history["loss"])

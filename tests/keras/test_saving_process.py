@@ -1,4 +1,4 @@
-"""Models of every kind of value on disk, and read by processes that never saw them."""
+"""Models of every kind of value, saved or exported, in processes that never saw them."""
 
 import json
 import pickle
@@ -9,13 +9,16 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from tests import sample_models as sample
 from tests.keras import kinds
+from tests.keras import sample_models as sample
 from tests.keras.kinds import BATCH, KINDS, RATINGS
-from tests.keras.test_layer import Nearest
+from tests.keras.test_serialization import Nearest
 
 EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
 FORM = pytest.mark.parametrize("form", kinds.FORMS)
+
 
 LOADED = """
 import json
@@ -23,11 +26,11 @@ import pickle
 import keras
 import numpy as np
 import tensorflow as tf
-from tests.keras import kinds, test_layer
+from tests.keras import kinds, test_serialization
 
 for name, kind in kinds.KINDS.items():
     layer = keras.saving.deserialize_keras_object(json.load(open(f"{root}/{{name}}.json")))
-    assert type(layer) is test_layer.Nearest and layer.spec == kind.spec, name
+    assert type(layer) is test_serialization.Nearest and layer.spec == kind.spec, name
     assert type(layer.value) is type(kind.value), name
     assert kinds.numbers(layer.value) == kinds.numbers(kind.value), name
     for form in kinds.FORMS:
@@ -49,6 +52,7 @@ for name, kind in kinds.KINDS.items():
         assert np.array_equal(served.serve(kind.value), expected), (name, form)
         assert np.array_equal(served.first(kind.value), expected), (name, form)
 """
+
 
 BARE = """
 import sys
@@ -102,28 +106,6 @@ def test_the_flat_signature_needs_neither_keras_nor_extensor(tmp_path, run_pytho
     run_python(BARE.format(folders=folders))
 
 
-class Wrapped(xt.keras.Layer):
-    """What a SavedModel serves, as a layer."""
-
-    def __init__(self, path, load=tf.saved_model.load):
-        super().__init__()
-        self.loaded = load(path)
-
-    def call(self, inputs):
-        return self.loaded.serve(inputs)
-
-
-@EACH
-def test_a_layer_wraps_a_loaded_model(tmp_path, kind):
-    model = kinds.functional(kind)
-    model.export(tmp_path / "model", verbose=False)
-    placeholder = xt.keras.Input(kind.spec)
-    around = xt.keras.Model(placeholder, Wrapped(str(tmp_path / "model"))(placeholder))
-    np.testing.assert_array_equal(around(kind.value), model(kind.value))
-    predicted = around.predict(kind.value, BATCH, verbose=0)
-    np.testing.assert_array_equal(predicted, model.predict(kind.value, BATCH, verbose=0))
-
-
 HUB = """
 import sys
 import types
@@ -135,12 +117,12 @@ from packaging.version import parse
 sys.modules.setdefault("pkg_resources", types.SimpleNamespace(parse_version=parse))
 import tensorflow_hub as hub
 import extensor as xt
-from tests.keras import kinds, test_disk
+from tests.keras import kinds, test_saving
 
 for name, kind in kinds.KINDS.items():
     folder = f"{root}/{{name}}"
     placeholder = xt.keras.Input(kind.spec)
-    layer = test_disk.Wrapped(folder, hub.load)
+    layer = test_saving.Wrapped(folder, hub.load)
     model = xt.keras.Model(placeholder, layer(placeholder))
     predicted = model.predict(kind.value, kinds.BATCH, verbose=0)
     assert np.array_equal(predicted, np.load(folder + ".npy")), name
@@ -198,9 +180,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 import extensor as xt
-from tests.keras import test_disk
+from tests.keras import test_saving_process as here
 
-one, two = test_disk.two_inputs()
+one, two = here.two_inputs()
 model = keras.saving.load_model({path!r})
 expected = np.load({path!r} + ".npy")
 assert np.array_equal(model((one, two)), expected)
@@ -240,14 +222,3 @@ def test_a_model_of_two_records_and_stock_text_layers_comes_back(tmp_path, run_p
     model.save(path)
     np.save(path + ".npy", model((recipes, reviews)))
     run_python(TEXT.format(path=path))
-
-
-@EACH
-def test_models_inside_models(kind):
-    inner = kinds.functional(kind)
-    outer = xt.keras.Input(kind.spec)
-    model = xt.keras.Model(outer, keras.layers.Dense(2)(inner(xt.keras.Identity()(outer))))
-    deeper = xt.keras.Sequential([xt.keras.Identity(), model])
-    np.testing.assert_array_equal(deeper(kind.value), model(kind.value))
-    dense = model.get_layer(index=-1)
-    np.testing.assert_array_equal(model(kind.value), dense(inner(kind.value)))

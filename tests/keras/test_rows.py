@@ -1,0 +1,137 @@
+"""Values that are given to fit directly: cut into batches, shuffled, split and weighed by rows."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from extensor import errors
+from tests.keras import kinds
+from tests.keras.kinds import BATCH, COUNT, KINDS, RATINGS
+
+EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+class Recorder(xt.keras.Model):
+    """Keeps what each step was given."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense, self.steps = keras.layers.Dense(1), []
+
+    def call(self, inputs):
+        return self.dense(tf.cast(inputs["plain"][:, tf.newaxis], tf.float32))
+
+    def train_step(self, data):
+        self.steps.append(data)
+        return super().train_step(data)
+
+    def test_step(self, data):
+        self.steps.append(data)
+        return super().test_step(data)
+
+
+def numbered(value, start=0):
+    """A value beside the numbers of its rows."""
+    return {"value": value, "plain": tf.range(start, start + len(kinds.rows_of(value)))}
+
+
+def recorder():
+    model = Recorder()
+    model.compile("sgd", "mse", run_eagerly=True)
+    return model
+
+
+@pytest.mark.parametrize("shuffle", [False, True, "batch"])
+@EACH
+def test_each_step_gets_the_rows_that_numpy_would_cut(kind, shuffle):
+    model = recorder()
+    weights = np.arange(COUNT, dtype=np.float32)
+    model.fit(
+        numbered(kind.value), RATINGS, batch_size=BATCH, epochs=2,
+        shuffle=shuffle, sample_weight=weights, verbose=0,
+    )  # fmt: skip
+    order = [x["plain"].numpy().tolist() for x, *_ in model.steps]
+    assert [len(rows) for rows in order] == [4, 4, 2] * 2
+    epochs = [[*first, *second, *third] for first, second, third in (order[:3], order[3:])]
+    assert all(sorted(epoch) == list(range(COUNT)) for epoch in epochs)
+    if shuffle is False:
+        assert epochs == [list(range(COUNT))] * 2
+    else:
+        assert epochs[0] != epochs[1]
+    if shuffle == "batch":
+        assert [sorted(rows) for rows in order[:3]] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    for rows, (x, y, weight) in zip(order, model.steps, strict=True):
+        assert type(x["value"]) is type(kind.value)
+        assert kinds.numbers(x["value"]) == kinds.numbers(kinds.take(kind.value, rows))
+        np.testing.assert_array_equal(y, RATINGS.numpy()[rows])
+        np.testing.assert_array_equal(weight, weights[rows])
+
+
+@pytest.mark.parametrize("shuffle", [True, "batch"])
+def test_a_seed_repeats_a_fit_and_not_its_first_epoch(shuffle):
+    def order():
+        keras.utils.set_random_seed(3)
+        model = recorder()
+        model.fit(
+            numbered(KINDS["records"].value),
+            RATINGS,
+            batch_size=BATCH,
+            epochs=2,
+            shuffle=shuffle,
+            verbose=0,
+        )
+        return [x["plain"].numpy().tolist() for x, *_ in model.steps]
+
+    first = order()
+    assert first[:3] != first[3:]
+    assert order() == first
+
+
+@EACH
+def test_the_last_rows_validate(kind):
+    model = recorder()
+    model.fit(numbered(kind.value), RATINGS, batch_size=BATCH, validation_split=0.3, verbose=0)
+    sizes = [len(y) for _, y, *_ in model.steps]
+    assert sizes == [4, 3, 3]
+    assert kinds.numbers(model.steps[2][0]["value"]) == kinds.numbers(kind.rows(7, 10))
+    model = recorder()
+    model.fit(
+        numbered(kind.value), RATINGS, batch_size=BATCH, verbose=0, validation_batch_size=2,
+        validation_data=(numbered(kind.rows(0, 5)), RATINGS[:5]), shuffle=False,
+    )  # fmt: skip
+    assert [len(y) for _, y, *_ in model.steps] == [4, 4, 2, 2, 2, 1]
+    assert kinds.numbers(model.steps[4][0]["value"]) == kinds.numbers(kind.rows(2, 4))
+
+
+def test_weights_of_classes_are_for_the_rows_that_train_alone():
+    kind, model = KINDS["records"], recorder()
+    classes = [[number % 2] for number in range(COUNT)]  # a list is as good as an array
+    model.fit(
+        numbered(kind.value), classes, batch_size=BATCH, class_weight={1: 3.0},
+        validation_split=0.3, shuffle=False, verbose=0,
+    )  # fmt: skip
+    *trained, validated = model.steps
+    assert [weights.numpy().tolist() for _, _, weights in trained] == [[1, 3, 1, 3], [1, 3, 1]]
+    _, targets = validated
+    assert targets.numpy().tolist() == [[1], [0], [1]]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "path"),
+    [
+        (lambda m, x: m.fit(x, RATINGS[:4]), errors.StructureError, "y"),
+        (lambda m, x: m.fit({"a": x, "b": tf.zeros([3])}, RATINGS), errors.StructureError, "x.b"),
+        (lambda m, x: m.fit(x, 3.0), errors.DTypeError, "y"),
+        (lambda m, x: m.fit(x, RATINGS, validation_split=0.99), errors.StructureError,
+         "validation_split"),
+        (lambda m, x: m.fit(x, RATINGS, sample_weight=RATINGS, class_weight={0: 1.0}),
+         errors.DTypeError, "class_weight"),
+    ],
+)  # fmt: skip
+def test_rows_that_do_not_fit_are_an_error_that_names_them(call, error, path):
+    with pytest.raises(error) as raised:
+        call(recorder(), KINDS["records"].value)
+    assert raised.value.path == path
+    assert raised.value.mend
