@@ -1,8 +1,10 @@
 """Models behind servers that know only tensors, and the clients that talk to them."""
 
-from extensor._serving.client import Client, load_client, save_clients
+from extensor._serving.client import Client
+from extensor._serving.client_file import load_client, save_clients
+from extensor._serving.flat_signature import FlatSignature, flat_signature
 from extensor._serving.layout import Component, Layout
-from extensor._serving.signature import FlatSignature, flat_signature, save
+from extensor._serving.saving import save
 
 __all__ = [
     "Client",

@@ -1,4 +1,4 @@
-"""Whether tensors that came from elsewhere fit each other, asked in a graph or outside."""
+"""Whether tensors that came from elsewhere fit each other, checked in a graph or outside."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._serving.layout import components, typed_leaves
-from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._serving.named_nest import typed_leaves
+from extensor._serving.value_tensors import named_components
 from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.dense import DenseStructuredTensorSpec
 from extensor._tf import component_specs, to_components
 from extensor.errors import StructureError
 
 
-def check(structure: Any, values: Any, ragged: str = "row_splits") -> list[Any]:
+def check_tensors(structure: Any, values: Any, ragged: str = "row_splits") -> list[Any]:
     """Checks that the tensors in values fit each other.
 
     Row splits must begin with 0, never decrease and end with the number of values; the fields of
     records must have as many rows as there are records; the indices of a sparse tensor must lie
-    within its shape. What else the tensors of a type of one's own have in common is not known here.
+    within its shape. What else the tensors of a user's type have in common is not known here.
 
     Args:
         structure: A nest of specs, and of static data.
@@ -33,13 +34,13 @@ def check(structure: Any, values: Any, ragged: str = "row_splits") -> list[Any]:
     Raises:
         StructureError: Outside a graph, where something does not fit (also a ValueError).
     """
-    found = _Found(_TOLD[ragged])
+    checks = _Checks(_EXPECTED[ragged])
     for names, spec, value in typed_leaves(structure, values):
-        found.sizes(spec, value, Path(*names))
-    return found.assertions
+        checks.sizes(spec, value, Path(*names))
+    return checks.assertions
 
 
-_TOLD = {
+_EXPECTED = {
     "row_splits": (
         "row splits that never decrease",
         "row splits that end with the number of values",
@@ -49,14 +50,14 @@ _TOLD = {
         "row lengths that add up to the number of values",
     ),
 }
-"""What is expected of rows, and of the last one, by how they are told."""
+"""What is expected of rows, and of the last one, by what the tensors are."""
 
 
-class _Found:
-    """What was found so far. The arithmetic is NumPy's outside a graph, and TensorFlow's inside."""
+class _Checks:
+    """The checks so far. The arithmetic is NumPy's outside a graph, and TensorFlow's inside."""
 
-    def __init__(self, told: tuple[str, str]) -> None:
-        self._rows, self._end = told
+    def __init__(self, expected: tuple[str, str]) -> None:
+        self._rows, self._end = expected
         self.assertions: list[Any] = []
         self._is_eager = tf.executing_eagerly()
 
@@ -92,7 +93,7 @@ class _Found:
         records = spec.rank if isinstance(spec, DenseStructuredTensorSpec) else 0
         known: list[tuple[Path, Any]] = []
         parts = tf.nest.flatten(to_components(spec, value))
-        for (names, part_spec), part in zip(components(spec), parts, strict=True):
+        for (names, part_spec), part in zip(named_components(spec), parts, strict=True):
             inner = Path(*path, *names)
             size = self.sizes(part_spec, part, inner, records)
             if size is not None:

@@ -13,9 +13,9 @@ import tensorflow as tf
 import extensor as xt
 from extensor.serving import flat_signature
 from tests.keras import sample_models
-from tests.sample_serving import RAGGED, RECIPE, RECIPE_SPEC, VALUES, Tables, assert_alike
+from tests.serving.sample import RAGGED, RECIPE, RECIPE_SPEC, VALUES, Tables, assert_alike
 
-CLIENT = Path(__file__).with_name("serving_c_api.py")
+CLIENT = Path(__file__).with_name("c_api.py")
 PLAIN_PYTHON = """
 import os, pickle, sys
 
@@ -219,7 +219,7 @@ try:
 except errors.RegistrationError as error:
     assert isinstance(error, ValueError)
     print(error)
-import tests.sample_serving
+import tests.serving.sample
 
 print(xt.serving.load_client({path!r}).inputs)
 """
@@ -229,6 +229,6 @@ def test_a_client_says_what_to_import_for_a_type_that_it_does_not_know(tmp_path,
     value, _ = VALUES["a type with named components"]
     xt.serving.save(None, tmp_path / "model", flat_signature(lambda x: x, value))
     error, layout = run_python(UNKNOWN.format(path=str(tmp_path / "model"))).stdout.splitlines()
-    assert "tests.sample_serving.BoxSpec" in error
-    assert "It is defined in tests.sample_serving: import" in error
+    assert "tests.serving.sample.BoxSpec" in error
+    assert "It is defined in tests.serving.sample: import" in error
     assert layout == "Layout(x__high__0, x__high__0___row_splits, x__low)"

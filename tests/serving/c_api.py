@@ -1,6 +1,6 @@
 """A client that runs SavedModels through TensorFlow's C API alone, by ctypes.
 
-Run as `python serving_c_api.py LIBRARY RUNS RESULTS`, in a process of its own: it imports neither
+Run as `python c_api.py LIBRARY RUNS RESULTS`, in a process of its own: it imports neither
 TensorFlow nor extensor nor NumPy, only the shared library of the first. RUNS is a pickled list of
 (folder of a SavedModel, key of a signature, request); RESULTS becomes the pickled list of the
 responses. Both have for each name a tuple (dtype, shape, data), of which data is the bytes of the

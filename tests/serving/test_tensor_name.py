@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from extensor._path import Path
-from extensor._serving.name import names_of
+from extensor._serving.tensor_name import names_of
 
 PARTS = ["", "row_splits", "row_splits_1", "row_lengths", "rows"]
 WORDS = [

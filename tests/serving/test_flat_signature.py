@@ -1,44 +1,30 @@
-"""Functions of any values as functions of plain tensors, and what a client makes of these."""
+"""Functions of any values as functions of plain tensors."""
 
 import functools
 import inspect
-import json
-import re
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given
-from hypothesis import strategies as st
 
 import extensor as xt
+from extensor import errors
 from extensor.serving import flat_signature
-from tests.keras import sample_models
+from tests import sample_declared as declared
 from tests.apis.kinds import KINDS, assert_same
-from tests.sample_serving import (
+from tests.keras import sample_models
+from tests.serving.sample import (
     RAGGED,
     RECIPE,
     RECIPE_SPEC,
-    VALUES,
     Kitchen,
     Point,
     assert_alike,
     content,
     names,
+    raises,
     served,
 )
-
-
-@pytest.mark.parametrize("ragged", RAGGED)
-@pytest.mark.parametrize("kind", VALUES)
-def test_every_tensor_has_a_name_and_the_value_comes_back(kind, ragged):
-    value, expected = VALUES[kind]
-    signature = flat_signature(lambda x: {"same": x}, value, ragged=ragged)
-    assert names(signature.inputs) == [n.replace("row_splits", ragged) for n in expected]
-    assert names(signature.outputs) == [
-        re.sub("^x", "same", n.replace("row_splits", ragged)) for n in expected
-    ]
-    assert_alike(served(signature, value)["same"], value)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -56,66 +42,6 @@ def test_a_function_gives_the_same_by_plain_tensors(kind, ragged):
         value = kind.make(size)
         assert_same(served(signature, value), kind.doubled(value))
     assert len(traces) == 1
-
-
-dtypes = st.sampled_from([tf.float32, tf.int64, tf.string, tf.bool])
-fields = st.sampled_from(["a", "A", "a.b", "", "row_splits", "values", "crème", "class"])
-
-
-def records(leaves):
-    def dense(drawn):
-        return xt.DenseStructuredTensorSpec([None], drawn)
-
-    inner = st.dictionaries(fields, leaves, max_size=3).map(dense)
-    return inner | inner.map(lambda spec: xt.RaggedStructuredTensorSpec([None, None], spec))
-
-
-specs = st.recursive(
-    dtypes.map(lambda dtype: tf.TensorSpec([None], dtype))
-    | dtypes.map(lambda dtype: tf.TensorSpec([None, 2], dtype))
-    | dtypes.map(lambda dtype: tf.SparseTensorSpec([None, 3], dtype))
-    | st.builds(lambda dtype, n: tf.RaggedTensorSpec([None] * (n + 1), dtype, n), dtypes,
-                st.integers(1, 3)),
-    records,
-    max_leaves=6,
-)  # fmt: skip
-
-
-@given(st.data(), st.dictionaries(fields, specs, max_size=3), st.sampled_from(RAGGED))
-def test_any_nest_comes_back_from_its_tensors(data, structure, ragged):
-    layout = xt.serving.Layout(structure, ragged)
-    assert len({name.lower() for name in names(layout)}) == len(layout.components)
-    values = {key: data.draw(xt.testing.values_of(spec)) for key, spec in structure.items()}
-    tensors = layout.encode(values)
-    assert list(tensors) == names(layout)
-    for component in layout.components:
-        assert component.spec.is_compatible_with(tensors[component.name])
-        assert component.path.names[0] in structure
-    assert_alike(layout.decode(tensors), values)
-
-
-def test_what_json_holds_is_as_good_as_tensors():
-    """Lists, of which an empty one does not say what is not in it; and dicts for records."""
-    signature = flat_signature(lambda recipe, taste: (recipe, taste),
-                               RECIPE_SPEC, tf.TensorSpec([None, 3]))  # fmt: skip
-    steps = [[{"minutes": 5, "tools": ["pan"]}, {"minutes": 20, "tools": []}], []]
-    recipes = [
-        {"title": "soup", "tags": ["quick"], "steps": steps[0]},
-        {"title": "stew", "tags": [], "steps": steps[1]},
-    ]
-    request = content(signature.encode(recipes, []))
-    assert request["recipe__steps___row_splits"] == [0, 2, 2]
-    assert request["recipe__steps__tools"] == [b"pan"]
-    response = {name.replace("recipe", "output_0"): value for name, value in request.items()}
-    response["output_1"] = response.pop("taste")
-    for text in ("output_0__title", "output_0__tags", "output_0__steps__tools"):
-        response[text] = [one.decode() for one in response[text]]
-    records, taste = signature.decode(json.loads(json.dumps(response)))
-    assert records["steps.tools"].to_list() == [[[b"pan"], []], []]
-    assert taste.shape == [0, 3]
-
-
-# Functions and their arguments.
 
 
 def test_inputs_have_the_names_of_the_arguments():
@@ -237,3 +163,21 @@ def test_a_keras_model_is_called_for_inference(tmp_path, make, ragged):
     function = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
     client = xt.serving.load_client(tmp_path / "model")
     np.testing.assert_array_equal(client.decode(function(**client.encode(recipes))), model(recipes))
+
+
+def test_wrong_specs_are_refused():
+    number = tf.TensorSpec([])
+    error = raises(errors.DTypeError, flat_signature, lambda x, y: x, number)
+    assert "(x, y)" in error.expected
+    assert "'y'" in error.received
+    error = raises(errors.DTypeError, flat_signature, lambda x: x, number, number)
+    assert isinstance(error, TypeError)
+    error = raises(errors.ProtocolError, flat_signature, 3, number)
+    assert error.received == "int"
+    error = raises(errors.StructureError, flat_signature, lambda x: None, number)
+    assert "returns none" in error.received
+    error = raises(errors.StructureError, flat_signature, lambda x: x, number, ragged="splits")
+    assert "'row_splits' or 'row_lengths'" in error.expected
+    value = declared.Labelled([1.0], {1: tf.constant(1), "1": tf.constant(1)})
+    error = raises(errors.StructureError, flat_signature, lambda x: x.label[1], value)
+    assert error.path == "x.label.1"

@@ -1,6 +1,5 @@
-"""What is written of flat signatures beside a model, and what it takes to run one."""
+"""What is written of a client beside a model, and read again."""
 
-import gc
 import json
 
 import pytest
@@ -9,7 +8,7 @@ import tensorflow as tf
 import extensor as xt
 from extensor import errors
 from extensor.serving import flat_signature
-from tests.sample_serving import RAGGED, RECIPE, RECIPE_SPEC, VALUES, Kitchen, Tables, assert_alike
+from tests.serving.sample import RAGGED, RECIPE_SPEC, VALUES, Kitchen, raises
 
 
 def test_the_file_says_without_python_types_what_a_client_must_know(tmp_path):
@@ -65,61 +64,6 @@ def test_a_client_that_is_read_is_the_one_that_was_written(tmp_path):
             assert tf.nest.flatten(mine.structure) == tf.nest.flatten(theirs.structure)
 
 
-def test_signatures_whose_operations_would_share_a_name_are_told_apart(tmp_path):
-    number = tf.TensorSpec([], tf.int32)
-    signatures = {
-        "a": flat_signature(lambda b_c: b_c + 1, number),
-        "a_b": flat_signature(lambda c: c + 2, number),
-        "plain": tf.function(lambda x: {"y": x + 3}, input_signature=[number]),
-    }
-    xt.serving.save(None, tmp_path / "model", signatures)
-    loaded = tf.saved_model.load(str(tmp_path / "model")).signatures
-    assert [int(loaded[key](tf.constant(0)).popitem()[1]) for key in signatures] == [1, 2, 3]
-    words = json.loads((tmp_path / "model" / "assets.extra" / "extensor.json").read_text())
-    assert words["signatures"].keys() == {"a", "a_b"}
-    operations = {
-        words["signatures"][key]["inputs"]["tensors"][0]["tensor"] for key in ("a", "a_b")
-    }
-    assert operations == {"a_b_c:0", "a_b_c_1:0"}
-
-
-def test_what_the_functions_use_is_saved_and_nothing_else(tmp_path):
-    vocabulary = tmp_path / "words.txt"
-    vocabulary.write_text("slow\nquick\n")
-    module = Tables(str(vocabulary))
-    expected = module(RECIPE)  # traces a function that takes records, which is not saved
-    signature = flat_signature(module, RECIPE_SPEC)
-    xt.serving.save(module, tmp_path / "model", signature)
-    vocabulary.unlink()
-    assert [shape for _, shape in tf.train.list_variables(tmp_path / "model/variables/variables")
-            if shape] == []  # fmt: skip
-    loaded = tf.saved_model.load(str(tmp_path / "model"))
-    response = loaded.signatures["serving_default"](**signature.encode(RECIPE))
-    assert_alike(signature.decode(response), expected)
-    assert not callable(loaded)
-
-
-def test_a_signature_keeps_the_variables_of_its_module_alive(tmp_path):
-    signature = flat_signature(Kitchen(), RECIPE_SPEC)
-    gc.collect()
-    xt.serving.save(None, tmp_path / "model", signature)
-    loaded = tf.saved_model.load(str(tmp_path / "model"))
-    response = loaded.signatures["serving_default"](**signature.encode(RECIPE))
-    assert_alike(signature.decode(response), RECIPE["steps.minutes"] * 3)
-
-
-def test_the_module_itself_is_saved_on_demand(tmp_path):
-    module = Kitchen()
-    module.traced(RECIPE)
-    signature = flat_signature(module.traced, RECIPE_SPEC)
-    with pytest.warns(UserWarning, match="Encoding a StructuredValue"):
-        xt.serving.save(module, tmp_path / "model", signature, functions=True)
-    loaded = tf.saved_model.load(str(tmp_path / "model"))
-    assert_alike(loaded.traced(RECIPE), module.traced(RECIPE))
-    response = loaded.signatures["serving_default"](**signature.encode(RECIPE))
-    assert_alike(signature.decode(response), module.traced(RECIPE))
-
-
 def test_clients_are_added_to_a_model_that_was_saved_in_another_way(tmp_path):
     module = Kitchen()
     signature = flat_signature(module.traced, RECIPE_SPEC)
@@ -133,3 +77,39 @@ def test_clients_are_added_to_a_model_that_was_saved_in_another_way(tmp_path):
     xt.serving.save_clients(tmp_path / "model", {"serve": signature})
     client = xt.serving.load_client(tmp_path / "model", "serve")
     assert client.outputs.components == signature.outputs.components
+
+
+def damaged(tmp_path, change):
+    path = tmp_path / "model"
+    xt.serving.save(None, path, flat_signature(lambda x: x, RECIPE_SPEC))
+    file = path / "assets.extra" / "extensor.json"
+    file.write_text(change(file.read_text()))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda text: text[:100], errors.FormatError),
+        (lambda text: "[]", errors.FormatError),
+        (lambda text: text.replace("version 1", "version 9"), errors.FormatError),
+        (lambda text: text.replace('"inputs"', '"in"'), errors.FormatError),
+        (lambda text: text.replace("dictValue", "wrong"), errors.FormatError),
+        (lambda text: text.replace("POSITIONAL_OR_KEYWORD", "other"), errors.FormatError),
+        (lambda text: text.replace('"x__title"', '"x__name"'), errors.StructureError),
+        (
+            lambda text: text.replace(
+                '"types": {', '"types": {"tests.UnheardOfSpec": "some.module",'
+            ),
+            errors.RegistrationError,
+        ),
+        (lambda text: text.replace("serving_default", "other"), errors.FieldError),
+    ],
+)
+def test_a_file_that_is_not_what_was_written_is_refused(tmp_path, change, error):
+    path = damaged(tmp_path, change)
+    raised = raises(error, xt.serving.load_client, path)
+    if error is errors.RegistrationError:
+        assert "some.module" in raised.mend
+    else:
+        assert raised.path == str(path / "assets.extra" / "extensor.json")

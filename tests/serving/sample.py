@@ -4,6 +4,7 @@ import collections
 import enum
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import extensor as xt
@@ -58,7 +59,7 @@ RECIPE_SPEC = xt.DenseStructuredTensorSpec(
 
 
 class Foreign(tf.experimental.ExtensionType):
-    __name__ = "tests.sample_serving.Foreign"
+    __name__ = "tests.serving.sample.Foreign"
 
     ragged: tf.RaggedTensor
     pair: tuple[tf.Tensor, int]
@@ -241,3 +242,11 @@ def served(signature, *args, **kwargs):
     """What a client gets who sends these arguments."""
     request = {n: t.numpy() for n, t in signature.encode(*args, **kwargs).items()}
     return signature.decode({n: t.numpy() for n, t in signature.function(**request).items()})
+
+
+def raises(error, function, *args, **kwargs):
+    """Returns the error that a call raises, which says what was expected and how to mend it."""
+    with pytest.raises(error) as raised:
+        function(*args, **kwargs)
+    assert all((raised.value.expected, raised.value.received, raised.value.mend))
+    return raised.value

@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import os
 from collections.abc import Collection, Container, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from extensor._serving.check import check
-from extensor._serving.client import Client, describe, save_clients
+from extensor._serving.client import Client
 from extensor._serving.layout import Layout
+from extensor._serving.tensor_check import check_tensors
 from extensor._tf import CompositeTensor
 from extensor.errors import DTypeError, ExtensorError, ProtocolError, StructureError
 
@@ -57,8 +56,8 @@ def flat_signature(
     A server that runs SavedModels knows tensors only, and so do the C and C++ APIs. This makes one
     plain tensor of each component of each value, going in and coming out. The names of inputs begin
     with those of the function's arguments, the names of outputs with the keys of its result, or
-    with `output_0` where it has none; those of fields follow. `extensor._serving.name` has the
-    grammar.
+    with `output_0` where it has none; those of fields follow. `extensor._serving.tensor_name`
+    has the grammar.
 
     Args:
         fn: A function, a `tf.function` or one of its concrete functions, a `tf.Module`, a layer or
@@ -118,7 +117,7 @@ def flat_signature(
             # A server compares the shapes of a request with no spec, and operations trust that it
             # did: `==` of a scalar and a vector of sizes compares nothing.
             named = {n: tf.ensure_shape(tensor, specs[n].shape) for n, tensor in named.items()}
-            ready = [*named.values(), *check(sent, inputs.decode(named), inputs.ragged)]
+            ready = [*named.values(), *check_tensors(sent, inputs.decode(named), inputs.ragged)]
             with tf.control_dependencies(ready):
                 named = {n: tf.identity(tensor) for n, tensor in named.items()}
         values = inputs.decode(named)
@@ -135,89 +134,6 @@ def flat_signature(
     flat: Any = tf.function(served, input_signature=list(specs.values()), autograph=False)
     flat.get_concrete_function()
     return FlatSignature(flat, _sent(call.signature, sent, optional), inputs, outputs, fn)
-
-
-def save(
-    module: Any,
-    path: str | os.PathLike[str],
-    signatures: FlatSignature | Mapping[str, Any],
-    functions: bool = False,
-    options: Any = None,
-) -> None:
-    """Writes a SavedModel whose signatures take and return plain tensors.
-
-    Whatever runs SavedModels runs it, Python with neither extensor nor the types included. What a
-    client needs to know stands beside it, in `assets.extra/extensor.json`; `load_client` reads it.
-
-    Args:
-        module: The `tf.Module`, or layer or model of Keras, whose variables and tables the
-            functions use. None for functions that use nothing but variables.
-        path: The folder to write.
-        signatures: What `flat_signature` returned, for the signature "serving_default"; or several
-            by their keys, among which functions of tensors may stand as `tf.saved_model.save`
-            takes them.
-        functions: Whether the module itself is saved with all its attributes and `tf.function`s,
-            for Python. Who loads it there must then have imported the types that they take.
-        options: `tf.saved_model.SaveOptions`.
-
-    Raises:
-        RegistrationError: If the spec of an argument or result is not registered (also a
-            ValueError).
-        DTypeError: If `module` or `signatures` is something else (also a TypeError).
-
-    >>> import os, tempfile
-    >>> double = xt.serving.flat_signature(lambda taste: {"taste": taste * 2},
-    ...                                    tf.RaggedTensorSpec([None, None], tf.float32))
-    >>> path = os.path.join(tempfile.mkdtemp(), "double")
-    >>> xt.serving.save(None, path, double)
-    >>> served = tf.saved_model.load(path).signatures["serving_default"]
-    >>> client = xt.serving.load_client(path)
-    >>> client.decode(served(**client.encode(tf.ragged.constant([[1.0], [2.0, 3.0]]))))
-    {'taste': <tf.RaggedTensor [[2.0], [4.0, 6.0]]>}
-    """
-    if isinstance(signatures, FlatSignature):
-        signatures = {tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
-    if not isinstance(signatures, Mapping):
-        raise DTypeError(
-            path="signatures",
-            expected="what flat_signature returned, or a mapping of these by their keys",
-            received=type(signatures).__name__,
-            mend="Give xt.serving.flat_signature(function, spec).",
-        )
-    flat = {key: one for key, one in signatures.items() if isinstance(one, FlatSignature)}
-    for signature in flat.values():
-        describe(signature)  # raises before anything is written
-    plain = {k: one.function if k in flat else one for k, one in signatures.items()}
-    root = module if functions else _state(module, flat)
-    tf.saved_model.save(root, os.fspath(path), signatures=plain, options=options)
-    save_clients(path, flat)
-
-
-def _state(module: Any, signatures: Mapping[str, FlatSignature]) -> tf.Module:
-    """Returns a module with nothing but what the signatures use: variables, tables and files.
-
-    A module of its own, because a tf.function that was traced for an extension type would make the
-    type needed wherever the model is loaded.
-    """
-    try:
-        inside = [] if module is None else tf.train.TrackableView(module).descendants()
-    except (AttributeError, TypeError, ValueError) as error:
-        raise DTypeError(
-            path="module",
-            expected="a tf.Module, a layer or model of Keras, or None",
-            received=type(module).__name__,
-            mend="Give what holds the variables and tables that the functions use.",
-        ) from error
-    root: Any = tf.Module()
-    kept = (tf.saved_model.experimental.TrackableResource, tf.saved_model.Asset)
-    root.resources = [one for one in inside if isinstance(one, kept)]
-    used = {
-        id(variable): variable
-        for signature in signatures.values()
-        for variable in signature.function.get_concrete_function().variables
-    }
-    root.state = list(used.values())
-    return root
 
 
 class _Call:

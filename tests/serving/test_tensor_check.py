@@ -1,4 +1,4 @@
-"""Requests, responses, specs and files that are not right."""
+"""Tensors that do not fit each other are refused, by functions and by clients."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,7 @@ import tensorflow as tf
 import extensor as xt
 from extensor import errors
 from extensor.serving import flat_signature
-from tests import sample_declared as declared
-from tests.sample_serving import RECIPE, RECIPE_SPEC, assert_alike, content, served
-from tests.sample_types import fresh_masked_type
+from tests.serving.sample import RECIPE, RECIPE_SPEC, assert_alike, content, raises
 
 GOOD = {
     "recipe__title": ["soup", "stew"],
@@ -24,6 +22,8 @@ LENGTHS = {
     name.replace("row_splits", "row_lengths"): list(np.diff(value)) if "___" in name else value
     for name, value in GOOD.items()
 }
+
+
 BAD = {
     "splits that overrun": {"recipe__tags___row_splits": [0, 1, 2]},
     "splits that leave values over": {"recipe__tags___row_splits": [0, 0, 0]},
@@ -36,13 +36,6 @@ BAD = {
     "lists of another length": {"recipe__steps___row_splits": [0, 3]},
     "more records": {"recipe__title": ["soup", "stew", "pie"]},
 }
-
-
-def raises(error, function, *args, **kwargs):
-    with pytest.raises(error) as raised:
-        function(*args, **kwargs)
-    assert all((raised.value.expected, raised.value.received, raised.value.mend))
-    return raised.value
 
 
 def tensors(layout, words):
@@ -117,9 +110,17 @@ def dense(shape, **fields):
 
 
 VECTOR = tf.TensorSpec([None], tf.int32)
+
+
 LISTS = tf.RaggedTensorSpec(None, tf.int32, 1)
+
+
 PAIRS = tf.RaggedTensorSpec([None, 2, None], tf.int32, 2)
+
+
 SPARSE = tf.SparseTensorSpec(None, tf.int32)
+
+
 OTHER_SHAPES = {
     "a scalar for a vector of rows": (
         dense([None], v=VECTOR, w=VECTOR), {"r__v": [1, 2, 3], "r__w": 10}, "r__w",
@@ -174,6 +175,8 @@ OTHER_SHAPES = {
     ),
     "a scalar for the count of records": (dense([None], a=dense([None])), {"r__a___rows": 1}, "r_"),
 }  # fmt: skip
+
+
 ANY_SHAPE = {
     "a field": (
         dense([None], v=VECTOR, w=tf.TensorSpec(None, tf.int32)), {"r__v": [1], "r__w": [[1, 2]]},
@@ -225,121 +228,3 @@ def test_nothing_is_checked_where_nobody_asked():
 
     assert "Assert" in operations(True)
     assert not {"Assert", "If", "StatelessIf"} & operations(False)
-
-
-def test_what_cannot_be_sent_is_refused_by_its_path():
-    variable = declared.Counter(tf.Variable(1.0), tf.Variable(2.0))
-    error = raises(errors.UnsupportedTypeError, flat_signature, lambda x: x.count, variable)
-    assert (error.path, error.received) == ("x.count", "a variable")
-    dataset = tf.data.Dataset.range(3)
-    error = raises(errors.UnsupportedTypeError, flat_signature, lambda x: 1, dataset)
-    assert (error.path, error.received) == ("x", "a tensor of dtype variant")
-
-
-def test_wrong_specs_are_refused():
-    number = tf.TensorSpec([])
-    error = raises(errors.DTypeError, flat_signature, lambda x, y: x, number)
-    assert "(x, y)" in error.expected
-    assert "'y'" in error.received
-    error = raises(errors.DTypeError, flat_signature, lambda x: x, number, number)
-    assert isinstance(error, TypeError)
-    error = raises(errors.ProtocolError, flat_signature, 3, number)
-    assert error.received == "int"
-    error = raises(errors.StructureError, flat_signature, lambda x: None, number)
-    assert "returns none" in error.received
-    error = raises(errors.StructureError, flat_signature, lambda x: x, number, ragged="splits")
-    assert "'row_splits' or 'row_lengths'" in error.expected
-    value = declared.Labelled([1.0], {1: tf.constant(1), "1": tf.constant(1)})
-    error = raises(errors.StructureError, flat_signature, lambda x: x.label[1], value)
-    assert error.path == "x.label.1"
-
-
-def test_values_of_another_type_are_refused_by_their_path():
-    signature = flat_signature(lambda a, b: b, {"x": RECIPE_SPEC}, tf.TensorSpec([None, 2]))
-    good = {"x": RECIPE}, [[1.0, 2.0]]
-    signature.encode(*good)
-    error = raises(errors.DTypeError, signature.encode, {"x": RECIPE.without("tags")}, good[1])
-    assert error.path.startswith("a.x")
-    error = raises(errors.StructureError, signature.encode, good[0], [[1.0]])
-    assert error.path == "b"
-    error = raises(errors.DTypeError, signature.encode, good[0], [["a", "b"]])
-    assert error.path == "b"
-    error = raises(errors.StructureError, signature.encode, {"y": RECIPE}, good[1])
-    assert (error.path, error.expected, error.received) == ("a", "a dict with x", "a dict with y")
-    error = raises(errors.StructureError, signature.encode, RECIPE, good[1])
-    assert error.received == "DenseStructuredTensor"
-    with pytest.raises(TypeError, match="missing a required argument: 'b'"):
-        signature.encode(good[0])
-    sparse = flat_signature(tf.sparse.to_dense, tf.SparseTensorSpec([None, 3]))
-    error = raises(errors.DTypeError, sparse.encode, tf.sparse.from_dense([[1.0, 2.0]]))
-    assert error.path == sparse.inputs.components[0].path.names[0]
-
-
-def test_a_response_must_be_whole():
-    signature = flat_signature(lambda x: {"y": x, "z": x}, tf.TensorSpec([None, 2]))
-    good = {"y": [[1.0, 2.0]], "z": np.zeros([0, 2], np.float32)}
-    signature.decode(good)
-    error = raises(errors.FieldError, signature.decode, {"y": [[1.0, 2.0]]})
-    assert (error.path, error.received) == ("z", "none")
-    error = raises(errors.FieldError, signature.decode, good | {"more": 1})
-    assert error.path == "more"
-    error = raises(errors.StructureError, signature.decode, good | {"y": [[1.0]]})
-    assert error.path == "y"
-    error = raises(errors.DTypeError, signature.decode, good | {"y": tf.constant([[1, 2]])})
-    assert "int32" in error.received
-
-
-def test_a_type_without_a_registered_name_is_refused_before_anything_is_written(tmp_path):
-    masked_type, masked_spec = fresh_masked_type()
-    signature = flat_signature(lambda x: x.values, masked_spec([None], tf.float32))
-    value = masked_type(tf.constant([1.0]), tf.constant([True]))
-    assert served(signature, value) == [1.0]
-    error = raises(errors.RegistrationError, xt.serving.save, None, tmp_path / "model", signature)
-    assert "register_type_spec" in error.mend
-    assert not (tmp_path / "model").exists()
-    error = raises(errors.DTypeError, xt.serving.save, None, tmp_path / "model", lambda x: x)
-    assert "flat_signature" in error.mend
-
-
-@pytest.mark.parametrize("module", ["module", 3, len, {}], ids=repr)
-def test_what_holds_no_variables_is_refused_as_a_module(tmp_path, module):
-    signature = flat_signature(lambda x: x, RECIPE_SPEC)
-    error = raises(errors.DTypeError, xt.serving.save, module, tmp_path / "model", signature)
-    assert (error.path, error.received) == ("module", type(module).__name__)
-    assert not (tmp_path / "model").exists()
-
-
-def damaged(tmp_path, change):
-    path = tmp_path / "model"
-    xt.serving.save(None, path, flat_signature(lambda x: x, RECIPE_SPEC))
-    file = path / "assets.extra" / "extensor.json"
-    file.write_text(change(file.read_text()))
-    return path
-
-
-@pytest.mark.parametrize(
-    ("change", "error"),
-    [
-        (lambda text: text[:100], errors.FormatError),
-        (lambda text: "[]", errors.FormatError),
-        (lambda text: text.replace("version 1", "version 9"), errors.FormatError),
-        (lambda text: text.replace('"inputs"', '"in"'), errors.FormatError),
-        (lambda text: text.replace("dictValue", "wrong"), errors.FormatError),
-        (lambda text: text.replace("POSITIONAL_OR_KEYWORD", "other"), errors.FormatError),
-        (lambda text: text.replace('"x__title"', '"x__name"'), errors.StructureError),
-        (
-            lambda text: text.replace(
-                '"types": {', '"types": {"tests.UnheardOfSpec": "some.module",'
-            ),
-            errors.RegistrationError,
-        ),
-        (lambda text: text.replace("serving_default", "other"), errors.FieldError),
-    ],
-)
-def test_a_file_that_is_not_what_was_written_is_refused(tmp_path, change, error):
-    path = damaged(tmp_path, change)
-    raised = raises(error, xt.serving.load_client, path)
-    if error is errors.RegistrationError:
-        assert "some.module" in raised.mend
-    else:
-        assert raised.path == str(path / "assets.extra" / "extensor.json")

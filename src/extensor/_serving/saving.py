@@ -1,0 +1,96 @@
+"""Models written with signatures of plain tensors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._serving.client_file import described_client, save_clients
+from extensor._serving.flat_signature import FlatSignature
+from extensor.errors import DTypeError
+
+
+def save(
+    module: Any,
+    path: str | os.PathLike[str],
+    signatures: FlatSignature | Mapping[str, Any],
+    functions: bool = False,
+    options: Any = None,
+) -> None:
+    """Writes a SavedModel whose signatures take and return plain tensors.
+
+    Whatever runs SavedModels runs it, Python with neither extensor nor the types included. What a
+    client needs to know stands beside it, in `assets.extra/extensor.json`; `load_client` reads it.
+
+    Args:
+        module: The `tf.Module`, or layer or model of Keras, whose variables and tables the
+            functions use. None for functions that use nothing but variables.
+        path: The folder to write.
+        signatures: What `flat_signature` returned, for the signature "serving_default"; or several
+            by their keys, among which functions of tensors may stand as `tf.saved_model.save`
+            takes them.
+        functions: Whether the module itself is saved with all its attributes and `tf.function`s,
+            for Python. Who loads it there must then have imported the types that they take.
+        options: `tf.saved_model.SaveOptions`.
+
+    Raises:
+        RegistrationError: If the spec of an argument or result is not registered (also a
+            ValueError).
+        DTypeError: If `module` or `signatures` is something else (also a TypeError).
+
+    >>> import os, tempfile
+    >>> double = xt.serving.flat_signature(lambda taste: {"taste": taste * 2},
+    ...                                    tf.RaggedTensorSpec([None, None], tf.float32))
+    >>> path = os.path.join(tempfile.mkdtemp(), "double")
+    >>> xt.serving.save(None, path, double)
+    >>> served = tf.saved_model.load(path).signatures["serving_default"]
+    >>> client = xt.serving.load_client(path)
+    >>> client.decode(served(**client.encode(tf.ragged.constant([[1.0], [2.0, 3.0]]))))
+    {'taste': <tf.RaggedTensor [[2.0], [4.0, 6.0]]>}
+    """
+    if isinstance(signatures, FlatSignature):
+        signatures = {tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
+    if not isinstance(signatures, Mapping):
+        raise DTypeError(
+            path="signatures",
+            expected="what flat_signature returned, or a mapping of these by their keys",
+            received=type(signatures).__name__,
+            mend="Give xt.serving.flat_signature(function, spec).",
+        )
+    flat = {key: one for key, one in signatures.items() if isinstance(one, FlatSignature)}
+    for signature in flat.values():
+        described_client(signature)  # raises before anything is written
+    plain = {k: one.function if k in flat else one for k, one in signatures.items()}
+    root = module if functions else _used_state(module, flat)
+    tf.saved_model.save(root, os.fspath(path), signatures=plain, options=options)
+    save_clients(path, flat)
+
+
+def _used_state(module: Any, signatures: Mapping[str, FlatSignature]) -> tf.Module:
+    """Returns a module with nothing but what the signatures use: variables, tables and files.
+
+    A module of its own, because a tf.function that was traced for an extension type would make the
+    type needed wherever the model is loaded.
+    """
+    try:
+        inside = [] if module is None else tf.train.TrackableView(module).descendants()
+    except (AttributeError, TypeError, ValueError) as error:
+        raise DTypeError(
+            path="module",
+            expected="a tf.Module, a layer or model of Keras, or None",
+            received=type(module).__name__,
+            mend="Give what holds the variables and tables that the functions use.",
+        ) from error
+    root: Any = tf.Module()
+    kept = (tf.saved_model.experimental.TrackableResource, tf.saved_model.Asset)
+    root.resources = [one for one in inside if isinstance(one, kept)]
+    used = {
+        id(variable): variable
+        for signature in signatures.values()
+        for variable in signature.function.get_concrete_function().variables
+    }
+    root.state = list(used.values())
+    return root

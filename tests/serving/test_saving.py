@@ -1,0 +1,96 @@
+"""Models written with signatures of plain tensors: what they hold, and what they need."""
+
+import gc
+import json
+
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from extensor import errors
+from extensor.serving import flat_signature
+from tests.sample_types import fresh_masked_type
+from tests.serving.sample import (
+    RECIPE,
+    RECIPE_SPEC,
+    Kitchen,
+    Tables,
+    assert_alike,
+    raises,
+    served,
+)
+
+
+def test_signatures_whose_operations_would_share_a_name_are_told_apart(tmp_path):
+    number = tf.TensorSpec([], tf.int32)
+    signatures = {
+        "a": flat_signature(lambda b_c: b_c + 1, number),
+        "a_b": flat_signature(lambda c: c + 2, number),
+        "plain": tf.function(lambda x: {"y": x + 3}, input_signature=[number]),
+    }
+    xt.serving.save(None, tmp_path / "model", signatures)
+    loaded = tf.saved_model.load(str(tmp_path / "model")).signatures
+    assert [int(loaded[key](tf.constant(0)).popitem()[1]) for key in signatures] == [1, 2, 3]
+    words = json.loads((tmp_path / "model" / "assets.extra" / "extensor.json").read_text())
+    assert words["signatures"].keys() == {"a", "a_b"}
+    operations = {
+        words["signatures"][key]["inputs"]["tensors"][0]["tensor"] for key in ("a", "a_b")
+    }
+    assert operations == {"a_b_c:0", "a_b_c_1:0"}
+
+
+def test_what_the_functions_use_is_saved_and_nothing_else(tmp_path):
+    vocabulary = tmp_path / "words.txt"
+    vocabulary.write_text("slow\nquick\n")
+    module = Tables(str(vocabulary))
+    expected = module(RECIPE)  # traces a function that takes records, which is not saved
+    signature = flat_signature(module, RECIPE_SPEC)
+    xt.serving.save(module, tmp_path / "model", signature)
+    vocabulary.unlink()
+    assert [shape for _, shape in tf.train.list_variables(tmp_path / "model/variables/variables")
+            if shape] == []  # fmt: skip
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    response = loaded.signatures["serving_default"](**signature.encode(RECIPE))
+    assert_alike(signature.decode(response), expected)
+    assert not callable(loaded)
+
+
+def test_a_signature_keeps_the_variables_of_its_module_alive(tmp_path):
+    signature = flat_signature(Kitchen(), RECIPE_SPEC)
+    gc.collect()
+    xt.serving.save(None, tmp_path / "model", signature)
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    response = loaded.signatures["serving_default"](**signature.encode(RECIPE))
+    assert_alike(signature.decode(response), RECIPE["steps.minutes"] * 3)
+
+
+def test_the_module_itself_is_saved_on_demand(tmp_path):
+    module = Kitchen()
+    module.traced(RECIPE)
+    signature = flat_signature(module.traced, RECIPE_SPEC)
+    with pytest.warns(UserWarning, match="Encoding a StructuredValue"):
+        xt.serving.save(module, tmp_path / "model", signature, functions=True)
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    assert_alike(loaded.traced(RECIPE), module.traced(RECIPE))
+    response = loaded.signatures["serving_default"](**signature.encode(RECIPE))
+    assert_alike(signature.decode(response), module.traced(RECIPE))
+
+
+def test_a_type_without_a_registered_name_is_refused_before_anything_is_written(tmp_path):
+    masked_type, masked_spec = fresh_masked_type()
+    signature = flat_signature(lambda x: x.values, masked_spec([None], tf.float32))
+    value = masked_type(tf.constant([1.0]), tf.constant([True]))
+    assert served(signature, value) == [1.0]
+    error = raises(errors.RegistrationError, xt.serving.save, None, tmp_path / "model", signature)
+    assert "register_type_spec" in error.mend
+    assert not (tmp_path / "model").exists()
+    error = raises(errors.DTypeError, xt.serving.save, None, tmp_path / "model", lambda x: x)
+    assert "flat_signature" in error.mend
+
+
+@pytest.mark.parametrize("module", ["module", 3, len, {}], ids=repr)
+def test_what_holds_no_variables_is_refused_as_a_module(tmp_path, module):
+    signature = flat_signature(lambda x: x, RECIPE_SPEC)
+    error = raises(errors.DTypeError, xt.serving.save, module, tmp_path / "model", signature)
+    assert (error.path, error.received) == ("module", type(module).__name__)
+    assert not (tmp_path / "model").exists()

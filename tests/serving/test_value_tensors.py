@@ -1,0 +1,17 @@
+"""Values with parts that cannot be sent are refused."""
+
+import tensorflow as tf
+
+from extensor import errors
+from extensor.serving import flat_signature
+from tests import sample_declared as declared
+from tests.serving.sample import raises
+
+
+def test_what_cannot_be_sent_is_refused_by_its_path():
+    variable = declared.Counter(tf.Variable(1.0), tf.Variable(2.0))
+    error = raises(errors.UnsupportedTypeError, flat_signature, lambda x: x.count, variable)
+    assert (error.path, error.received) == ("x.count", "a variable")
+    dataset = tf.data.Dataset.range(3)
+    error = raises(errors.UnsupportedTypeError, flat_signature, lambda x: 1, dataset)
+    assert (error.path, error.received) == ("x", "a tensor of dtype variant")
