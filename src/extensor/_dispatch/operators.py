@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._dispatch.call import THEIRS, follows_protocol
+from extensor._dispatch.switch import SWITCHED_OFF, is_on
 from extensor._lookup import lineage, namespace
 from extensor._protocol.lossless import lossless
 from extensor._tf._tf_as_tensor import NoArray
@@ -76,7 +77,9 @@ def refuse_as_tensor(value: Any) -> None:
         expected="a tensor, or what converts to one",
         received=f"a {name}, which does not",
         mend="Give the class a handler for the function that was called, with "
-        "xt.dispatch.implements, or a method __array__.",
+        "xt.dispatch.implements, or a method __array__."
+        if is_on()
+        else SWITCHED_OFF,
     )
 
 

@@ -4,16 +4,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
 
 from extensor._dispatch.operators import OperatorsMixin, refuse_as_tensor
-from extensor._patches.patch import changes
+from extensor._dispatch.switch import SWITCHED_OFF
+from extensor._lookup import class_attribute, defines
+from extensor._patches.patch import Patch, changes
 from extensor._tf import Extension
 from extensor._tf._tf_as_tensor import is_array, refusing, tensor_conversion_registry
-from extensor._tf._tf_composite import Container, refused
+from extensor._tf._tf_composite import Container, Guarded, refused
 from extensor.errors import DTypeError
 
 _REGISTRY = (
@@ -50,6 +53,26 @@ def refuse_extension_values() -> None:
     _register(Extension, _refuse_extension_value, 199)
 
 
+def refuse_values_with_handlers() -> Iterator[Patch]:
+    """Yields the patch that names the switch, where functions do not ask types."""
+    yield Patch(
+        _REGISTRY,
+        "A function that gets a value with __tf_dispatch__ does not ask its type, and its own "
+        "error does not say that EXTENSOR_DISPATCH=0 is why.",
+        "tensor_conversion",
+        _refuse_with_handlers,
+        functools.partial(_register, DispatchableValue, _refuse_with_handlers, 197),
+    )
+
+
+class DispatchableValue(metaclass=Guarded):
+    """Has the values whose classes have a `__tf_dispatch__` as its instances."""
+
+    @classmethod
+    def __subclasshook__(cls, subclass: type) -> Any:
+        return cls is DispatchableValue and class_attribute(subclass, "__tf_dispatch__") is not None
+
+
 def _register(kind: type, convert: Callable[..., Any], priority: int) -> None:
     registered = tensor_conversion_registry._tensor_conversion_func_registry[priority]
     # One of extensor as it was imported before. TensorFlow has no way to take one back.
@@ -64,6 +87,20 @@ def _register(kind: type, convert: Callable[..., Any], priority: int) -> None:
 
 def _refuse_container(value: Any, *args: Any, **kwargs: Any) -> Any:
     raise refused(type(value))
+
+
+def _refuse_with_handlers(
+    value: Any, dtype: Any = None, name: Any = None, as_ref: bool = False
+) -> Any:
+    kind = type(value)
+    if is_array(kind) or defines(kind, "__tf_tensor__"):
+        return NotImplemented
+    raise DTypeError(
+        path=kind.__qualname__,
+        expected="a tensor, or what converts to one",
+        received=f"a {kind.__qualname__}, whose handler is not asked",
+        mend=SWITCHED_OFF,
+    )
 
 
 def _refuse_with_operators(

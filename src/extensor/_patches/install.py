@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 
+from extensor._dispatch.switch import is_on
 from extensor._patches import (  # noqa: F401 - each enters its patches in the table
     _tf_autograph,
     _tf_branches,
@@ -25,6 +26,7 @@ from extensor._patches import (  # noqa: F401 - each enters its patches in the t
     _tf_restored,
     _tf_specs,
 )
+from extensor._patches._tf_conversion import refuse_values_with_handlers
 from extensor._patches.functions import functions, operators
 from extensor._patches.patch import TABLE, Patch
 
@@ -36,7 +38,11 @@ def install() -> None:
     """Makes every change of TensorFlow that is not made yet."""
     with _lock:
         if not _installed:
-            rows = [*TABLE, *functions(), *operators()]
+            rows = list(TABLE)
+            if is_on():
+                rows += [*functions(), *operators()]
+            else:
+                rows += refuse_values_with_handlers()
             for row in rows:
                 row.apply()
             _installed.extend(rows)
