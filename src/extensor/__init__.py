@@ -26,7 +26,6 @@ from extensor._functions.scan import scan
 from extensor._functions.tuple import tuple_
 from extensor._patches.install import install, patches
 from extensor._path import Path
-from extensor._protocol.box import StackableTypeSpec
 from extensor._protocol.extension import ExtensionType
 from extensor._protocol.registry import (
     register_extension_type,
@@ -35,6 +34,7 @@ from extensor._protocol.registry import (
 )
 from extensor._protocol.spec import TypeSpec
 from extensor._protocol.spec_of import spec_of
+from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._struct.dense import DenseStructuredTensor, DenseStructuredTensorSpec
 from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec

@@ -17,9 +17,9 @@ import tensorflow as tf
 from extensor._auto.spec import AutoSpec
 from extensor._declare import static_data
 from extensor._declare.derived_spec import DerivedSpec, leaves_of
-from extensor._protocol.box import StackableTypeSpec
 from extensor._protocol.casting import cast_components, not_castable
 from extensor._protocol.spec import TypeSpec
+from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.tree import rebuilt
 from extensor._tf import DOTLESS, BatchableTypeSpec, registered_name, registered_spec
 from extensor._tf._tf_saving import import_first

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, overload
 
 import tensorflow as tf
 
-from extensor._auto.argument import Constructor
+from extensor._auto.constructor import Constructor
 from extensor._auto.spec import AutoSpec, not_decorated
 from extensor._tf import (
     CompositeTensor,

@@ -12,14 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 import tensorflow as tf
 
-from extensor._auto.argument import (
-    Constructor,
-    Converted,
-    ConvertedSpec,
-    part_of_argument,
-    static_names,
-    static_value,
-)
+from extensor._auto.argument import Converted, ConvertedSpec, part_of_argument
+from extensor._auto.constructor import Constructor, static_names, static_value
 from extensor._declare import static_data
 from extensor._declare.derived_spec import DerivedSpec, check_names, leaves_of, plain, tensors_of
 from extensor._declare.static_data import FrozenDict, FrozenPartial, Itself, thaw

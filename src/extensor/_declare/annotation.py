@@ -76,7 +76,7 @@ def filled(annotation: Any, arguments: Mapping[Any, Any]) -> Any:
     return annotation[tuple(arguments.get(v, v) for v in variables)]
 
 
-class Reading(abc.ABC):
+class AnnotationReader(abc.ABC):
     """One way to read annotations."""
 
     def converter(self, annotation: Any) -> Converter:
@@ -171,7 +171,7 @@ class Reading(abc.ABC):
         return _items(self.converter(args[0] if args else Any))
 
 
-class _OfValues(Reading):
+class _ValueReader(AnnotationReader):
     def anything(self, value: Any, path: str) -> Any:
         return freeze(value, path, is_tensor_like)
 
@@ -211,7 +211,7 @@ class _OfValues(Reading):
         return convert
 
 
-class _OfParts(Reading):
+class _PartReader(AnnotationReader):
     def anything(self, value: Any, path: str) -> Any:
         return freeze(value, path, is_spec)
 
@@ -226,7 +226,7 @@ class _OfParts(Reading):
         return convert
 
     def instance(self, kind: type) -> Converter:
-        of_value = of_values.instance(kind)
+        of_value = value_reader.instance(kind)
 
         def convert(value: Any, path: str) -> Any:
             if isinstance(value, tf.TypeSpec):
@@ -253,10 +253,10 @@ class _OfParts(Reading):
         return convert
 
 
-of_values: Reading = _OfValues()
+value_reader: AnnotationReader = _ValueReader()
 """Reads annotations for the values of a field."""
 
-of_parts: Reading = _OfParts()
+part_reader: AnnotationReader = _PartReader()
 """Reads annotations for what a spec holds in place of these values."""
 
 

@@ -13,8 +13,9 @@ import tensorflow as tf
 
 from extensor._declare import static_data
 from extensor._declare.static_data import FROZEN, FrozenDict, FrozenPartial, freeze
-from extensor._protocol.box import StackableTypeSpec, stacked_spec, unstacked_spec
+from extensor._protocol.box import stacked_spec, unstacked_spec
 from extensor._protocol.lossless import is_tensor_like
+from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.stand_in import plain_spec
 from extensor._protocol.tree import Static, compatible, mapped, merged, reshaped
 from extensor._tf import BaseResourceVariable, VariableSpec

@@ -12,7 +12,13 @@ import sys
 import typing
 from typing import Any, NamedTuple
 
-from extensor._declare.annotation import Converter, filled, of_parts, of_values, type_arguments
+from extensor._declare.annotation import (
+    Converter,
+    filled,
+    part_reader,
+    type_arguments,
+    value_reader,
+)
 from extensor.errors import DTypeError, ProtocolError
 
 
@@ -87,7 +93,9 @@ def read_annotations(cls: Any, names_may_be_missing: bool) -> None:
                 )
                 if base in arguments:
                     hint = _hint(filled(hint, arguments[base]), module, names)
-                own[name] = Reading(path, of_values.converter(hint), of_parts.converter(hint), hint)
+                own[name] = Reading(
+                    path, value_reader.converter(hint), part_reader.converter(hint), hint
+                )
             except (NameError, AttributeError) as error:
                 if names_may_be_missing:
                     return

@@ -9,7 +9,7 @@ import tensorflow as tf
 from extensor._functions.nested import nested_specs, tensor_or_value
 from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._protocol.casting import cast_value, castable_type
-from extensor._protocol.component import does_not_stack
+from extensor._protocol.component_error import does_not_stack
 from extensor._protocol.tree import supertype
 from extensor._tf import BatchableTypeSpec, CompositeTensor
 from extensor.errors import ExtensorError, StructureError

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from extensor._keras.placeholder import SymbolicRagged, SymbolicValue
 from extensor._keras.placeholder_spec import remember_spec
-from extensor._protocol.box import StackableTypeSpec
+from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import component_specs, from_components
 from extensor.errors import ExtensorError

@@ -14,9 +14,10 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._protocol.box import StackableTypeSpec, box, boxed_specs, unbox
-from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._protocol.box import box, boxed_specs, unbox
+from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.ragged import RaggedStructuredTensorSpec
 from extensor.errors import StructureError
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._protocol.box import StackableTypeSpec
+from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import component_specs
 from extensor.errors import ExtensorError

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._patches.patch import replaces
-from extensor._protocol import elements
+from extensor._protocol import dataset_batch
 from extensor._tf._tf_data import has_extension
 
 
@@ -29,7 +29,7 @@ def ragged_batch(plain: Any) -> Any:
         """As TensorFlow's own, of components too."""
         rest = (batch_size, drop_remainder, row_splits_dtype, name)
         if has_extension(input_dataset):
-            return elements.ragged_batch(input_dataset, *rest)
+            return dataset_batch.ragged_batch(input_dataset, *rest)
         return plain(input_dataset, *rest)
 
     return _ragged_batch
@@ -52,7 +52,7 @@ def padded_batch(plain: Any) -> Any:
         """As TensorFlow's own, of components too."""
         rest = (batch_size, padded_shapes, padding_values, drop_remainder, name)
         if has_extension(input_dataset):
-            return elements.padded_batch(input_dataset, *rest)
+            return dataset_batch.padded_batch(input_dataset, *rest)
         return plain(input_dataset, *rest)
 
     return _padded_batch
@@ -78,7 +78,7 @@ def bucket_by_sequence_length(plain: Any) -> Any:
     ) -> Any:
         """As TensorFlow's own, of components too."""
         if has_extension(self) and not no_padding:
-            padded_shapes = elements.bucket_shapes(self.element_spec, padded_shapes)
+            padded_shapes = dataset_batch.bucket_shapes(self.element_spec, padded_shapes)
         sizes = (element_length_func, bucket_boundaries, bucket_batch_sizes)
         padding = (padded_shapes, padding_values, pad_to_bucket_boundary, no_padding)
         return plain(self, *sizes, *padding, *args, **kwargs)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from extensor._protocol import tree
 from extensor._protocol.casting import cast_components, castable_type, not_castable
-from extensor._protocol.component import does_not_stack, mismatch
+from extensor._protocol.component_error import does_not_stack, mismatch
 from extensor._protocol.registry import redefines
 from extensor._tf import (
     BatchableTypeSpec,

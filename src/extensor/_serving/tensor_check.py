@@ -10,8 +10,8 @@ import tensorflow as tf
 from extensor._path import Path
 from extensor._serving.named_nest import typed_leaves
 from extensor._serving.value_tensors import named_components
-from extensor._struct.ragged import RaggedStructuredTensorSpec
 from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.ragged import RaggedStructuredTensorSpec
 from extensor._tf import component_specs, to_components
 from extensor.errors import StructureError
 

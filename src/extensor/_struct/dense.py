@@ -12,9 +12,9 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._protocol.box import ragged_row
 from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.registry import register_type_spec
+from extensor._protocol.stackable_spec import ragged_row
 from extensor._protocol.stand_in import plain_spec
 from extensor._protocol.tree import compatible
 from extensor._struct import index, reshape

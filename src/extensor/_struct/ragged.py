@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._protocol.box import box, expect_boxes, expect_type, unbox
+from extensor._protocol.box import box, expect_type, unbox
 from extensor._protocol.casting import cast_value, castable_type, required
 from extensor._protocol.registry import register_type_spec
+from extensor._protocol.stackable_spec import expect_boxes
 from extensor._struct import index, reshape
 from extensor._struct.common_shape import known_rank
 from extensor._struct.from_python import rows_of

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from extensor._path import Path, PathLike
-from extensor._protocol.box import StackableTypeSpec, box, boxed_specs, unbox
+from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._protocol.casting import not_castable
+from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor.errors import FieldError, ProtocolError, RegistrationError, StructureError
 
 if TYPE_CHECKING:

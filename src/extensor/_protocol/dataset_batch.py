@@ -16,8 +16,9 @@ from typing import Any, cast
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._protocol.box import StackableTypeSpec, box, ragged_row
+from extensor._protocol.box import box
 from extensor._protocol.casting import cast_value, required
+from extensor._protocol.stackable_spec import StackableTypeSpec, ragged_row
 from extensor._tf import data_nest, mapped, restructured
 from extensor.errors import FieldError, StructureError
 

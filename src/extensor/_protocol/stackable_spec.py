@@ -1,0 +1,311 @@
+"""StackableTypeSpec: extension values that can be stacked and unstacked, however many they are."""
+
+# What TensorFlow asks of specs that stack has no public name.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._protocol.box import (
+    as_list,
+    box,
+    boxed_specs,
+    expect_type,
+    stacked_spec,
+    unbox,
+    unstacked_spec,
+)
+from extensor._protocol.component_error import does_not_stack, mismatch
+from extensor._protocol.spec import TypeSpec
+from extensor._protocol.tree import reshaped
+from extensor._tf import BatchableTypeSpec
+from extensor.errors import DTypeError, ExtensorError, ProtocolError, StructureError
+
+
+class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
+    """A TypeSpec whose values TensorFlow can stack and unstack.
+
+    `tf.data.Dataset.batch` and `unbatch`, `tf.map_fn` and their kin box each value into tensors
+    that stack, and unbox what comes out. By default a value is boxed by boxing its components,
+    and a spec is stacked by adding a dimension in front of every shape in its serialization; an
+    author whose type does not stack that way overrides some of the five methods.
+
+    With the spec of `ExtensionType`'s example derived from this class instead:
+
+    >>> class MaskedTensor:
+    ...     def __init__(self, values, mask):
+    ...         self.values, self.mask = values, mask
+    ...
+    ...     def __tf_type_spec__(self):
+    ...         return MaskedTensorSpec(self.values.shape, self.values.dtype)
+    >>> class MaskedTensorSpec(xt.StackableTypeSpec):
+    ...     def __init__(self, shape, dtype):
+    ...         self.shape, self.dtype = tf.TensorShape(shape), tf.dtypes.as_dtype(dtype)
+    ...
+    ...     value_type = MaskedTensor
+    ...
+    ...     @property
+    ...     def component_specs(self):
+    ...         return tf.TensorSpec(self.shape, self.dtype), tf.TensorSpec(self.shape, tf.bool)
+    ...
+    ...     def to_components(self, value):
+    ...         return value.values, value.mask
+    ...
+    ...     def from_components(self, components):
+    ...         return MaskedTensor(*components)
+    ...
+    ...     def serialize(self):
+    ...         return self.shape, self.dtype
+    >>> masked = MaskedTensor(tf.constant([3, 1, 2]), tf.constant([True, False, True]))
+    >>> for batch in tf.data.Dataset.from_tensor_slices(masked).batch(2):
+    ...     print(batch.values.numpy(), batch.mask.numpy())
+    [3 1] [ True False]
+    [2] [ True]
+    """
+
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> Any:
+        """Returns a value as a tensor, or parallel tensors, that can be stacked.
+
+        Stacking, unstacking or concatenating boxed tensors and unboxing the result is the same
+        as doing so to the values. May call TensorFlow ops.
+
+        Args:
+            value: A value that this spec describes.
+            minimum_rank: How many times the boxed tensors must be fit for unstacking: they have
+                at least this rank, and agree in shape up to it.
+
+        Returns:
+            A tensor, or a list of them. By default: the boxes of the components, in the order in
+            which `tf.nest` flattens them.
+
+        Raises:
+            DTypeError: If the value is of another type: two types do not mix in one stack (also
+                a TypeError).
+            StructureError: If a component has fewer dimensions than `minimum_rank`, or its
+                leading ones differ from those of the others (also a ValueError).
+        """
+        expect_type(self, value)
+        boxes: list[Any] = []
+
+        def add(spec: tf.TypeSpec, component: Any) -> None:
+            if not isinstance(spec, BatchableTypeSpec):
+                raise does_not_stack(spec, type(self).__qualname__)
+            if isinstance(spec, tf.TensorSpec) and not spec.is_compatible_with(component):
+                raise TypeError("a component does not match its spec")
+            boxes.extend(box(spec, component, minimum_rank))
+
+        components = self.to_components(value)
+        try:
+            tf.nest.map_structure(add, self.component_specs, components)
+        except (TypeError, ValueError, AttributeError) as error:
+            wrong = None if isinstance(error, ExtensorError) else mismatch(self, components)
+            if wrong is None:
+                raise
+            raise wrong from error
+        leading = tf.TensorShape([None] * minimum_rank)
+        for i, tensor in enumerate(boxes):
+            if tensor.shape.rank is not None and not (
+                tensor.shape.rank >= minimum_rank
+                and leading.is_compatible_with(tensor.shape[:minimum_rank])
+            ):
+                raise StructureError(
+                    path=f"{type(self).__qualname__}, boxed tensor {i}",
+                    expected=f"at least {minimum_rank} dimension(s) to unstack"
+                    + ("" if None in leading else f", {leading.as_list()} as the others"),
+                    received=f"shape {tensor.shape}",
+                    mend="Unstack only values whose components share leading dimensions.",
+                )
+            leading = leading.merge_with(tensor.shape[:minimum_rank])
+        return boxes
+
+    def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
+        """Returns the value that a boxed tensor, or parallel ones, stand for.
+
+        Args:
+            boxed_tensor: What `to_boxed_tensor` returned, or what came of stacking, unstacking
+                or concatenating such tensors. (Of reshaping, too: each dimension more is one
+                `stacked` more of the spec that unboxes.)
+
+        Raises:
+            StructureError: If it is another number of tensors, or one is of another shape (also
+                a ValueError).
+            DTypeError: If one is of another dtype (also a TypeError).
+        """
+        boxes = list(as_list(boxed_tensor))
+        expect_boxes(self, boxes)
+        return self._unboxed(boxes)
+
+    def _unboxed(self, boxes: list[Any]) -> Any:
+        """Returns the value that stands in boxes of which number and dtypes are right."""
+        specs = self.component_specs
+        flat = tf.nest.flatten(specs)
+        rest = iter(boxes)
+        components = [
+            next(rest)  # as `unbox` does: most components are tensors, and datasets come by here
+            if type(spec) is tf.TensorSpec
+            else unbox(spec, [next(rest) for _ in boxed_specs(spec)])
+            for spec in flat
+        ]
+        if type(specs) is tuple and all(map(operator.is_, specs, flat)):
+            return self.from_components(tuple(components))
+        return self.from_components(tf.nest.pack_sequence_as(specs, components))
+
+    def boxed_tensor_spec(self, minimum_rank: int = 0) -> Any:
+        """Returns the TensorSpec, or the list of them, of what `to_boxed_tensor` returns."""
+        return [
+            tensor_spec
+            for spec in tf.nest.flatten(self.component_specs)
+            for tensor_spec in boxed_specs(spec, minimum_rank)
+        ]
+
+    def stacked(self, num: int | None) -> StackableTypeSpec:
+        """Returns the spec of `num` stacked values of this spec (None: a number not known)."""
+        return self._restacked(
+            lambda shape: tf.TensorShape([num]).concatenate(shape),
+            lambda spec: stacked_spec(spec, num, type(self).__qualname__),
+        )
+
+    def unstacked(self) -> StackableTypeSpec:
+        """Returns the spec of one value among those that a value of this spec stacks.
+
+        Raises:
+            StructureError: If a component has no dimension to unstack (also a ValueError).
+        """
+        return self._restacked(
+            lambda shape: shape[1:], lambda spec: unstacked_spec(spec, type(self).__qualname__)
+        )
+
+    def _restacked(self, of_shape: Any, of_spec: Any) -> StackableTypeSpec:
+        """Maps the shapes in the serialization, and checks the result against the components."""
+        result = self.deserialize(reshaped(self.serialize(), of_shape, of_spec))
+        expected = [of_spec(spec) for spec in tf.nest.flatten(self.component_specs)]
+        received = tf.nest.flatten(result.component_specs)
+        if len(expected) != len(received) or not all(
+            a.is_compatible_with(b) for a, b in zip(expected, received, strict=False)
+        ):
+            raise ProtocolError(
+                path=type(self).__qualname__,
+                expected=f"component specs {expected} once stacked or unstacked",
+                received=f"{received}",
+                mend="Override stacked and unstacked: adding or dropping a dimension of every "
+                "shape in serialize() does not do the same to the components.",
+            )
+        return result
+
+    # What `Dataset.ragged_batch` and `padded_batch` ask, which take tensors only.
+
+    def _stacks_by_components(self) -> bool:
+        """Whether a stack of values is what stacks of their components make."""
+        return type(self).to_boxed_tensor is StackableTypeSpec.to_boxed_tensor
+
+    def _named_components(self) -> Any:
+        """Returns the component specs, as a dict where the components have names."""
+        return self.component_specs
+
+    def _ragged_row(self, row_splits_dtype: tf.DType) -> StackableTypeSpec:
+        """Returns the spec by which values stack whose dense components differ in their sizes."""
+        if not self._stacks_by_components():  # how it stacks is the author's own
+            return self
+        specs = tf.nest.flatten(self.component_specs)
+        expected = [ragged_row(spec, row_splits_dtype) for spec in specs]
+        if expected == specs:
+            return self
+        try:
+            row = self._restacked(lambda shape: shape, lambda s: ragged_row(s, row_splits_dtype))
+            received = tf.nest.flatten(row.component_specs)
+        except ExtensorError as error:
+            raise _not_ragged(self) from error
+        if list(map(type, received)) != list(map(type, expected)):
+            raise _not_ragged(self)
+        return row
+
+    # What TensorFlow calls.
+
+    def _batch(self, batch_size: int | None) -> StackableTypeSpec:
+        return self.stacked(batch_size)
+
+    def _unbatch(self) -> StackableTypeSpec:
+        return self.unstacked()
+
+    def _to_tensor_list(self, value: Any) -> list[Any]:
+        return list(as_list(self.to_boxed_tensor(value)))
+
+    def _to_batched_tensor_list(self, value: Any) -> list[Any]:
+        return list(as_list(self.to_boxed_tensor(value, minimum_rank=1)))
+
+    def _from_compatible_tensor_list(self, tensor_list: list[Any]) -> Any:
+        if type(self).from_boxed_tensor is StackableTypeSpec.from_boxed_tensor:
+            return self._unboxed(tensor_list)  # boxes that TensorFlow holds are the right ones
+        boxed_alone = not isinstance(self.boxed_tensor_spec(), (list, tuple))
+        return self.from_boxed_tensor(tensor_list[0] if boxed_alone else tensor_list)
+
+    @property
+    def _flat_tensor_specs(self) -> list[Any]:
+        return list(as_list(self.boxed_tensor_spec()))
+
+
+def ragged_row(spec: tf.TypeSpec, row_splits_dtype: tf.DType = tf.int64) -> Any:
+    """Returns the spec by which values of any spec stack that differ in their sizes.
+
+    Args:
+        spec: Of one value. Only a tensor, or what has one for a component, can differ; all others
+            are stacked as they are.
+        row_splits_dtype: Of the row splits of the stack.
+
+    Raises:
+        DTypeError: If its type cannot hold ragged components (also a TypeError).
+
+    >>> from extensor._protocol.stackable_spec import ragged_row
+    >>> ragged_row(tf.TensorSpec([None, 3]))._batch(2)
+    RaggedTensorSpec(TensorShape([2, None, 3]), tf.float32, 1, tf.int64)
+    """
+    if isinstance(spec, StackableTypeSpec):
+        return spec._ragged_row(row_splits_dtype)
+    if not isinstance(spec, tf.TensorSpec) or spec.shape.rank is None:
+        return spec
+    unknown = [axis for axis, size in enumerate(spec.shape) if size is None]
+    if not unknown:
+        return spec
+    return tf.RaggedTensorSpec(spec.shape, spec.dtype, unknown[-1], row_splits_dtype)
+
+
+def _not_ragged(spec: tf.TypeSpec) -> DTypeError:
+    return DTypeError(
+        path="ragged_batch",
+        expected="a type whose components may be ragged, or are all of known size",
+        received=str(spec),
+        mend="Declare the field as tf.Tensor | tf.RaggedTensor, or use padded_batch.",
+    )
+
+
+def expect_boxes(spec: StackableTypeSpec, boxes: list[Any]) -> None:
+    """Raises StructureError or DTypeError unless tensors are what a spec says of its boxes."""
+    path = type(spec).__qualname__
+    mend = "Give what to_boxed_tensor of the same type returned, and stack or unstack the spec as "
+    mend += "often as the tensors."
+    specs = list(as_list(spec.boxed_tensor_spec()))
+    if len(boxes) != len(specs):
+        raise StructureError(
+            path=path, expected=f"{len(specs)} boxed tensors", received=f"{len(boxes)}", mend=mend
+        )
+    for i, (wanted, tensor) in enumerate(zip(specs, boxes, strict=True)):
+        dtype = getattr(tensor, "dtype", None)
+        if dtype != wanted.dtype:
+            received = type(tensor).__qualname__ if dtype is None else tf.as_dtype(dtype).name
+            raise DTypeError(
+                path=f"{path}, boxed tensor {i}",
+                expected=wanted.dtype.name,
+                received=received,
+                mend=mend,
+            )
+        if not wanted.shape.is_compatible_with(tensor.shape):
+            raise StructureError(
+                path=f"{path}, boxed tensor {i}",
+                expected=f"shape {wanted.shape}",
+                received=f"{tensor.shape}",
+                mend=mend,
+            )
