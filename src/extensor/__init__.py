@@ -108,4 +108,4 @@ def __getattr__(name: str) -> Any:
     # Who needs none of these should not wait for them.
     if name in ("keras", "serving", "testing", "types"):
         return importlib.import_module(f"extensor.{name}")
-    raise AttributeError(f"module 'extensor' has no attribute {name!r}")
+    raise errors.MissingAttributeError(f"module 'extensor' has no attribute {name!r}")

@@ -52,7 +52,7 @@ class AnonymousValue:
     def __getattr__(self, name: str) -> Any:
         spec = self.__dict__.get("_spec")
         if spec is None or name.startswith("_"):
-            raise AttributeError(name)
+            raise AttributeError(name)  # Python and TensorFlow ask for such names all the time
         named = spec.named(self.__dict__["components"])
         if name in named:
             return named[name]

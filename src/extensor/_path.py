@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Union
 
-from extensor.errors import PathError
+from extensor.errors import ImmutableError, PathError
 
 PathLike = Union[str, Sequence[str], "Path"]
 """What a caller may write for a path: its text, a sequence of field names, or a `Path`."""
@@ -52,10 +52,10 @@ class Path:
         object.__setattr__(self, "names", names)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Path is immutable: cannot set {name!r}")
+        raise _immutable(name, "assignment")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Path is immutable: cannot delete {name!r}")
+        raise _immutable(name, "deletion")
 
     @classmethod
     def parse(cls, text: str) -> Path:
@@ -124,6 +124,15 @@ def quoted(name: str) -> str:
     if bare:
         return name
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _immutable(name: str, what: str) -> ImmutableError:
+    return ImmutableError(
+        path=f"Path.{name}",
+        expected=f"no {what}, because paths are immutable",
+        received=f"one of {name!r}",
+        mend="Make a new path: Path(*path.names, name).",
+    )
 
 
 def _no_path(value: object) -> PathError:

@@ -4,6 +4,9 @@ Every message names the path, what was expected, what was received and the mend,
 contents of a tensor.
 """
 
+from collections.abc import Iterable as _Iterable
+from typing import Any as _Any
+
 
 class ExtensorError(Exception):
     """Base of every error that extensor raises on purpose.
@@ -121,3 +124,43 @@ class MissingDependencyError(ExtensorError, ImportError):
 
 class ImmutableError(ExtensorError, AttributeError):
     """Something was to be changed in a value that cannot change."""
+
+
+class MissingAttributeError(ExtensorError, AttributeError):
+    """A value, spec or module has no attribute of a name."""
+
+
+class AbstractMethodError(ProtocolError, NotImplementedError):
+    """A class lacks a method that its base leaves to it."""
+
+
+class LawError(ExtensorError, AssertionError):
+    """A type breaks laws that extension types obey; the message tells all of them.
+
+    Attributes:
+        type_name: The type.
+        breaches: For each broken law, what was expected and received.
+        unjudged: The names of the laws that rest on a broken one, and were not checked.
+    """
+
+    def __init__(
+        self,
+        type_name: str,
+        breaches: _Iterable[_Any],
+        unjudged: _Iterable[str] = (),
+        note: str = "",
+    ) -> None:
+        self.type_name = type_name
+        self.breaches = tuple(breaches)
+        self.unjudged = tuple(unjudged)
+        number = "a law" if len(self.breaches) == 1 else f"{len(self.breaches)} laws"
+        lines = [f"{type_name} breaks {number} of extension types{note}"]
+        lines += map(str, self.breaches)
+        if self.unjudged:
+            lines.append(f"  Not judged, for they rest on the above: {', '.join(self.unjudged)}.")
+        super().__init__("\n".join(lines))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the broken laws."""
+        return frozenset(breach.law.name for breach in self.breaches)

@@ -15,11 +15,12 @@ from extensor._declare import static_data
 from extensor._declare.static_data import FROZEN, FrozenDict, FrozenPartial, freeze
 from extensor._protocol.box import stacked_spec, unstacked_spec
 from extensor._protocol.lossless import is_tensor_like
+from extensor._protocol.spec import not_overridden
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.stand_in import plain_spec
 from extensor._protocol.tree import Static, compatible, mapped, merged, reshaped
 from extensor._tf import BaseResourceVariable, VariableSpec
-from extensor.errors import FieldError, ImmutableError, ProtocolError
+from extensor.errors import FieldError, ImmutableError, MissingAttributeError, ProtocolError
 
 
 def part_of(value: Any) -> Any:
@@ -177,11 +178,18 @@ class DerivedSpec(StackableTypeSpec):
         parts = self.__dict__.get("_parts", {})
         if name in parts:
             return mapped(plain, parts[name])
-        raise AttributeError(f"{type(self).__qualname__} has no attribute {name!r}")
+        if name.startswith("_"):
+            raise AttributeError(name)  # Python and TensorFlow ask for such names all the time
+        raise MissingAttributeError(
+            path=type(self).__qualname__,
+            expected=f"one of the fields {', '.join(parts)}",
+            received=repr(name),
+            mend="Check the spelling.",
+        )
 
     def rebuilt(self, fields: dict[str, Any]) -> Any:
         """Returns the value with the given fields. Overridden where a class is derived."""
-        raise NotImplementedError
+        raise not_overridden(self, "rebuilt")
 
     @property
     def component_specs(self) -> dict[str, tf.TypeSpec]:

@@ -19,7 +19,7 @@ import tensorflow as tf
 from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.tree import Comparison, Static, rebuilt
 from extensor._tf._tf_symbol import public_name
-from extensor.errors import DTypeError, RegistrationError
+from extensor.errors import DTypeError, ImmutableError, RegistrationError
 
 
 class FrozenDict(Mapping[Any, Any]):
@@ -46,10 +46,10 @@ class FrozenDict(Mapping[Any, Any]):
         return len(self._items)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("FrozenDict is immutable")
+        raise _immutable(name, "assignment")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError("FrozenDict is immutable")
+        raise _immutable(name, "deletion")
 
     def __hash__(self) -> int:
         return hash(key(self))
@@ -59,6 +59,15 @@ class FrozenDict(Mapping[Any, Any]):
 
     def __reduce__(self) -> Any:
         return FrozenDict, (self._items,)
+
+
+def _immutable(name: str, what: str) -> ImmutableError:
+    return ImmutableError(
+        path=f"FrozenDict.{name}",
+        expected=f"no {what}, because it cannot change",
+        received=f"one of {name!r}",
+        mend="Make a new one: FrozenDict({**items, ...}).",
+    )
 
 
 class FrozenList(tuple[Any, ...]):

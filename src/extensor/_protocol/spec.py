@@ -20,7 +20,7 @@ from extensor._tf import (
     nan_equal_to_itself,
     refuse,
 )
-from extensor.errors import ProtocolError
+from extensor.errors import AbstractMethodError, ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,7 +79,7 @@ class TypeSpec(tf.TypeSpec):
         follow from it. If it is not the tuple of the constructor's arguments, override
         `deserialize` too.
         """
-        raise NotImplementedError
+        raise not_overridden(self, "serialize")
 
     @classmethod
     def deserialize(cls, serialization: Any) -> Self:
@@ -97,13 +97,13 @@ class TypeSpec(tf.TypeSpec):
     @abc.abstractmethod
     def value_type(self) -> type:
         """The Python type of the values that this spec describes."""
-        raise NotImplementedError
+        raise not_overridden(self, "value_type")
 
     @property
     @abc.abstractmethod
     def component_specs(self) -> Any:
         """A nest of specs, one for each component that `to_components` returns."""
-        raise NotImplementedError
+        raise not_overridden(self, "component_specs")
 
     @abc.abstractmethod
     def to_components(self, value: Any) -> Any:
@@ -116,7 +116,7 @@ class TypeSpec(tf.TypeSpec):
             A nest (as `tf.nest` has it) of tensors and extension values that matches
             `component_specs`. Must not call any TensorFlow op.
         """
-        raise NotImplementedError
+        raise not_overridden(self, "to_components")
 
     @abc.abstractmethod
     def from_components(self, components: Any) -> Any:
@@ -128,7 +128,7 @@ class TypeSpec(tf.TypeSpec):
         Returns:
             A value that this spec describes. Must not call any TensorFlow op.
         """
-        raise NotImplementedError
+        raise not_overridden(self, "from_components")
 
     # Job 4: compare types.
 
@@ -354,6 +354,16 @@ nan_equal_to_itself(TypeSpec)
 def deserialized(cls: type[TypeSpec], serialization: Any) -> TypeSpec:
     """Returns the spec of a class that was serialized: what unpickles a spec."""
     return cls.deserialize(serialization)
+
+
+def not_overridden(spec: Any, name: str) -> AbstractMethodError:
+    """Returns the error for the body of a method that subclasses define."""
+    return AbstractMethodError(
+        path=f"{type(spec).__qualname__}.{name}",
+        expected="a method of its own",
+        received="none, or one that calls that of the base",
+        mend=f"Define {name}, and do not call super().{name} in it.",
+    )
 
 
 def _with_context(own: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -95,7 +95,9 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
             if not isinstance(spec, BatchableTypeSpec):
                 raise does_not_stack(spec, type(self).__qualname__)
             if isinstance(spec, tf.TensorSpec) and not spec.is_compatible_with(component):
-                raise TypeError("a component does not match its spec")
+                wrong = mismatch(self, components)
+                if wrong is not None:
+                    raise wrong
             boxes.extend(box(spec, component, minimum_rank))
 
         components = self.to_components(value)

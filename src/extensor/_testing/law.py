@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from extensor._testing.subject import Subject
-from extensor.errors import ExtensorError
+from extensor.errors import LawError
 
 _LAWS: dict[str, Law] = {}
 
@@ -25,38 +25,6 @@ class Breach:
             f"  {self.law.name}: {self.law.sentence}\n"
             f"    expected {self.expected}, got {self.received}. {self.law.mend}"
         )
-
-
-class LawError(ExtensorError, AssertionError):
-    """A type breaks laws that extension types obey; the message tells all of them.
-
-    Attributes:
-        type_name: The type.
-        breaches: For each broken law what was expected and received.
-        unjudged: The names of the laws that rest on a broken one, so that they say nothing.
-    """
-
-    def __init__(
-        self,
-        type_name: str,
-        breaches: Iterable[Breach],
-        unjudged: Iterable[str] = (),
-        note: str = "",
-    ) -> None:
-        self.type_name = type_name
-        self.breaches = tuple(breaches)
-        self.unjudged = tuple(unjudged)
-        number = "a law" if len(self.breaches) == 1 else f"{len(self.breaches)} laws"
-        lines = [f"{type_name} breaks {number} of extension types{note}"]
-        lines += map(str, self.breaches)
-        if self.unjudged:
-            lines.append(f"  Not judged, for they rest on the above: {', '.join(self.unjudged)}.")
-        super().__init__("\n".join(lines))
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of the broken laws."""
-        return frozenset(breach.law.name for breach in self.breaches)
 
 
 class BreachError(Exception):
