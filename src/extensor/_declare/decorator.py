@@ -397,7 +397,7 @@ class _DeclaredSpec(VersionedSpec):
         field = readings(cls.value_type)[name]
         return field.convert_part(part, f"{cls.__qualname__}.{name}")
 
-    def rebuilt(self, fields: dict[str, Any]) -> Any:
+    def from_fields(self, fields: dict[str, Any]) -> Any:
         """Returns the value with the given fields, without running `__init__`."""
         value = object.__new__(self.value_type)
         value.__dict__.update(fields)

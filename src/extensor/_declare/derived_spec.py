@@ -187,9 +187,9 @@ class DerivedSpec(StackableTypeSpec):
             mend="Check the spelling.",
         )
 
-    def rebuilt(self, fields: dict[str, Any]) -> Any:
+    def from_fields(self, fields: dict[str, Any]) -> Any:
         """Returns the value with the given fields. Overridden where a class is derived."""
-        raise not_overridden(self, "rebuilt")
+        raise not_overridden(self, "from_fields")
 
     @property
     def component_specs(self) -> dict[str, tf.TypeSpec]:
@@ -205,13 +205,13 @@ class DerivedSpec(StackableTypeSpec):
     def from_components(self, components: Mapping[str, Any]) -> Any:
         """Returns the value that is made of the given tensors."""
         if self._is_flat:
-            return self.rebuilt({**self._static, **components})
+            return self.from_fields({**self._static, **components})
         tensors = iter([components[name] for name in self._components])
 
         def build(leaf: Any) -> Any:
             return next(tensors) if isinstance(leaf, tf.TypeSpec) else plain(leaf)
 
-        return self.rebuilt({name: mapped(build, part) for name, part in self._parts.items()})
+        return self.from_fields({name: mapped(build, part) for name, part in self._parts.items()})
 
     def tensors(self, value: Any) -> Iterator[Any]:
         """Yields the tensors of a value in the order of its parts."""

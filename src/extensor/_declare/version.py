@@ -128,7 +128,7 @@ class OlderSpec(VersionedSpec):
         fields = vars(value._extensor_older)
         return cls.from_parts({n: mapped(part_of, fields[n]) for n in value._extensor_of._parts})
 
-    def rebuilt(self, fields: dict[str, Any]) -> Any:
+    def from_fields(self, fields: dict[str, Any]) -> Any:
         """Returns the value in the older encoding with the given fields."""
         value = object.__new__(self.value_type)
         value.__dict__.update(_extensor_older=types.SimpleNamespace(**fields), _extensor_of=self)
@@ -152,7 +152,7 @@ class OlderSpec(VersionedSpec):
         if isinstance(value, Older) and type(value.__tf_type_spec__()) is not type(self):
             value = newest(value)
         if isinstance(value, self._newest.value_type) and not isinstance(value, Older):
-            value = self.rebuilt(self._fields(self.downgraded(value)))
+            value = self.from_fields(self._fields(self.downgraded(value)))
         return super(VersionedSpec, self).cast(value, casting_context)
 
     def _fields(self, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._protocol.box_ragged import box_ragged, box_sparse, unbox_rows
+from extensor._protocol.box_ragged import box_ragged, box_sparse, unbox_ragged
 from extensor._protocol.component_error import does_not_stack
 from extensor._tf import BatchableTypeSpec, describes
 from extensor.errors import DTypeError, StructureError
@@ -113,7 +113,7 @@ def unbox(spec: Any, boxes: list[Any]) -> Any:
     if isinstance(spec, tf.TensorSpec):
         return boxes[0]
     if isinstance(spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)):
-        return unbox_rows(spec, boxes)
+        return unbox_ragged(spec, boxes)
     return spec._from_compatible_tensor_list(boxes)
 
 

@@ -87,7 +87,7 @@ def box_sparse(spec: tf.SparseTensorSpec, value: tf.SparseTensor, minimum_rank: 
     return [tf.reshape(tensor, tf.concat([leading, [3]], 0))]
 
 
-def unbox_rows(spec: Any, boxes: list[Any]) -> Any:
+def unbox_ragged(spec: Any, boxes: list[Any]) -> Any:
     """Returns the ragged or sparse tensor that stands in a tensor of boxes, or of none."""
     [tensor] = boxes
     is_sparse = isinstance(spec, tf.SparseTensorSpec)
