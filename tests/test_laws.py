@@ -198,10 +198,10 @@ def test_the_error_tells_the_law_the_type_and_the_mend():
         testing.check_extension_type(WRONG["components-run-no-op"]())
     message = str(caught.value)
     assert message.startswith("BusySpecValue breaks a law of extension types.")
-    assert "  components-run-no-op: Taking a value apart" in message
+    assert "  components-run-no-op: to_components and from_components call" in message
     assert "expected no op from from_components, got Identity" in message
     assert "Only store and return tensors" in message
-    assert "Not judged, for they rest on the above: pack-uses-given-tensors" in message
+    assert "Not checked, because they depend on these laws: pack-uses-given-tensors" in message
     assert isinstance(caught.value, xt.ExtensorError)
 
 
@@ -222,7 +222,7 @@ def test_a_law_alone_tells_what_it_rests_on():
     with pytest.raises(testing.LawError) as caught:
         law(WRONG["components-rebuild-value"]())
     assert caught.value.names == {"components-rebuild-value"}
-    assert caught.value.unjudged == ("function-carries-value",)
+    assert caught.value.unchecked == ("function-carries-value",)
 
 
 def test_an_error_in_the_type_is_a_breach_that_tells_the_error():
@@ -274,14 +274,14 @@ class Described:
 @pytest.mark.parametrize(
     ("value", "received"),
     [
-        ([], "none"),
+        ([], "an empty list"),
         (tf.constant(1), "a plain tensor"),
-        (object(), "no TypeSpec"),
+        (object(), "a value without a TypeSpec"),
         ([RAGGED, masked(1.0)], "MaskedTensorSpec, RaggedTensorSpec"),
-        (None, "no TypeSpec"),
-        ([None, None], "no TypeSpec"),
+        (None, "a value without a TypeSpec"),
+        ([None, None], "a value without a TypeSpec"),
         (Described(MeasureSpec), "the class MeasureSpec"),
-        (Described(3), "one that returns a value of int"),
+        (Described(3), r"a __tf_type_spec__\(\) that returns int"),
     ],
 )
 def test_what_is_no_value_of_one_extension_type_is_an_error(value, received):
@@ -377,7 +377,7 @@ def test_the_smallest_value_that_breaks_a_law_is_found():
         testing.check_spec(Narrow([None], "gram"))
     assert caught.value.names == {"pickle-round-trip"}
     assert re.search(
-        r"smallest values that show it: of Narrow\(TensorShape\(\[2\]\), 'gram'\)\.",
+        r"specs of the smallest such values: Narrow\(TensorShape\(\[2\]\), 'gram'\)\.",
         str(caught.value),
     )
 

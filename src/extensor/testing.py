@@ -1,11 +1,12 @@
-"""The laws that extension types obey, runnable on your own type, and Hypothesis strategies.
+"""Checks of the laws of extension types for your own types, and Hypothesis strategies.
 
-One rule of the text is not checked, because it cannot be in general: that values are immutable.
+One rule of the specification is not checked, because no general check exists: that values are
+immutable.
 """
 
 # pyright: reportUnusedImport=false
 
-# Importing these enters the laws.
+# These imports register the laws.
 from extensor._testing import cast_law as _cast_law  # noqa: F401
 from extensor._testing import spec_law as _spec_law  # noqa: F401
 from extensor._testing import stack_law as _stack_law  # noqa: F401

@@ -1,4 +1,5 @@
-"""The laws that extension types obey, runnable on your own type, and Hypothesis strategies.
+"""Checks of the laws of extension types for your own types, and Hypothesis strategies.
 
-One rule of the text is not checked, because it cannot be in general: that values are immutable.
+One rule of the specification is not checked, because no general check exists: that values are
+immutable.
 """

@@ -1,4 +1,4 @@
-"""Three ways to hold a type to the laws: on values, as tests of pytest, on generated values."""
+"""Three ways to check the laws: on given values, as pytest tests, on generated values."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from extensor.errors import DTypeError
 
 
 def check_extension_type(value_or_values: Any) -> None:
-    """Raises unless a type obeys every law of extension types, as far as some values show.
+    """Raises if values of a type break a law of extension types.
 
-    Works for any type that TensorFlow takes apart: classes with `__tf_type_spec__`,
-    StructuredTensors, TensorFlow's RaggedTensor and SparseTensor, `tf.experimental.ExtensionType`.
-    Laws of stacking are asked of specs that stack only, and the law of SavedModel of registered
-    ones. That values are immutable cannot be checked in general, and is not.
+    Works for any composite tensor: classes with `__tf_type_spec__`, StructuredTensors, TensorFlow's
+    RaggedTensor and SparseTensor, `tf.experimental.ExtensionType`. Laws of stacking apply only to
+    specs that stack, and the law of SavedModel only to registered specs. It is not checked that
+    values are immutable, because no general check exists.
 
     Args:
-        value_or_values: A value; or a list or tuple of values of one type, which are also
-            compared with each other. Values that differ in shape or in static data show more.
+        value_or_values: A value, or a list or tuple of values of one type, which are also
+            compared with each other. Values that differ in shape or static data find more errors.
 
     Raises:
-        LawError: If laws are broken, all of which it tells (also an AssertionError).
-        ProtocolError: If there is no value, or a value of another type among them (also a
+        LawError: If laws are broken. The message lists all of them (also an AssertionError).
+        ProtocolError: If there is no value, or if the values have different types (also a
             TypeError).
 
     >>> xt.testing.check_extension_type(tf.ragged.constant([[1, 2], [3]]))
 
-    A type that breaks a law is told which one, and how to mend it:
+    The error names the broken law and says how to correct the type:
 
     >>> class Menu:
     ...     def __init__(self, prices):
@@ -64,30 +64,30 @@ def check_extension_type(value_or_values: Any) -> None:
     Traceback (most recent call last):
         ...
     extensor._testing.law.LawError: Menu breaks a law of extension types.
-      components-run-no-op: Taking a value apart and rebuilding it calls no TensorFlow op.
+      components-run-no-op: to_components and from_components call no TensorFlow op.
         expected no op from from_components, got Abs. Only store and return tensors in
-        to_components and from_components (and what these call, such as the constructor).
-      Not judged, for they rest on the above: pack-uses-given-tensors, map-structure-rebuilds,
-      same-structure-follows-merge, function-carries-value, function-takes-generalisation,
-      control-flow-carries-value.
+        to_components and from_components, and in functions that they call.
+      Not checked, because they depend on these laws: pack-uses-given-tensors,
+      map-structure-rebuilds, same-structure-follows-merge, function-carries-value,
+      function-takes-generalisation, control-flow-carries-value.
     """
     Trial(Subject(value_or_values)).check(laws())
 
 
 def parametrize_laws(types: Iterable[Any]) -> Callable[[Any], Any]:
-    """Returns a decorator that makes a test function of pytest one test for each type and law.
+    """Returns a decorator that runs a pytest test function once for each type and law.
 
-    The test function takes `check`, and calls it:
+    The test function takes the argument `check` and calls it:
 
         @xt.testing.parametrize_laws([recipe, [short_menu, long_menu]])
         def test_laws(check):
             check()
 
-    The ids are `Recipe-components-rebuild-value` and so on. A law that does not speak of a type
-    gets no test; one that rests on a broken law is skipped.
+    The ids are `Recipe-components-rebuild-value` and so on. A law that does not apply to a type
+    gets no test. A law that depends on a broken law is skipped.
 
     Args:
-        types: For each type a value, or a list or tuple of values of it.
+        types: For each type one value, or a list or tuple of values.
 
     Raises:
         MissingDependencyError: If pytest is not installed (also an ImportError).
@@ -102,9 +102,9 @@ def parametrize_laws(types: Iterable[Any]) -> Callable[[Any], Any]:
 
     def bound(trial: Trial, law: Any) -> Callable[[], None]:
         def check() -> None:
-            verdict = trial.verdict(law)
-            if isinstance(verdict, frozenset):
-                pytest.skip(f"rests on laws that are broken: {', '.join(sorted(verdict))}")
+            result = trial.result(law)
+            if isinstance(result, frozenset):
+                pytest.skip(f"depends on broken laws: {', '.join(sorted(result))}")
             trial.check([law])
 
         return check
@@ -115,23 +115,23 @@ def parametrize_laws(types: Iterable[Any]) -> Callable[[Any], Any]:
             pytest.param(bound(trial, law), id=f"{trial.subject.type_name}-{law.name}")
             for trial in trials
             for law in laws()
-            if law.speaks_of(trial.subject)
+            if law.applies_to(trial.subject)
         ],
     )
 
 
 def check_spec(spec: Any, values: Any = None, max_examples: int = 20) -> None:
-    """Raises unless a type obeys every law for generated values of a spec, alone and in pairs.
+    """Raises if generated values of a spec, alone or in pairs, break a law.
 
     Args:
-        spec: Any TypeSpec but that of a plain tensor. Sizes that are None are drawn.
-        values: A Hypothesis strategy for its values. Default: `values_of(spec)`.
-        max_examples: How many times values are drawn. The first ones cost most: a value goes
-            through several new tf.functions.
+        spec: Any TypeSpec except a TensorSpec. Sizes that are None are drawn.
+        values: A Hypothesis strategy for the values. Default: `values_of(spec)`.
+        max_examples: How many examples are drawn. The first ones take longest, because they trace
+            several tf.functions.
 
     Raises:
-        LawError: If laws are broken, for the smallest values that break one of them (also an
-            AssertionError).
+        LawError: If laws are broken. The message shows the smallest values that break one of them
+            (also an AssertionError).
         MissingDependencyError: If Hypothesis is not installed (also an ImportError).
 
     >>> xt.testing.check_spec(tf.RaggedTensorSpec([None, None], tf.int32), max_examples=2)
@@ -143,13 +143,13 @@ def check_spec(spec: Any, values: Any = None, max_examples: int = 20) -> None:
             path="check_spec",
             expected="a TypeSpec",
             received=type(spec).__name__,
-            mend="Give a value to check_extension_type.",
+            mend="To check a value, call check_extension_type.",
         )
     found: list[LawError] = []
 
     def breaks(drawn: Any) -> bool:
         trial = Trial(Subject(drawn))
-        # Once a law is known to be broken, the smallest values are sought by that law alone.
+        # After a law is broken, search the smallest values with the broken laws only.
         names = found[0].names if found else ()
         error = trial.error(law for law in laws() if not names or law.name in names)
         if error is not None and not found:
@@ -172,5 +172,5 @@ def check_spec(spec: Any, values: Any = None, max_examples: int = 20) -> None:
         return
     subject = Subject(smallest)
     described = ", ".join(map(repr, subject.specs))
-    error = Trial(subject).error(laws(), f"; the smallest values that show it: of {described}.")
+    error = Trial(subject).error(laws(), f"; specs of the smallest such values: {described}.")
     raise error if error is not None else found[0]

@@ -1,4 +1,4 @@
-"""The packages that only some of the laws' users need, imported when they are asked for."""
+"""Optional packages, imported when they are needed."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def require(package: str) -> Any:
         raise MissingDependencyError(
             path="extensor.testing",
             expected=package,
-            received="an environment without it",
-            mend='pip install "extensor[testing]"',
+            received="an environment without this package",
+            mend='Install it: pip install "extensor[testing]".',
         ) from None

@@ -1,4 +1,4 @@
-"""What a law is, how it is judged, and how a breach of it is told."""
+"""A law, how it is checked, and the error for broken laws."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LAWS: dict[str, Law] = {}
 
 @dataclass(frozen=True)
 class Breach:
-    """How a type breaks a law: what the law expects, what was received, and the mend."""
+    """One broken law: what it expects, what was received, and what to do."""
 
     law: Law
     expected: str
@@ -28,7 +28,7 @@ class Breach:
 
 
 class BreachError(Exception):
-    """What a law's function raises: what it expected, and what it received."""
+    """Raised by the function of a law: what it expected, and what it received."""
 
     def __init__(self, expected: str, received: str) -> None:
         super().__init__(expected, received)
@@ -36,22 +36,22 @@ class BreachError(Exception):
 
 
 def expect(holds: object, expected: str, received: object) -> None:
-    """Raises BreachError unless something holds."""
+    """Raises BreachError if a condition is false."""
     if not holds:
         raise BreachError(expected, str(received))
 
 
 @dataclass(frozen=True)
 class Law:
-    """One law, which can be called on a value, or on several values of one type.
+    """One law. Call it to check a value, or several values of one type.
 
     Attributes:
-        name: Its name, such as `components-rebuild-value`.
-        sentence: What it says.
-        mend: What to do about a type that breaks it.
-        function: Judges the subject of a test; raises if it breaks the law.
-        needs: The names of the laws without which this one says nothing.
-        applies: Whether the law speaks of such a subject at all.
+        name: The name, such as `components-rebuild-value`.
+        sentence: The statement of the law.
+        mend: How to correct a type that breaks the law.
+        function: Checks a subject; raises if it breaks the law.
+        needs: The names of the laws that this law depends on.
+        applies: Returns whether the law applies to a subject.
 
     >>> [law] = [law for law in xt.testing.laws() if law.name == "hash-follows-equality"]
     >>> law.sentence
@@ -66,18 +66,18 @@ class Law:
     needs: tuple[str, ...] = ()
     applies: Callable[[Subject], bool] = lambda subject: True
 
-    def speaks_of(self, subject: Subject) -> bool:
-        """Returns whether the law is asked of a subject, as it is of one that fails to say so."""
+    def applies_to(self, subject: Subject) -> bool:
+        """Returns whether the law applies to a subject."""
         try:
             return self.applies(subject)
-        except Exception:  # the type's own code; a law will tell it
+        except Exception:  # raised by the type's own code: checking the law will report it
             return True
 
     def __call__(self, value_or_values: Any) -> None:
-        """Raises unless the law holds for a value, or for several values of one type.
+        """Raises if a value, or several values of one type, break the law.
 
         Raises:
-            LawError: If it is broken, or one that it rests on (also an AssertionError).
+            LawError: If the law, or a law that it depends on, is broken (also an AssertionError).
         """
         Trial(Subject(value_or_values)).check([self])
 
@@ -88,103 +88,108 @@ def law(
     mend: str,
     applies: Callable[[Subject], bool] = lambda subject: True,
 ) -> Callable[[Callable[[Subject], None]], Law]:
-    """Makes a function a law: its docstring is the sentence.
+    """Returns a decorator that registers a function as a law; its docstring is the statement.
 
     Args:
-        name: The law's name.
-        *needs: The names of the laws that it rests on.
-        mend: What to do about a type that breaks it.
-        applies: Whether it speaks of a subject at all.
+        name: The name of the law.
+        *needs: The names of the laws that it depends on.
+        mend: How to correct a type that breaks it.
+        applies: Returns whether it applies to a subject.
     """
 
-    def enter(function: Callable[[Subject], None]) -> Law:
+    def register(function: Callable[[Subject], None]) -> Law:
         sentence = " ".join((function.__doc__ or "").split())
         _LAWS[name] = Law(name, sentence, mend, function, needs, applies)
         return _LAWS[name]
 
-    return enter
+    return register
 
 
 def laws() -> list[Law]:
-    """Returns every law, each after those that it rests on.
+    """Returns all laws; each follows the laws that it depends on.
 
-    One rule of the text is not among them: that values are immutable cannot be checked in general.
+    One rule of the specification has no law: that values are immutable, because no general check
+    exists.
 
     >>> for law in xt.testing.laws()[:2]:
     ...     print(f"{law.name}: {law.sentence}")
-    spec-has-repr: A spec can be written down: its repr is a text.
-    spec-is-stable: A value gives the same TypeSpec each time it is asked.
+    spec-has-repr: The repr of a spec returns a string.
+    spec-is-stable: A value returns the same TypeSpec every time.
     """
     ordered: dict[str, Law] = {}
 
-    def enter(law: Law) -> None:
+    def add(law: Law) -> None:
         for need in law.needs:
-            enter(_LAWS[need])
+            add(_LAWS[need])
         ordered[law.name] = law
 
     for law in _LAWS.values():
-        enter(law)
+        add(law)
     return list(ordered.values())
 
 
 class Trial:
-    """Judges a subject by laws, each once, and no law that rests on a broken one."""
+    """Checks laws for a subject: each law once, and none that depends on a broken law."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        # None: the law holds. A Breach: it does not. The names of broken laws: it rests on them.
-        self._verdicts: dict[str, Breach | frozenset[str] | None] = {}
+        self._results: dict[str, Breach | frozenset[str] | None] = {}
 
-    def verdict(self, law: Law) -> Breach | frozenset[str] | None:
-        """Returns None if a law holds or does not apply, its breach, or what kept it unjudged."""
-        if law.name not in self._verdicts:
-            self._verdicts[law.name] = self._judge(law)
-        return self._verdicts[law.name]
+    def result(self, law: Law) -> Breach | frozenset[str] | None:
+        """Returns the result of a law for the subject.
 
-    def _judge(self, law: Law) -> Breach | frozenset[str] | None:
-        if not law.speaks_of(self.subject):
+        Returns:
+            None if the law holds or does not apply; a Breach if it is broken; the names of the
+            broken laws if it depends on some.
+        """
+        if law.name not in self._results:
+            self._results[law.name] = self._check(law)
+        return self._results[law.name]
+
+    def _check(self, law: Law) -> Breach | frozenset[str] | None:
+        if not law.applies_to(self.subject):
             return None
-        roots: set[str] = set()
+        broken: set[str] = set()
         for need in law.needs:
-            verdict = self.verdict(_LAWS[need])
-            if verdict is not None:
-                roots.update([need] if isinstance(verdict, Breach) else verdict)
-        if roots:
-            return frozenset(roots)
+            result = self.result(_LAWS[need])
+            if result is not None:
+                broken.update([need] if isinstance(result, Breach) else result)
+        if broken:
+            return frozenset(broken)
         try:
             law.function(self.subject)
-        except BreachError as broken:
-            return Breach(law, broken.expected, broken.received)
+        except BreachError as breach:
+            return Breach(law, breach.expected, breach.received)
         except Exception as error:
-            # The type's own code, or TensorFlow's in trouble with it. The first line: the others
-            # may hold tensors.
-            words = (str(error).strip().splitlines() or [""])[0]
-            return Breach(law, "no error", f"{type(error).__name__}: {words[:200]}".rstrip(": "))
+            # Raised by the type's own code, or by TensorFlow. Only the first line is shown, because
+            # the others may contain tensors.
+            line = (str(error).strip().splitlines() or [""])[0]
+            return Breach(law, "no error", f"{type(error).__name__}: {line[:200]}".rstrip(": "))
         return None
 
     def error(self, chosen: Iterable[Law], note: str = ".") -> LawError | None:
-        """Returns the error that tells which laws are broken, or None if all hold."""
+        """Returns the error that lists the broken laws, or None if all hold."""
         breaches: dict[str, Breach] = {}
-        unjudged: list[str] = []
+        unchecked: list[str] = []
         for law in chosen:
-            verdict = self.verdict(law)
-            if isinstance(verdict, Breach):
-                breaches[law.name] = verdict
-            elif verdict is not None:
-                unjudged.append(law.name)
-                for root in verdict:
-                    breach = self.verdict(_LAWS[root])
+            result = self.result(law)
+            if isinstance(result, Breach):
+                breaches[law.name] = result
+            elif result is not None:
+                unchecked.append(law.name)
+                for name in result:
+                    breach = self.result(_LAWS[name])
                     assert isinstance(breach, Breach)
-                    breaches[root] = breach
+                    breaches[name] = breach
         if not breaches:
             return None
-        return LawError(self.subject.type_name, breaches.values(), unjudged, note)
+        return LawError(self.subject.type_name, breaches.values(), unchecked, note)
 
     def check(self, chosen: Iterable[Law]) -> None:
-        """Raises unless all of some laws hold.
+        """Raises if one of the laws is broken.
 
         Raises:
-            LawError: Otherwise.
+            LawError: If a law is broken.
         """
         error = self.error(chosen)
         if error is not None:

@@ -22,17 +22,17 @@ _ALLOWED = (bool, int, float, str, type(None), tf.DType, tf.TensorShape, tf.Type
 
 _STATIC = (*_ALLOWED, bytes, enum.Enum)
 
-_EQUALITY = "Leave __eq__, __ne__ and __hash__ out: their defaults follow from serialize()."
-_COMPATIBLE = "Leave is_compatible_with out: its default follows from serialize()."
-_MERGE = "Leave most_specific_compatible_type out: its default follows from serialize()."
+_EQUALITY = "Remove __eq__, __ne__ and __hash__: the defaults use serialize()."
+_COMPATIBLE = "Remove is_compatible_with: the default uses serialize()."
+_MERGE = "Remove most_specific_compatible_type: the default uses serialize()."
 
 
 @law(
     "spec-has-repr",
-    mend="Leave __repr__ out, or write only what the constructor keeps.",
+    mend="Remove __repr__, or show only what the constructor stores.",
 )
 def spec_has_repr(subject: Subject) -> None:
-    """A spec can be written down: its repr is a text."""
+    """The repr of a spec returns a string."""
     for spec in subject.specs:
         repr(spec)
 
@@ -40,27 +40,27 @@ def spec_has_repr(subject: Subject) -> None:
 @law(
     "spec-is-stable",
     "spec-has-repr",
-    mend="Make the spec from the value's static parts and nothing else.",
+    mend="Create the spec only from the static parts of the value.",
 )
 def spec_is_stable(subject: Subject) -> None:
-    """A value gives the same TypeSpec each time it is asked."""
+    """A value returns the same TypeSpec every time."""
     for value, spec in subject.pairs:
         again = spec_of(value)
-        expect(alike(spec, again), f"{spec} again", again)
+        expect(alike(spec, again), f"{spec} the second time too", again)
 
 
-# Job 2: serialize.
+# Serialization.
 
 
 @law(
     "serialization-types",
     "spec-is-stable",
-    mend="Write such a part as a tuple of these, and make it again in deserialize.",
+    mend="Serialize other data as a tuple of these types, and rebuild it in deserialize.",
 )
 def serialization_types(subject: Subject) -> None:
-    """A serialization holds bool, int, float, str, None, tf.DType, tf.TensorShape, TypeSpecs,
-    np.ndarray, and tuples, namedtuples, dicts and OrderedDicts of them.
-    """  # noqa: D205 - the docstring of a law is its sentence
+    """A serialization contains only bool, int, float, str, None, tf.DType, tf.TensorShape,
+    TypeSpecs, np.ndarray, and tuples, namedtuples, dicts and OrderedDicts of them.
+    """  # noqa: D205 - the docstring is the statement of the law
 
     def parts(part: Any) -> None:
         if isinstance(part, dict):
@@ -69,7 +69,7 @@ def serialization_types(subject: Subject) -> None:
             for item in part:
                 parts(item)
         elif not isinstance(part, _ALLOWED) or isinstance(part, enum.Enum):
-            raise BreachError("parts of the allowed types only", f"a {type(part).__name__}")
+            raise BreachError("only parts of the allowed types", f"a {type(part).__name__}")
 
     for spec in subject.specs:
         serialization = _tf.serialize(spec)
@@ -80,11 +80,11 @@ def serialization_types(subject: Subject) -> None:
 @law(
     "serialization-round-trip",
     "serialization-types",
-    mend="Return the constructor's arguments from serialize(), in their order, or override "
+    mend="Return the arguments of the constructor from serialize(), in their order, or override "
     "deserialize too.",
 )
 def serialization_round_trip(subject: Subject) -> None:
-    """Deserializing what a spec serialized gives an equal spec, with the same static attributes."""
+    """A deserialized spec is equal to the original and has the same static attributes."""
     for spec in subject.specs:
         again = twin(spec)
         expect(alike(spec, again), str(spec), again)
@@ -100,7 +100,7 @@ def serialization_round_trip(subject: Subject) -> None:
 
 
 def _static_attributes(spec: Any) -> dict[str, Any]:
-    """Returns what a spec keeps under public names, as far as it is known to be static data."""
+    """Returns the public attributes of a spec that hold static data."""
 
     def is_static(part: Any) -> bool:
         if isinstance(part, dict):
@@ -114,7 +114,7 @@ def _static_attributes(spec: Any) -> dict[str, Any]:
 
 
 def _agree(a: Any, b: Any) -> bool:
-    """Whether two attributes say the same, be it in a list or a tuple, or as a TensorShape."""
+    """Returns whether two attributes are equal; a list may equal a tuple or a TensorShape."""
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(map(_agree, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
@@ -123,7 +123,7 @@ def _agree(a: Any, b: Any) -> bool:
 
 
 class _Pickler(pickle.Pickler):
-    """Passes on classes that live in a function only, which pickle would look up in vain."""
+    """Pickles local classes by reference, because pickle cannot look them up by name."""
 
     def __init__(self, stream: io.BytesIO) -> None:
         super().__init__(stream)
@@ -153,10 +153,10 @@ class _Unpickler(pickle.Unpickler):
 @law(
     "pickle-round-trip",
     "serialization-round-trip",
-    mend="Leave __reduce__ out: its default follows from serialize().",
+    mend="Remove __reduce__: the default uses serialize().",
 )
 def pickle_round_trip(subject: Subject) -> None:
-    """Pickling a spec gives an equal spec."""
+    """A spec that is pickled and unpickled is equal to the original."""
     for spec in subject.specs:
         stream = io.BytesIO()
         pickler = _Pickler(stream)
@@ -166,27 +166,33 @@ def pickle_round_trip(subject: Subject) -> None:
         expect(alike(spec, again), str(spec), again)
 
 
-# Job 4: equality.
+# Equality.
 
 
 @law("equality-is-equivalence", "serialization-round-trip", mend=_EQUALITY)
 def equality_is_equivalence(subject: Subject) -> None:
-    """Specs of one serialization are equal; equality is symmetric and transitive, and takes no
-    other thing for a spec.
+    """Specs with equal serializations are equal; equality is symmetric and transitive, and false
+    for objects of other types.
     """  # noqa: D205
     pool = subject.pool
     for spec in subject.specs:
         for same in (spec, twin(spec)):
-            expect(spec == same, f"{spec} equal to one that says the same", "two that differ")
+            expect(
+                spec == same, f"{spec} equal to a spec with the same serialization", "inequality"
+            )
         for other in (None, object(), StrangerSpec()):
-            expect(not (spec == other), f"{spec} unlike a {type(other).__name__}", "equality")  # noqa: SIM201
+            expect(not (spec == other), f"{spec} not equal to a {type(other).__name__}", "equality")  # noqa: SIM201
     for a, b in itertools.product(pool, repeat=2):
-        expect((a == b) == (b == a), f"{a} == {b} to say the same both ways", "two answers")
+        expect(
+            (a == b) == (b == a),
+            f"the same result for {a} == {b} in both orders",
+            "different results",
+        )
     for a, b, c in itertools.product(pool, repeat=3):
         expect(
             a == c or not (a == b and b == c),
-            f"{a} equal to {c}, as both are to {b}",
-            "two that differ",
+            f"{a} equal to {c}, because both are equal to {b}",
+            "inequality",
         )
 
 
@@ -195,7 +201,7 @@ def hash_follows_equality(subject: Subject) -> None:
     """Equal specs have equal hashes."""
     for a, b in itertools.product(subject.pool, repeat=2):
         if a == b:
-            expect(hash(a) == hash(b), f"one hash of equal specs {a}", "two hashes")
+            expect(hash(a) == hash(b), f"the same hash for equal specs {a}", "different hashes")
 
 
 @law("equality-tells-components-apart", "equality-is-equivalence", mend=_EQUALITY)
@@ -204,7 +210,7 @@ def equality_tells_components_apart(subject: Subject) -> None:
     for a, b in subject.variations:
         expect(
             a != b or alike(_tf.component_specs(a), _tf.component_specs(b)),
-            f"{a} unlike one of the components {_tf.component_specs(b)}",
+            f"{a} not equal to a spec with the components {_tf.component_specs(b)}",
             "equality",
         )
 
@@ -212,30 +218,30 @@ def equality_tells_components_apart(subject: Subject) -> None:
 @law(
     "repr-shows-all",
     "equality-is-equivalence",
-    mend="Leave __repr__ out, or write the class and every static part.",
+    mend="Remove __repr__, or show the class and every static part.",
 )
 def repr_shows_all(subject: Subject) -> None:
-    """The repr of a spec shows its class, and tells it apart from every spec that differs."""
+    """The repr of a spec contains its class name; different specs have different reprs."""
     for spec in subject.specs:
         name = type(spec).__name__
         expect(name in repr(spec), f"{name} in the repr", repr(spec))
     for spec, other in subject.variations:
         expect(
             spec == other or repr(spec) != repr(other),
-            f"another repr of a spec whose serialization is {_tf.serialize(other)}",
-            f"{spec!r} again",
+            f"another repr for a spec with the serialization {_tf.serialize(other)}",
+            f"the same repr {spec!r}",
         )
 
 
 @law("inequality-negates-equality", "equality-is-equivalence", mend=_EQUALITY)
 def inequality_negates_equality(subject: Subject) -> None:
-    """`a != b` is `not a == b`."""
+    """`a != b` is always `not a == b`."""
     for a, b in itertools.product((*subject.pool, StrangerSpec()), repeat=2):
         expect((a != b) is not (a == b), f"one of == and != for {a} and {b}", "both or neither")
 
 
 def _registered(part: Any) -> bool:
-    """Whether a spec has a name to be written under, and every spec in its serialization."""
+    """Returns whether a spec and all specs in its serialization have registered names."""
     if isinstance(part, dict):
         part = tuple(part.values())
     if isinstance(part, tf.TypeSpec) and not isinstance(part, tf.TensorSpec):
@@ -248,63 +254,65 @@ def _registered(part: Any) -> bool:
 @law(
     "proto-round-trip",
     "equality-is-equivalence",
-    mend="A SavedModel keeps a namedtuple as another class of its name and fields, and an "
-    "OrderedDict as a dict: take these too in deserialize.",
+    mend="A SavedModel returns a namedtuple as another class with the same name and fields, and an "
+    "OrderedDict as a dict: accept these too in deserialize.",
     applies=lambda subject: all(map(_registered, subject.specs)),
 )
 def proto_round_trip(subject: Subject) -> None:
-    """A registered spec that goes into a SavedModel's proto and back is an equal spec."""
+    """A registered spec is equal after conversion to a SavedModel's proto and back."""
     for spec in subject.specs:
         with warnings.catch_warnings():
-            # TensorFlow says of every registered spec that it writes its name into a file.
+            # TensorFlow warns for every registered spec that it writes its name into a file.
             warnings.simplefilter("ignore", UserWarning)
             proto = spec.experimental_as_proto()
         again = type(spec).experimental_from_proto(proto)
         expect(spec == again, str(spec), again)
 
 
-# Job 4: compatibility.
+# Compatibility.
 
 
 @law("compatibility-is-reflexive", "serialization-round-trip", mend=_COMPATIBLE)
 def compatibility_is_reflexive(subject: Subject) -> None:
-    """A spec is compatible with itself, and with one that says the same."""
+    """A spec is compatible with itself, and with a spec of the same serialization."""
     for spec in subject.specs:
         for same in (spec, twin(spec)):
-            expect(spec.is_compatible_with(same), f"{spec} compatible with itself", "it is not")
+            expect(
+                spec.is_compatible_with(same), f"{spec} compatible with itself", "incompatibility"
+            )
 
 
 @law(
     "compatibility-takes-values",
     "serialization-types",
-    mend="Ask tf.type_spec_from_value of what is no TypeSpec, or " + _COMPATIBLE[0].lower()
+    mend="For a value, use its tf.type_spec_from_value, or " + _COMPATIBLE[0].lower()
     + _COMPATIBLE[1:],
 )  # fmt: skip
 def compatibility_takes_values(subject: Subject) -> None:
-    """A spec is compatible with a value if and only if it is with the value's spec."""
+    """A spec is compatible with a value if and only if it is compatible with the value's spec."""
     for a, (value, b) in itertools.product(subject.specs, subject.pairs):
         wanted = a.is_compatible_with(b)
         expect(
             a.is_compatible_with(value) == wanted,
             f"{a} {'' if wanted else 'in'}compatible with a value of {b}",
-            "the other answer than for the spec",
+            "another result than for the spec",
         )
 
 
 @law("compatibility-is-symmetric", "serialization-round-trip", mend=_COMPATIBLE)
 def compatibility_is_symmetric(subject: Subject) -> None:
-    """Compatibility says the same both ways."""
+    """Compatibility does not depend on the order of the specs."""
     for a, b in itertools.product(subject.pool, repeat=2):
         expect(
             a.is_compatible_with(b) == b.is_compatible_with(a),
-            f"{a} and {b} compatible both ways or neither",
-            "one way only",
+            f"{a} and {b} compatible in both orders or in neither",
+            "compatibility in one order only",
         )
 
 
 @law("compatibility-keeps-to-type", "serialization-types", mend=_COMPATIBLE)
 def compatibility_keeps_to_type(subject: Subject) -> None:
-    """A spec is not compatible with one of another value type."""
+    """A spec is not compatible with a spec of another value type."""
     for spec in subject.specs:
         expect(
             not spec.is_compatible_with(StrangerSpec()),
@@ -319,20 +327,20 @@ def compatibility_keeps_to_type(subject: Subject) -> None:
     mend=_COMPATIBLE,
 )
 def compatibility_follows_components(subject: Subject) -> None:
-    """A spec is not compatible with one whose components are of another structure, dtype or
-    incompatible shape.
+    """A spec is not compatible with a spec whose components have another structure, another dtype
+    or an incompatible shape.
     """  # noqa: D205
     for a, b in subject.variations:
         expect(
             _compatible(_tf.component_specs(a), _tf.component_specs(b))
             or not a.is_compatible_with(b),
-            f"{a} incompatible with one of the components {_tf.component_specs(b)}",
+            f"{a} incompatible with a spec with the components {_tf.component_specs(b)}",
             "compatibility",
         )
 
 
 def _compatible(specs: Any, others: Any) -> bool:
-    """Whether two nests of specs have one structure and are compatible one by one."""
+    """Returns whether two nests of specs have the same structure and compatible leaves."""
     try:
         tf.nest.assert_same_structure(specs, others)
     except (TypeError, ValueError):
@@ -347,10 +355,12 @@ def _compatible(specs: Any, others: Any) -> bool:
     mend=_COMPATIBLE,
 )
 def compatibility_with_generalisation(subject: Subject) -> None:
-    """A spec is compatible with the spec that leaves its sizes open."""
+    """A spec is compatible with the same spec without static sizes."""
     for spec in subject.specs:
         general = generalised(spec)
-        expect(general.is_compatible_with(spec), f"{general} compatible with {spec}", "it is not")
+        expect(
+            general.is_compatible_with(spec), f"{general} compatible with {spec}", "incompatibility"
+        )
 
 
 _MERGE_NEEDS = ("equality-is-equivalence", "serialization-round-trip")
@@ -358,7 +368,7 @@ _MERGE_NEEDS = ("equality-is-equivalence", "serialization-round-trip")
 
 @law("merge-is-idempotent", *_MERGE_NEEDS, mend=_MERGE)
 def merge_is_idempotent(subject: Subject) -> None:
-    """The most specific type compatible with a spec and itself is the spec."""
+    """The most specific compatible type of a spec and itself is the spec."""
     for spec in subject.pool:
         result = merged(spec, twin(spec))
         expect(result == spec, str(spec), result)
@@ -366,10 +376,14 @@ def merge_is_idempotent(subject: Subject) -> None:
 
 @law("merge-is-commutative", *_MERGE_NEEDS, mend=_MERGE)
 def merge_is_commutative(subject: Subject) -> None:
-    """The most specific compatible type of two specs is the same both ways."""
+    """The most specific compatible type of two specs does not depend on their order."""
     for a, b in itertools.combinations(subject.pool, 2):
         result, reverse = merged(a, b), merged(b, a)
-        expect(result == reverse, f"one type for {a} and {b}", f"{result} and {reverse}")
+        expect(
+            result == reverse,
+            f"the same type for {a} and {b} in both orders",
+            f"{result} and {reverse}",
+        )
 
 
 @law(
@@ -395,23 +409,23 @@ def merge_holds_both(subject: Subject) -> None:
     mend=_MERGE,
 )
 def merge_is_most_specific(subject: Subject) -> None:
-    """The most specific type compatible with a spec and one that leaves a size open is the latter,
-    with no other size open.
+    """The most specific compatible type of a spec and the same spec with one unknown size is the
+    second spec.
     """  # noqa: D205
     for spec in subject.specs:
         for general in opened(spec):
             result = merged(spec, general)
-            expect(result == general, f"{general} for it and {spec}", result)
+            expect(result == general, f"{general} for this spec and {spec}", result)
 
 
 @law(
     "merge-keeps-to-type",
     "serialization-types",
-    mend="Return None (raise nothing) where no type is compatible with both, or "
+    mend="If no type is compatible with both, return None and do not raise, or "
     + _MERGE[0].lower() + _MERGE[1:],
 )  # fmt: skip
 def merge_keeps_to_type(subject: Subject) -> None:
-    """Specs of two value types have no compatible type: the answer is None."""
+    """The most specific compatible type of specs of different value types is None."""
     for spec in subject.specs:
         result = merged(spec, StrangerSpec())
         expect(result is None, f"None for {spec} and the spec of another type", result)

@@ -1,4 +1,4 @@
-"""The laws of specs that stack: boxes, and the datasets that are made with them."""
+"""The laws of specs that stack: boxes, and datasets that use them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _stacks(subject: Subject) -> bool:
 
 
 def _unstacks(subject: Subject) -> bool:
-    """Whether boxes tell how many values are stacked, as they do unless there is none."""
+    """Returns whether values have boxes, which hold the number of stacked values."""
     return _stacks(subject) and all(map(leaves, subject.specs))
 
 
@@ -28,7 +28,7 @@ def _unstacks(subject: Subject) -> bool:
 @law(
     "boxed-spec-describes-boxes",
     *("components-rebuild-value", "value-type", "flatten-agrees"),
-    mend="Let boxed_tensor_spec describe, one by one, what to_boxed_tensor returns.",
+    mend="Return one spec from boxed_tensor_spec for each tensor that to_boxed_tensor returns.",
     applies=_stacks,
 )
 def boxed_spec_describes_boxes(subject: Subject) -> None:
@@ -47,11 +47,11 @@ def _expect_described(spec: Any, boxes: list[Any], minimum_rank: int) -> None:
 @law(
     "boxes-rebuild-value",
     "boxed-spec-describes-boxes",
-    mend="Let from_boxed_tensor undo to_boxed_tensor.",
+    mend="Make from_boxed_tensor the inverse of to_boxed_tensor.",
     applies=_stacks,
 )
 def boxes_rebuild_value(subject: Subject) -> None:
-    """A value is rebuilt from its boxed tensors."""
+    """from_boxed_tensor returns a value equal to the one that was boxed."""
     for value, spec in subject.pairs:
         expect_equal(value, unbox(spec, box(spec, value)), "the value that was boxed")
 
@@ -59,22 +59,22 @@ def boxes_rebuild_value(subject: Subject) -> None:
 @law(
     "unstacked-undoes-stacked",
     *("serialization-round-trip", "compatibility-is-reflexive"),
-    mend="Let stacked add a dimension in front of every shape, and unstacked drop it.",
+    mend="Add a first dimension to every shape in stacked, and remove it in unstacked.",
     applies=_stacks,
 )
 def unstacked_undoes_stacked(subject: Subject) -> None:
-    """A spec that is stacked and unstacked again is compatible with itself, for any number."""
+    """A spec that is stacked and then unstacked is compatible with the original, for any count."""
     for spec in subject.specs:
         for count in (2, None):
             again = _tf.unstacked(_tf.stacked(spec, count))
             expect(spec.is_compatible_with(again), f"a spec compatible with {spec}", again)
 
 
-# The equations of stacks.
+# Stacked values.
 
 
 def _stacks_of(subject: Subject) -> list[tuple[Any, list[Any]]]:
-    """Returns, for each value, its spec and two or more values of it."""
+    """Returns for each value its spec and two or more values of this spec."""
     return [
         (spec, [value, *(v for v, s in subject.pairs if s == spec)])
         for value, spec in subject.pairs
@@ -87,7 +87,7 @@ def _stack(spec: Any, rows: list[Any], count: int | None) -> Any:
 
 
 def _unstack(spec: Any, boxes: list[Any]) -> list[Any]:
-    """Returns the values of a spec that stand in boxes, by the first dimension of these."""
+    """Returns the values in boxes, one for each position of the first dimension."""
     columns = [tf.unstack(tensor) for tensor in boxes]
     return [unbox(spec, list(row)) for row in zip(*columns, strict=True)]
 
@@ -102,18 +102,17 @@ def _expect_rows(rows: list[Any], received: list[Any], what: str) -> None:
     "stacked-boxes-stack-values",
     *("boxes-rebuild-value", "unstacked-undoes-stacked", "compatibility-takes-values"),
     *("equality-is-equivalence", "compatibility-with-generalisation"),
-    mend="Make boxes that can be stacked in front of their first dimension: leave the order of "
-    "dimensions as it is.",
+    mend="Boxes are stacked along a new first dimension: do not change the order of dimensions.",
     applies=_stacks,
 )
 def stacked_boxes_stack_values(subject: Subject) -> None:
-    """Stacked boxes unbox to a value of the stacked spec, whether it knows the number or not."""
+    """Stacked boxes unbox to a value of the stacked spec, with a static count or without."""
     for spec, rows in _stacks_of(subject):
         for count in (len(rows), None):
             batch_spec, batch = _tf.stacked(spec, count), _stack(spec, rows, count)
             expect(
                 batch_spec.is_compatible_with(batch),
-                f"a value of {batch_spec} out of stacked boxes",
+                f"a value of {batch_spec} from stacked boxes",
                 tf.type_spec_from_value(batch),
             )
 
@@ -121,14 +120,14 @@ def stacked_boxes_stack_values(subject: Subject) -> None:
 @law(
     "boxes-have-minimum-rank",
     "stacked-boxes-stack-values",
-    mend="Let to_boxed_tensor(value, minimum_rank) return tensors that have the leading dimensions "
-    "of the value, as many as asked for.",
+    mend="Return tensors from to_boxed_tensor(value, minimum_rank) whose first minimum_rank "
+    "dimensions are those of the value.",
     applies=_stacks,
 )
 def boxes_have_minimum_rank(subject: Subject) -> None:
-    """The boxes of a stacked value, made to be unstacked, have the number of values as their first
-    dimension, and are what their specs say.
-    """  # noqa: D205 - the docstring of a law is its sentence
+    """With minimum_rank=1, the first dimension of the boxes of a stacked value is the number of
+    values, and the boxes match their specs.
+    """  # noqa: D205 - the docstring is the statement of the law
     for spec, rows in _stacks_of(subject):
         batch_spec = _tf.stacked(spec, len(rows))
         boxes = box(batch_spec, _stack(spec, rows, len(rows)), 1)
@@ -136,7 +135,7 @@ def boxes_have_minimum_rank(subject: Subject) -> None:
         for i, tensor in enumerate(boxes):
             expect(
                 tensor.shape.rank and tensor.shape[0] == len(rows),
-                f"boxed tensor {i} of {len(rows)} rows",
+                f"{len(rows)} rows in boxed tensor {i}",
                 f"shape {tensor.shape}",
             )
 
@@ -144,43 +143,43 @@ def boxes_have_minimum_rank(subject: Subject) -> None:
 @law(
     "unstacked-boxes-unstack-values",
     "boxes-have-minimum-rank",
-    mend="Let to_boxed_tensor(value, 1) return what stacking the boxes of the rows gave.",
+    mend="Return from to_boxed_tensor(value, 1) the stacked boxes of the rows.",
     applies=_unstacks,
 )
 def unstacked_boxes_unstack_values(subject: Subject) -> None:
-    """The unstacked boxes of a stacked value unbox to the values."""
+    """The unstacked boxes of a stacked value unbox to the original values."""
     for spec, rows in _stacks_of(subject):
         batch_spec, batch = _tf.stacked(spec, len(rows)), _stack(spec, rows, len(rows))
         again = _unstack(_tf.unstacked(batch_spec), box(batch_spec, batch, 1))
-        _expect_rows(rows, again, "back from the stacked value")
+        _expect_rows(rows, again, "of the stacked value to be equal to the original")
 
 
 @law(
     "concatenated-boxes-concatenate-values",
     "unstacked-boxes-unstack-values",
-    mend="Let each row of the boxes depend on its own value alone, not on its place.",
+    mend="Compute each row of the boxes from its own value only, not from its position.",
     applies=_unstacks,
 )
 def concatenated_boxes_concatenate_values(subject: Subject) -> None:
-    """The concatenated boxes of two stacked values unbox to all values, stacked."""
+    """The concatenated boxes of two stacked values unbox to a stack of all values."""
     for spec, rows in _stacks_of(subject):
         batch_spec, batch = _tf.stacked(spec, len(rows)), _stack(spec, rows, len(rows))
-        # tf.concat has no kernel for variants, which TensorFlow's own types box into.
+        # tf.concat has no kernel for variants, and TensorFlow's own types box into variants.
         boxes = [tf.stack(tf.unstack(box_) * 2) for box_ in box(batch_spec, batch, 1)]
         both_spec = _tf.stacked(spec, 2 * len(rows))
         again = _unstack(_tf.unstacked(both_spec), box(both_spec, unbox(both_spec, boxes), 1))
-        _expect_rows(rows * 2, again, "back from the concatenated values")
+        _expect_rows(rows * 2, again, "of the concatenated values to be equal to the original")
 
 
 @law(
     "reshaped-boxes-batch-values",
     "unstacked-boxes-unstack-values",
-    mend="Let boxes that are stacked twice unbox by a spec that is stacked twice, and let "
-    "to_boxed_tensor(value, 2) return what they were.",
+    mend="Let a spec that is stacked twice unbox boxes that are stacked twice, and return the same "
+    "boxes from to_boxed_tensor(value, 2).",
     applies=_unstacks,
 )
 def reshaped_boxes_batch_values(subject: Subject) -> None:
-    """The boxes of a stacked value, reshaped to batches, unbox to a stack of batches."""
+    """The boxes of a stacked value can be reshaped to batches, and unbox to a stack of batches."""
     for spec, rows in _stacks_of(subject):
         both = rows * 2
         boxes = box(_tf.stacked(spec, len(both)), _stack(spec, both, len(both)), 1)
@@ -189,17 +188,17 @@ def reshaped_boxes_batch_values(subject: Subject) -> None:
         batches_spec = _tf.stacked(_tf.stacked(spec, len(rows)), 2)
         batches = box(batches_spec, unbox(batches_spec, reshaped), 2)
         again = [row for i in range(2) for row in _unstack(spec, [t[i] for t in batches])]
-        _expect_rows(both, again, "back from the batches")
+        _expect_rows(both, again, "of the batches to be equal to the original")
 
 
 @law(
     "no-boxes-are-a-batch",
     "unstacked-boxes-unstack-values",
-    mend="Let from_boxed_tensor take boxes whose first dimension is 0.",
+    mend="Accept boxes whose first dimension is 0 in from_boxed_tensor.",
     applies=_unstacks,
 )
 def no_boxes_are_a_batch(subject: Subject) -> None:
-    """No boxes unbox to a stack of no values."""
+    """Boxes with a first dimension of 0 unbox to an empty stack."""
     for spec, rows in _stacks_of(subject):
         boxes = box(_tf.stacked(spec, len(rows)), _stack(spec, rows, len(rows)), 1)
         for count in (0, None):
@@ -207,7 +206,7 @@ def no_boxes_are_a_batch(subject: Subject) -> None:
             empty = unbox(empty_spec, [tensor[:0] for tensor in boxes])
             expect(
                 empty_spec.is_compatible_with(empty),
-                f"a value of {empty_spec} out of no boxes",
+                f"a value of {empty_spec} from empty boxes",
                 tf.type_spec_from_value(empty),
             )
 
@@ -215,18 +214,18 @@ def no_boxes_are_a_batch(subject: Subject) -> None:
 @law(
     "dataset-batches-and-unbatches",
     *("unstacked-boxes-unstack-values", "function-carries-value"),
-    mend="Box and unbox with TensorFlow ops alone: a dataset does it in a graph.",
+    mend="Use only TensorFlow ops to box and unbox: datasets do both in a graph.",
     applies=_unstacks,
 )
 def dataset_batches_and_unbatches(subject: Subject) -> None:
-    """A dataset of a value, batched and unbatched, yields the value."""
+    """A dataset that is batched and unbatched yields the original values."""
 
     def same(value: Any) -> Any:
         return value
 
     for value, spec in subject.pairs:
-        # Dataset.unbatch of tensors without an element ends the process (TensorFlow 2.21).
+        # Dataset.unbatch ends the process if a tensor has no elements (TensorFlow 2.21).
         if any(tensor.shape.num_elements() == 0 for tensor in box(spec, value)):
             continue
         dataset: Any = tf.data.Dataset.from_tensors(value).repeat(2).map(same).batch(2)
-        _expect_rows([value, value], list(dataset.unbatch()), "that went in")
+        _expect_rows([value, value], list(dataset.unbatch()), "to be equal to the original")

@@ -16,12 +16,12 @@ from extensor._testing.subject import spec_of
 from extensor._testing.variation import reshaped
 from extensor.errors import DTypeError, UnsupportedTypeError
 
-_MOST = 3
-"""Sizes that a spec leaves open, and lengths of rows, are drawn from 0 up to this."""
+_MAX = 3
+"""The maximum of drawn sizes and row lengths."""
 
 
 def specs_of(value_or_spec: Any) -> Any:
-    """Returns a strategy for specs like that of a value, with some sizes left open.
+    """Returns a strategy for specs of a value in which some sizes are None.
 
     Args:
         value_or_spec: An extension value, or a TypeSpec.
@@ -46,27 +46,27 @@ def specs_of(value_or_spec: Any) -> Any:
             ),
         )
 
-    # By the axis, not by the shape: shapes of one spec that must agree still do.
-    return st.sets(st.integers(0, _MOST)).map(opened)
+    # The same axes are opened in all shapes, so shapes that must agree still do.
+    return st.sets(st.integers(0, _MAX)).map(opened)
 
 
 def values_of(spec: Any) -> Any:
     """Returns a strategy for values of a spec.
 
-    A plain tensor is drawn by shape and dtype; a ragged or sparse one, and a StructuredTensor,
-    by rows or entries; any other extension value is made of drawn components. Sizes that its
-    spec leaves open are drawn once for each axis, so that parts that share a dimension agree. If
-    a type of yours asks more of its components (row splits that ascend, say), write a strategy
-    of your own and give it to `check_spec`.
+    Tensors are drawn by shape and dtype, ragged and sparse tensors and StructuredTensors by rows or
+    entries. Any other extension value is built from drawn components. Unknown sizes are drawn once
+    for each axis, so components that share a dimension agree. If the components of your type must
+    satisfy more conditions (for example ascending row splits), pass your own strategy to
+    `check_spec`.
 
     Args:
         spec: Any TypeSpec.
 
     Raises:
         MissingDependencyError: If Hypothesis is not installed (also an ImportError).
-        DTypeError: If `spec` is no TypeSpec (also a TypeError).
-        UnsupportedTypeError: If a part has a dtype that no value is drawn for, such as variant
-            (also a TypeError).
+        DTypeError: If `spec` is not a TypeSpec (also a TypeError).
+        UnsupportedTypeError: If a component has a dtype without a strategy, such as variant (also
+            a TypeError).
 
     >>> from hypothesis import find
     >>> find(xt.testing.values_of(tf.RaggedTensorSpec([None, None], tf.int32)),
@@ -79,7 +79,7 @@ def values_of(spec: Any) -> Any:
             path="values_of",
             expected="a TypeSpec",
             received=type(spec).__name__,
-            mend="Give the spec of a value: tf.type_spec_from_value(value).",
+            mend="To get the spec of a value, call tf.type_spec_from_value(value).",
         )
 
     @st.composite
@@ -90,11 +90,11 @@ def values_of(spec: Any) -> Any:
 
 
 _RAGGED = (tf.RaggedTensorSpec, RaggedStructuredTensorSpec)
-"""An axis of unknown size is a ragged one here, and stays so."""
+"""In these specs an axis of unknown size is ragged and keeps its unknown size."""
 
 
 class _Draw:
-    """Draws one value. `outer` holds sizes of leading axes that are settled already."""
+    """Draws one value. `outer` holds the sizes of leading axes that are already fixed."""
 
     def __init__(self, draw: Callable[[Any], Any], st: Any) -> None:
         self._draw, self._st = draw, st
@@ -103,7 +103,7 @@ class _Draw:
     def value(self, spec: Any, outer: Sequence[int] = ()) -> Any:
         """Returns a value of any spec."""
         if isinstance(spec, _tf.VariableSpec):
-            raise _not_drawn("a Variable")
+            raise _unsupported("a Variable")
         if isinstance(spec, tf.TensorSpec):
             return self._tensor(self._known(spec.shape, outer), spec.dtype)
         if isinstance(spec, tf.SparseTensorSpec):
@@ -132,14 +132,14 @@ class _Draw:
         if axis < len(outer):
             return outer[axis]
         if axis not in self._sizes:
-            self._sizes[axis] = self._draw(self._st.integers(0, _MOST))
+            self._sizes[axis] = self._draw(self._st.integers(0, _MAX))
         return self._sizes[axis]
 
     def _splits(self, axis: int, size: int | None, outer: Sequence[int], nrows: int) -> list[int]:
-        """Returns the splits of rows, which have one length if it is settled."""
-        settled = size is not None or axis < len(outer)
-        length = self._st.integers(0, _MOST)
-        if settled:
+        """Returns row splits; all rows have the same length if the size of the axis is fixed."""
+        fixed = size is not None or axis < len(outer)
+        length = self._st.integers(0, _MAX)
+        if fixed:
             length = self._st.just(self._size(axis, size, outer))
         rows = self._draw(self._st.lists(length, min_size=nrows, max_size=nrows))
         return [0, *np.cumsum(rows, dtype=int).tolist()]
@@ -189,13 +189,13 @@ class _Draw:
             return st.integers(-9, 9).map(float)
         if dtype.is_complex:
             return st.builds(complex, st.integers(-9, 9), st.integers(-9, 9))
-        raise _not_drawn(dtype.name)
+        raise _unsupported(dtype.name)
 
 
-def _not_drawn(received: str) -> UnsupportedTypeError:
+def _unsupported(received: str) -> UnsupportedTypeError:
     return UnsupportedTypeError(
         path="xt.testing.values_of",
         expected="numbers, strings or booleans",
         received=received,
-        mend="Give check_spec a strategy of your own.",
+        mend="Pass your own strategy to check_spec.",
     )

@@ -1,4 +1,4 @@
-"""Subject: values of one type under test, and the jobs of their specs under one set of names."""
+"""Subject: the values of one type under test, and helpers for their specs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from extensor.errors import ExtensorError, ProtocolError
 
 
 class Subject:
-    """Values of one extension type, TensorFlow's own or anybody's, and what the laws ask of them.
+    """Values of one extension type under test, with their specs.
 
     Args:
-        value_or_values: A value, or a list or tuple of values of one type. (A namedtuple is a
-            value.)
+        value_or_values: A value, or a list or tuple of values of one type. A namedtuple is one
+            value.
 
     Raises:
-        ProtocolError: If there is no value, a value has no TypeSpec (a plain tensor counts as
-            one that has none), or the values are of several types (also a TypeError).
+        ProtocolError: If there is no value, a value is a plain tensor or has no TypeSpec, or the
+            values have different types (also a TypeError).
     """
 
     def __init__(self, value_or_values: Any) -> None:
@@ -33,8 +33,10 @@ class Subject:
         if len({type(spec) for spec in self.specs}) != 1:
             raise ProtocolError(
                 path="xt.testing",
-                expected="one value or more, all of one type",
-                received=f"values described by {', '.join(classes)}" if classes else "none",
+                expected="one or more values of one type",
+                received=f"values with the specs {', '.join(classes)}"
+                if classes
+                else "an empty list",
                 mend="Check one type at a time.",
             )
 
@@ -50,12 +52,12 @@ class Subject:
 
     @cached_property
     def pool(self) -> tuple[Any, ...]:
-        """Specs to compare: of the values, the same made anew, and the same without sizes."""
+        """Specs to compare: the specs of the values, copies, and specs without static sizes."""
         return (*self.specs, *map(twin, self.specs), *map(generalised, self.specs))
 
     @cached_property
     def variations(self) -> tuple[tuple[Any, Any], ...]:
-        """Each spec with one that says one thing otherwise, for every such thing."""
+        """Pairs of a spec and a spec that differs in one part, for each such part."""
         return tuple((spec, other) for spec in self.specs for other in variations(spec))
 
 
@@ -63,27 +65,27 @@ def spec_of(value: Any) -> Any:
     """Returns the spec of an extension value.
 
     Raises:
-        ProtocolError: If the value has none.
+        ProtocolError: If the value has no spec.
     """
     try:
         spec = tf.type_spec_from_value(value)
-    except ExtensorError:  # of a class that is refused, or of the value itself
+    except ExtensorError:  # raised for a rejected class, or by the value itself
         raise
     except (TypeError, ValueError):
         spec = None
     if value is None or not isinstance(spec, tf.TypeSpec) or isinstance(spec, tf.TensorSpec):
-        received = "no TypeSpec"
+        received = "a value without a TypeSpec"
         if isinstance(spec, tf.TensorSpec):
             received = "a plain tensor"
         elif isinstance(spec, type):
             received = f"the class {spec.__qualname__}"
         elif value is not None and spec is not None:
-            received = f"one that returns a value of {type(spec).__qualname__}"
+            received = f"a __tf_type_spec__() that returns {type(spec).__qualname__}"
         raise ProtocolError(
             path=type(value).__name__,
             expected="an extension type: __tf_type_spec__() returns a TypeSpec",
             received=received,
-            mend="See xt.ExtensionType for a whole example.",
+            mend="See xt.ExtensionType for a complete example.",
         )
     return spec
 
@@ -96,7 +98,7 @@ def merged(spec: Any, other: Any) -> Any:
 
 
 def stacks(spec: Any) -> bool:
-    """Returns whether a spec stacks, and all that it is made of."""
+    """Returns whether a spec and all its component specs stack."""
     if isinstance(spec, tf.TensorSpec):
         return True
     return isinstance(spec, _tf.BatchableTypeSpec) and all(
@@ -105,7 +107,7 @@ def stacks(spec: Any) -> bool:
 
 
 def has_variable(spec: Any) -> bool:
-    """Returns whether a variable is among what a spec is made of."""
+    """Returns whether a spec has a variable among its components."""
     if isinstance(spec, tf.TensorSpec):
         return False
     return isinstance(spec, _tf.VariableSpec) or any(
@@ -114,12 +116,12 @@ def has_variable(spec: Any) -> bool:
 
 
 def leaves(value: Any) -> list[Any]:
-    """Returns the tensors that a value is made of, or their specs if given a spec."""
+    """Returns the component tensors of a value, or their specs for a spec."""
     return tf.nest.flatten(value, expand_composites=True)
 
 
 def difference(value: Any, other: Any) -> str | None:
-    """Returns in which tensor two values differ, in words without its contents; None if equal."""
+    """Returns a description of the first difference of two values without contents, or None."""
     if type(value) is not type(other):
         return f"a {type(other).__name__}"
     a, b = leaves(value), leaves(other)
@@ -129,30 +131,30 @@ def difference(value: Any, other: Any) -> str | None:
         if x is y:
             continue
         if x.dtype != y.dtype or x.shape != y.shape:
-            return f"component tensor {i} of {y.dtype.name} and shape {y.shape}"
+            return f"component tensor {i} of dtype {y.dtype.name} and shape {y.shape}"
         if x.dtype not in (tf.variant, tf.resource) and not same_numbers(x.numpy(), y.numpy()):
-            return f"other numbers in component tensor {i}"
+            return f"different content in component tensor {i}"
     return None
 
 
 class StrangerSpec(TypeSpec):
-    """The spec of a type that no type under test is compatible with."""
+    """A spec that is not compatible with any type under test."""
 
     component_specs: Any = ()
 
     @property
     def value_type(self) -> type:
-        """A class that no value is of."""
+        """A class without values."""
         return StrangerSpec
 
     def to_components(self, value: Any) -> Any:
-        """Returns nothing: there is no value."""
+        """Returns no components: there are no values."""
         return ()
 
     def from_components(self, components: Any) -> Any:
-        """Returns nothing: there is no value."""
+        """Returns no components: there are no values."""
         return ()
 
     def serialize(self) -> tuple[Any, ...]:
-        """Returns no part."""
+        """Returns an empty serialization."""
         return ()

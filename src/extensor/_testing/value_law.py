@@ -25,21 +25,21 @@ from extensor._testing.variation import alike, generalised, twin
 
 
 def expect_equal(value: Any, received: Any, what: str) -> None:
-    """Raises BreachError unless two values have equal tensors."""
+    """Raises BreachError if two values have different tensors."""
     found = difference(value, received)
     expect(found is None, what, found)
 
 
-# Job 3: components.
+# Components.
 
 
 @law(
     "components-match-specs",
     "spec-is-stable",
-    mend="Let component_specs describe, one by one, what to_components returns.",
+    mend="Return one spec from component_specs for each component that to_components returns.",
 )
 def components_match_specs(subject: Subject) -> None:
-    """Component specs and components are one nest structure, compatible one by one."""
+    """Component specs and components have the same nest structure and are compatible."""
     for value, spec in subject.pairs:
         specs, components = _tf.component_specs(spec), _tf.to_components(spec, value)
         try:
@@ -59,24 +59,26 @@ def components_match_specs(subject: Subject) -> None:
 @law(
     "components-rebuild-value",
     "components-match-specs",
-    mend="Let from_components take what to_components returns, in the same order.",
+    mend="Use the components in from_components in the order in which to_components returns them.",
 )
 def components_rebuild_value(subject: Subject) -> None:
-    """A value is rebuilt from its components, and described by the same spec."""
+    """A value rebuilt from its components has equal tensors and the same spec."""
     for value, spec in subject.pairs:
         again = _tf.from_components(spec, _tf.to_components(spec, value))
         if not isinstance(again, type(value)):
             raise BreachError(f"a {subject.type_name}", f"a {type(again).__name__}")
-        expect_equal(value, again, "the components that went in")
+        expect_equal(value, again, "the original components")
         expect(alike(spec, spec_of(again)), f"a value of {spec}", spec_of(again))
 
 
-@law("value-type", "components-rebuild-value", mend="Name the class of the values in value_type.")
+@law(
+    "value-type", "components-rebuild-value", mend="Return the class of the values from value_type."
+)
 def value_type(subject: Subject) -> None:
-    """The value type of a spec is the class of its values, made or rebuilt."""
+    """The value type of a spec is the class of its values, original or rebuilt."""
     for value, spec in subject.pairs:
         for instance in (value, _tf.from_components(spec, _tf.to_components(spec, value))):
-            # isinstance would take object too, and any class that merely claims to be a base.
+            # isinstance would accept object, and abstract base classes.
             is_base = spec.value_type in type(instance).__mro__[:-1]
             expect(
                 is_base if isinstance(spec, TypeSpec) else isinstance(instance, spec.value_type),
@@ -88,11 +90,11 @@ def value_type(subject: Subject) -> None:
 @law(
     "components-run-no-op",
     "components-rebuild-value",
-    mend="Only store and return tensors in to_components and from_components (and what these "
-    "call, such as the constructor).",
+    mend="Only store and return tensors in to_components and from_components, and in functions "
+    "that they call.",
 )
 def components_run_no_op(subject: Subject) -> None:
-    """Taking a value apart and rebuilding it calls no TensorFlow op."""
+    """to_components and from_components call no TensorFlow op."""
     for value, spec in subject.pairs:
         eager = _tf.to_components(spec, value)
         with tf.Graph().as_default() as graph:
@@ -116,10 +118,10 @@ def components_run_no_op(subject: Subject) -> None:
 @law(
     "flatten-agrees",
     "components-match-specs",
-    mend="Check the types of the components too: one of them does not match its own spec.",
+    mend="Check the types of the components: one of them does not match its own spec.",
 )
 def flatten_agrees(subject: Subject) -> None:
-    """A value and its spec flatten to as many leaves, the specs describing the tensors."""
+    """A value and its spec flatten to the same number of leaves, and the leaves are compatible."""
     for value, spec in subject.pairs:
         tensors, specs = leaves(value), leaves(spec)
         expect(len(tensors) == len(specs), f"{len(specs)} tensors", f"{len(tensors)}")
@@ -130,28 +132,28 @@ def flatten_agrees(subject: Subject) -> None:
 @law(
     "pack-uses-given-tensors",
     *("flatten-agrees", "components-run-no-op", "serialization-round-trip"),
-    mend="Keep only static data in the spec, and make the value of the components given.",
+    mend="Store only static data in the spec, and build the value from the given components.",
 )
 def pack_uses_given_tensors(subject: Subject) -> None:
-    """Packing like a value, or like its spec, makes a value of the tensors that are given."""
+    """pack_sequence_as with a value or its spec builds a value from the given tensors."""
     for value, spec in subject.pairs:
         for like in (value, spec, twin(spec)):
             given = [tf.identity(tensor) for tensor in leaves(value)]
             packed = nest.pack_sequence_as(like, given, expand_composites=True)
-            expect_equal(value, packed, "a value of the tensors given")
+            expect_equal(value, packed, "a value with the given tensors")
             for i, (a, b) in enumerate(zip(given, leaves(packed), strict=True)):
-                expect(a is b, f"the tensor given for component tensor {i}", "another tensor")
+                expect(a is b, f"the given tensor as component tensor {i}", "another tensor")
 
 
 @law(
     "map-structure-rebuilds",
     "pack-uses-given-tensors",
-    mend="Let the class be no container of tf.nest's: no tuple, namedtuple, dict or other Mapping, "
-    "no attrs class, and nothing with __tf_flatten__.",
+    mend="Do not derive the class from a container of tf.nest (tuple, namedtuple, dict or other "
+    "Mapping, attrs class), and do not define __tf_flatten__.",
 )
 def map_structure_rebuilds(subject: Subject) -> None:
-    """Mapping the identity over a value gives the value, which is a single leaf unless composites
-    are expanded.
+    """map_structure with the identity returns an equal value; without expand_composites, a value
+    is a single leaf.
     """  # noqa: D205
     for value, _ in subject.pairs:
         seen: list[Any] = []
@@ -164,10 +166,10 @@ def map_structure_rebuilds(subject: Subject) -> None:
 @law(
     "same-structure-follows-merge",
     *("map-structure-rebuilds", "merge-is-idempotent", "merge-keeps-to-type", "merge-holds-both"),
-    mend="Override most_specific_compatible_type, never most_specific_common_supertype.",
+    mend="Override most_specific_compatible_type, not most_specific_common_supertype.",
 )
 def same_structure_follows_merge(subject: Subject) -> None:
-    """Two values or specs have the same structure if and only if a type is compatible with both."""
+    """Two values or specs have the same structure if and only if they have a compatible type."""
     things = (*subject.pairs, *((spec, spec) for spec in (*subject.pool, StrangerSpec())))
     for (a, spec_a), (b, spec_b) in itertools.product(things, repeat=2):
         if isinstance(spec_a, StrangerSpec):
@@ -182,7 +184,7 @@ def same_structure_follows_merge(subject: Subject) -> None:
         expect(
             same == wanted,
             f"{spec_a} and {spec_b} to be {'the same' if wanted else 'different'} structures",
-            "the contrary",
+            f"{'different' if wanted else 'the same'} structures",
         )
 
 
@@ -193,41 +195,39 @@ def same_structure_follows_merge(subject: Subject) -> None:
     "function-carries-value",
     *("pack-uses-given-tensors", "map-structure-rebuilds", "hash-follows-equality"),
     *("merge-is-idempotent",),
-    mend="Leave tracing to TensorFlow: no __tf_tracing_type__, and a spec that tells only what a "
-    "trace depends on.",
+    mend="Do not define __tf_tracing_type__. Store in the spec only data that a trace depends on.",
 )
 def function_carries_value(subject: Subject) -> None:
-    """A tf.function takes and returns values, and is traced once for equal specs."""
+    """A tf.function accepts and returns values, and is traced once for equal specs."""
     for value, spec in subject.pairs:
         function: Any = tf.function(lambda v: v, autograph=False)
         for argument in (value, _tf.from_components(spec, _tf.to_components(spec, value))):
             traced = function.get_concrete_function(argument)
-            expect_equal(value, traced(argument), "the value that went in")
+            expect_equal(value, traced(argument), "the original value")
         count = function.experimental_get_tracing_count()
-        expect(count == 1, "one trace for two values of one spec", f"{count} traces")
+        expect(count == 1, "one trace for two values with equal specs", f"{count} traces")
 
 
 @law(
     "function-takes-generalisation",
     *("function-carries-value", "compatibility-with-generalisation", "merge-holds-both"),
-    mend="Ask tensors for their static shapes only (a size may be None) in the constructor and in "
-    "__tf_type_spec__.",
-    # TensorFlow takes no variable in a signature.
+    mend="In the constructor and in __tf_type_spec__, use only static shapes; a size may be None.",
+    # TensorFlow does not support variables in a signature.
     applies=lambda subject: not any(map(has_variable, subject.specs)),
 )
 def function_takes_generalisation(subject: Subject) -> None:
-    """A tf.function of a spec with open sizes takes and returns values of every size."""
+    """A tf.function with a signature without static sizes accepts and returns all sizes."""
     for value, spec in subject.pairs:
         signature = [generalised(spec)]
         function: Any = tf.function(lambda v: v, input_signature=signature, autograph=False)
         traced = function.get_concrete_function()
-        expect_equal(value, traced(value), "the value that went in")
+        expect_equal(value, traced(value), "the original value")
 
 
 @law(
     "control-flow-carries-value",
     "function-carries-value",
-    mend="Define __tf_type_spec__ alone, and none of the private names that TensorFlow asks for.",
+    mend="Define only __tf_type_spec__, and no private names of TensorFlow's protocols.",
 )
 def control_flow_carries_value(subject: Subject) -> None:
     """Values pass through tf.cond and tf.while_loop."""
@@ -241,4 +241,4 @@ def control_flow_carries_value(subject: Subject) -> None:
         function: Any = tf.function(carried, autograph=False)
         flag = tf.constant(True)
         traced = function.get_concrete_function(flag, value)
-        expect_equal(value, traced(flag, value), "the value that went in")
+        expect_equal(value, traced(flag, value), "the original value")

@@ -1,4 +1,4 @@
-"""Specs like a spec, that say the same or one thing otherwise; and what is the same."""
+"""Copies and variations of a spec, and comparison of serializations."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from extensor._protocol import tree
 
 
 def twin(spec: Any) -> Any:
-    """Returns the spec that comes back from a spec's serialization."""
+    """Returns a copy of a spec, made by serializing and deserializing it."""
     return _tf.deserialize(type(spec), _tf.serialize(spec))
 
 
 def generalised(spec: Any) -> Any:
-    """Returns a spec with every size left open; the same one where the type does not allow that."""
+    """Returns a spec without static sizes, or the same spec if its type does not allow this."""
     return reshaped(spec, lambda shape: tf.TensorShape([None] * shape.rank))
 
 
 def reshaped(
     spec: Any, change: Callable[[tf.TensorShape], tf.TensorShape], kept: tuple[type, ...] = ()
 ) -> Any:
-    """Returns a spec with other shapes in its serialization, or itself if its class refuses them.
+    """Returns a spec with other shapes in its serialization, or itself if its class rejects them.
 
     Args:
         spec: Any TypeSpec.
-        change: Gets each shape of known rank.
-        kept: Classes of specs to leave as they are, inside the serialization.
+        change: Returns the new shape for each shape of known rank.
+        kept: Classes of specs in the serialization that are not changed.
     """
 
     def of_shape(shape: tf.TensorShape) -> tf.TensorShape:
@@ -51,7 +51,7 @@ def reshaped(
 
 
 def opened(spec: Any) -> list[Any]:
-    """Returns specs that leave one more size open than a spec: for each axis, where that is so."""
+    """Returns for each axis a spec without a static size of this axis, if it is different."""
 
     def without(axis: int) -> Any:
         return reshaped(
@@ -65,25 +65,25 @@ def opened(spec: Any) -> list[Any]:
 
 
 def variations(spec: Any) -> list[Any]:
-    """Returns specs of one class whose serializations differ in one part from that of a spec.
+    """Returns specs of the same class whose serialization differs in one part.
 
-    A part that the class takes in one form only gives none.
+    A part that the class does not allow to change is left out.
     """
     found: list[Any] = []
     for serialization in _changes(_tf.serialize(spec)):
         try:
             other = _tf.deserialize(type(spec), serialization)
             _tf.component_specs(other)
-            says_so = alike(_tf.serialize(other), serialization)
-        except Exception:  # what the class says to such a part is its own affair
+            is_kept = alike(_tf.serialize(other), serialization)
+        except Exception:  # the class may reject such a part
             continue
-        if says_so:
+        if is_kept:
             found.append(other)
     return found
 
 
 def _changes(part: Any) -> Iterator[Any]:
-    """Yields a part of a serialization with one leaf of it changed, for each leaf."""
+    """Yields copies of a part of a serialization, each with one leaf changed."""
     if isinstance(part, tf.TensorSpec):
         for shape in _changes(part.shape):
             yield tf.TensorSpec(shape, part.dtype, part.name)
@@ -119,7 +119,7 @@ def _changes(part: Any) -> Iterator[Any]:
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Returns whether two serializations are the same, part by part, whatever `__eq__` says."""
+    """Returns whether two serializations are equal, without calling `__eq__` of specs."""
     if type(a) is not type(b):
         return False
     if isinstance(a, tf.TensorSpec):
@@ -138,5 +138,5 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def same_numbers(x: Any, y: Any) -> bool:
-    """Returns whether two arrays are equal, a NaN being equal to itself."""
+    """Returns whether two arrays are equal; NaN is equal to NaN."""
     return np.array_equal(x, y, equal_nan=np.asarray(x).dtype.kind in "fc")
