@@ -104,11 +104,11 @@ def test_a_model_with_types_that_are_not_imported_is_loaded_with_stand_ins(loadi
         # What only the class knows.
         error = error_of(lambda: bag.frobnicate())
         assert isinstance(error, AttributeError) and isinstance(error, ValueError)
-        assert str(error) == (
-            "Bag: expected a class that has 'frobnicate', got a stand-in with its components, "
-            "because the class is not imported. It is defined in tests.sample_larder: "
-            "`import tests.sample_larder`, or what registers it, before loading."
+        assert str(error).startswith(
+            "Bag: expected a class with the attribute 'frobnicate', got a stand-in, because the "
+            "class is not imported. "
         )
+        assert "`import tests.sample_larder`" in str(error)
         assert not hasattr(bag, "frobnicate")
 
         # In graphs.
@@ -149,11 +149,9 @@ def test_data_of_types_that_are_not_imported_is_loaded_with_stand_ins(loading):
         [bolt] = load(FOLDER + "/bolts")
         assert bolt.component.numpy().tolist() == [1.0, 2.0]
         error = error_of(lambda: load(FOLDER + "/bolts").batch(2))
-        assert "larder.BoltSpec: expected a class that knows how its values stack" in str(error)
+        assert "larder.BoltSpec: expected the class, which defines how its values st" in str(error)
         error = error_of(lambda: list(load(FOLDER + "/Sack")))
-        assert "larder.SackSpec: expected a class that knows how its values are put into" in str(
-            error
-        ), error
+        assert "larder.SackSpec: expected the class, which defines how its values are b" in str(error)
     """)
 
 
@@ -294,7 +292,7 @@ def test_a_stand_in_of_a_value_cannot_be_changed(unknown):
     value = read(message(BagSpec([None], tf.float32))).cast(([1.0], [True]))
     with pytest.raises(ImmutableError, match=r"Bag\.component_0: expected no assignment"):
         value.component_0 = 1
-    with pytest.raises(MissingTypeError, match="expected a class that has 'values'"):
+    with pytest.raises(MissingTypeError, match="expected a class with the attribute 'values'"):
         value.values  # noqa: B018
 
 
@@ -449,7 +447,8 @@ def test_a_damaged_count_of_tensors_is_a_named_error(unknown):
     proto = message(xt.spec_of(jar()))
     proto.num_flat_components += 1
     with pytest.raises(
-        FormatError, match=r"larder\.Jar: expected the specs of 7 tensors, .* got 6"
+        FormatError,
+        match=r"larder\.Jar: expected the specs of the 7 tensors of a value, got 6 specs",
     ):
         read(proto)
 

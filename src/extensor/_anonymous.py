@@ -1,6 +1,6 @@
-"""Stand-ins for values of types that a file holds and whose classes are not imported here."""
+"""Stand-ins for values in files whose classes are not imported."""
 
-# What TensorFlow asks of any spec has private names, and so have the parts of a stand-in.
+# TensorFlow calls private methods of specs; stand-ins use private attributes of each other.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from extensor.errors import (
     RegistrationError,
 )
 
-# How the values of a type are put into datasets: as their components, boxed one by one; as their
-# components, as they are; or in a way that only the class knows.
+# How datasets store the values of a type: as boxed components, as components without boxing, or in
+# a form that the class defines.
 _BOXED, _FLAT, _OWN = "boxed", "flat", "own"
 
 
 class AnonymousValue:
-    """A value of a type whose class is not imported: its components, and its static data by name.
+    """A value whose class is not imported: its components and static data by name.
 
-    Components are read as attributes, by the names that the type gives them; those of a tuple are
-    `component_0`, `component_1` and so on. `components` has them all.
+    Components are attributes with the names that the type gives them. The components of a tuple are
+    `component_0`, `component_1` and so on. `components` holds all of them.
     """
 
     def __init__(self, spec: AnonymousSpec, components: Any) -> None:
         self.__dict__.update(_spec=spec, components=components)
 
     def __tf_type_spec__(self) -> Any:
-        """Returns the spec, which is a stand-in too."""
+        """Returns the spec, which is also a stand-in."""
         return self.__dict__["_spec"]
 
     def __getattr__(self, name: str) -> Any:
@@ -56,14 +56,14 @@ class AnonymousValue:
         named = spec.named(self.__dict__["components"])
         if name in named:
             return named[name]
-        raise spec.missing(f"a class that has {name!r}")
+        raise spec.missing(f"a class with the attribute {name!r}")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise ImmutableError(
             path=f"{self._spec.shown_name}.{name}",
-            expected="no assignment, because extension values are immutable",
-            received=f"one of {name!r}",
-            mend="Make a new value by the class.",
+            expected="no assignment to an immutable value",
+            received=f"an assignment to {name!r}",
+            mend="Import the class and create a new value.",
         )
 
     def __dir__(self) -> list[str]:
@@ -77,11 +77,11 @@ class AnonymousSpec(TypeSpec):
     """The spec of a type whose class is not imported.
 
     Args:
-        name: The name that the class is registered under where it is imported.
-        module: The module that defines it.
-        state: What its spec serialized.
-        component_specs: The specs of its components.
-        boxing: How its values are put into datasets.
+        name: The name under which the spec class is registered when it is imported.
+        module: The module that defines the class.
+        state: The serialization of the spec.
+        component_specs: The specs of the components.
+        boxing: How datasets store the values.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class AnonymousSpec(TypeSpec):
         return value.components
 
     def from_components(self, components: Any) -> Any:
-        """Returns a stand-in of the given components."""
+        """Returns a stand-in with the given components."""
         return AnonymousValue(self, components)
 
     def serialize(self) -> tuple[Any, ...]:
@@ -113,7 +113,7 @@ class AnonymousSpec(TypeSpec):
         return self.name, self.module, self.state, self._component_nest, self._boxing
 
     def cast(self, value: Any, casting_context: Any = None) -> Any:
-        """Returns a value as a stand-in: also one of the class, if it was imported later."""
+        """Returns a value as a stand-in, also a value of the class if it was imported later."""
         describe = getattr(value, "__tf_type_spec__", None)
         spec = None if describe is None else describe()
         if spec is None or registered_name(type(spec)) != self.name:
@@ -126,22 +126,22 @@ class AnonymousSpec(TypeSpec):
         return self.from_components(components)
 
     def _of(self, spec: Any) -> AnonymousSpec:
-        """Returns the stand-in for a spec of the class, in which there are stand-ins as in this."""
+        """Returns a stand-in for a spec of the class, with stand-ins where this one has them."""
         return type(self)(
             self.name,
             self.module,
-            _alike(self.state, spec.serialize()),
-            _alike(self._component_nest, spec.component_specs),
+            _with_stand_ins(self.state, spec.serialize()),
+            _with_stand_ins(self._component_nest, spec.component_specs),
             self._boxing,
         )
 
     @property
     def _extensor_saved_as(self) -> tuple[str, str, Any]:
-        """The name, the module and the state under which the type is saved again."""
+        """The name, the module and the state with which the spec is saved again."""
         return self.name, self.module, self.state
 
     def _extensor_resolved(self) -> tf.TypeSpec:
-        """Returns the spec of the class if it is imported by now, else this one."""
+        """Returns the spec of the class if it is imported now, else this stand-in."""
         if registered_spec(self.name) is None:
             return self
         with warnings.catch_warnings():
@@ -150,27 +150,27 @@ class AnonymousSpec(TypeSpec):
 
     @property
     def shown_name(self) -> str:
-        """The name as the author of the type gave it."""
+        """The name that the author of the type chose."""
         return self.name.removeprefix(DOTLESS)
 
     @functools.cached_property
     def _fields(self) -> dict[str, Any]:
-        return _parts(self.state) or {}
+        return _fields_of_state(self.state) or {}
 
     def named(self, components: Any) -> dict[str, Any]:
-        """Returns components by name, and between them the static data that the state names."""
+        """Returns components and static data by name, in the order of the state."""
         named = {n: part for n, part in self._fields.items() if not any(leaves_of(part))}
         named.update(_by_name(components))
         order = {name: place for place, name in enumerate(self._fields)}
-        # A file keeps no order of the components.
+        # A file does not store the order of the components.
         return dict(sorted(named.items(), key=lambda item: order.get(_field_of(item[0]), -1)))
 
     def missing(self, needed: str) -> MissingTypeError:
-        """Returns the error for what only the class knows."""
+        """Returns the error for an operation that needs the class."""
         return MissingTypeError(
             path=self.shown_name,
             expected=needed,
-            received="a stand-in with its components, because the class is not imported",
+            received="a stand-in, because the class is not imported",
             mend=import_first(self.module),
         )
 
@@ -179,7 +179,7 @@ class AnonymousSpec(TypeSpec):
         inside = ", ".join(f"{name}={item!r}" for name, item in self.named(components).items())
         return f"<{self.shown_name}({inside}), defined in {self.module}, not imported>"
 
-    # What datasets ask of a spec, and whatever else stacks values.
+    # Methods that datasets and other APIs that stack values call.
 
     def _batch(self, batch_size: int | None) -> Any:
         raise self._does_not_stack()
@@ -191,7 +191,7 @@ class AnonymousSpec(TypeSpec):
         raise self._does_not_stack()
 
     def _does_not_stack(self) -> MissingTypeError:
-        return self.missing("a class that knows how its values stack")
+        return self.missing("the class, which defines how its values stack")
 
     @property
     def _flat_tensor_specs(self) -> Any:
@@ -208,22 +208,22 @@ class AnonymousSpec(TypeSpec):
 
     def _expect_boxing(self) -> None:
         if self._boxing == _OWN:
-            raise self.missing("a class that knows how its values are put into datasets")
+            raise self.missing("the class, which defines how its values are boxed")
 
 
 class StackableAnonymousSpec(StackableTypeSpec, AnonymousSpec):
-    """The same of a type whose values stack component by component."""
+    """The spec of a type whose values stack component by component and whose class is missing."""
 
 
-def _alike(stand_ins: Any, specs: Any) -> Any:
-    """Returns what holds specs, with stand-ins for those that another of its kind has them for."""
+def _with_stand_ins(stand_ins: Any, specs: Any) -> Any:
+    """Returns a nest of specs with stand-ins at the positions where another nest has stand-ins."""
     if isinstance(stand_ins, AnonymousSpec) and isinstance(specs, tf.TypeSpec):
         same = registered_name(type(specs)) == stand_ins.name
         return stand_ins._of(specs) if same else specs
     if isinstance(specs, Mapping) and isinstance(stand_ins, Mapping):
-        return {k: _alike(stand_ins.get(k), item) for k, item in specs.items()}
+        return {k: _with_stand_ins(stand_ins.get(k), item) for k, item in specs.items()}
     if isinstance(specs, (list, tuple)) and isinstance(stand_ins, (list, tuple)):
-        items = [_alike(a, b) for a, b in itertools.zip_longest(stand_ins, specs)]
+        items = [_with_stand_ins(a, b) for a, b in itertools.zip_longest(stand_ins, specs)]
         items = items[: len(specs)]
         return rebuilt(specs, items)
     return specs
@@ -241,12 +241,12 @@ def _by_name(components: Any) -> dict[str, Any]:
 
 
 def _field_of(name: str) -> str:
-    """Returns the field that a component is named after: `columns` of `columns[0]`."""
+    """Returns the field of a component: `columns` for `columns[0]`."""
     return name.partition("[")[0]
 
 
-def _parts(state: Any) -> dict[str, Any] | None:
-    """Returns the frozen parts in the state of a declared or decorated class, or None."""
+def _fields_of_state(state: Any) -> dict[str, Any] | None:
+    """Returns the fields in the state of a declared or decorated class; None for other classes."""
     if not isinstance(state, tuple):
         return None
     fields = state[1:] if state and type(state[0]) is int else state
@@ -257,13 +257,13 @@ def _parts(state: Any) -> dict[str, Any] | None:
         name, code = field
         try:
             parts[name] = static_data.decode(_without_imports(code))
-        except Exception:  # no code of ours
+        except Exception:  # not encoded by extensor
             parts[name] = code
     return parts
 
 
 def _without_imports(code: Any) -> Any:
-    """Returns a code of static data, with tuples for what modules have that are not imported."""
+    """Returns encoded static data in which objects of modules that are not imported are tuples."""
     if not isinstance(code, tuple) or not code:
         return code
     tag, *rest = code
@@ -272,22 +272,22 @@ def _without_imports(code: Any) -> Any:
     return (tag, *map(_without_imports, rest))
 
 
-# What is saved of the components, because only the class could tell them from the state.
+# The description of components in a file. Only the class could derive them from the state.
 
 
 def described(spec: Any) -> Any:
-    """Returns what a file holds of a spec for those who do not have its class.
+    """Returns the description of a spec in a file, for processes that do not have its class.
 
-    A component spec that is in the state too is a number there: what is in a spec is written once,
-    however deep specs are nested.
+    A component spec that is also in the state is stored as its index, so that each spec is written
+    once, also if specs are nested.
     """
     state = spec.state if isinstance(spec, AnonymousSpec) else spec._serialize()
     specs = list(_specs_in(state))
 
-    def place(component_spec: Any) -> Any:
+    def index_or_spec(component_spec: Any) -> Any:
         return specs.index(component_spec) if component_spec in specs else component_spec
 
-    return _boxing_of(spec), tf.nest.map_structure(place, spec._component_specs)
+    return _boxing_of(spec), tf.nest.map_structure(index_or_spec, spec._component_specs)
 
 
 def _specs_in(state: Any) -> Iterator[tf.TypeSpec]:
@@ -302,7 +302,7 @@ def _specs_in(state: Any) -> Iterator[tf.TypeSpec]:
 
 
 _BOXES = ("to_boxed_tensor", "from_boxed_tensor", "boxed_tensor_spec", "stacked", "unstacked")
-_USUAL = (StackableTypeSpec, DerivedSpec, AutoSpec)
+_STANDARD = (StackableTypeSpec, DerivedSpec, AutoSpec)
 
 
 def _boxing_of(spec: Any) -> str:
@@ -310,22 +310,22 @@ def _boxing_of(spec: Any) -> str:
         return spec.serialize()[-1]
     if not isinstance(spec, BatchableTypeSpec):
         return _FLAT
-    usual = [{getattr(base, name, None) for base in _USUAL} for name in _BOXES]
+    standard = [{getattr(base, name, None) for base in _STANDARD} for name in _BOXES]
     own = [getattr(type(spec), name, None) for name in _BOXES]
-    return _BOXED if all(o in u for o, u in zip(own, usual, strict=True)) else _OWN
+    return _BOXED if all(o in s for o, s in zip(own, standard, strict=True)) else _OWN
 
 
 def stand_in(saved_as: tuple[str, str, Any], description: Any, num_tensors: int) -> Any:
-    """Returns the spec that stands in for one of a class that is not imported.
+    """Returns the stand-in for a spec whose class is not imported.
 
     Args:
         saved_as: The name, the module and the state.
-        description: What `described` returned, or None if an earlier version saved it.
-        num_tensors: How many tensors a value has.
+        description: The result of `described`, or None if an earlier version saved the file.
+        num_tensors: The number of tensors of a value.
 
     Raises:
-        RegistrationError: If what was saved does not tell the components (also a ValueError).
-        FormatError: If it is damaged (also a ValueError).
+        RegistrationError: If the file does not describe the components (also a ValueError).
+        FormatError: If the description is damaged (also a ValueError).
     """
     name, module, state = saved_as
     if description is None:
@@ -333,23 +333,23 @@ def stand_in(saved_as: tuple[str, str, Any], description: Any, num_tensors: int)
         if components is None:
             raise RegistrationError(
                 path=name.removeprefix(DOTLESS),
-                expected="a TypeSpec of this name, which is saved here without its components",
-                received="a process that has registered none",
+                expected="a registered TypeSpec, because the file does not describe its components",
+                received="a name that is not registered",
                 mend=import_first(module),
             )
     else:
-        boxing, places = description
+        boxing, indices = description
         specs = list(_specs_in(state))
         components = tf.nest.map_structure(
-            lambda place: specs[place] if type(place) is int else place, places
+            lambda item: specs[item] if type(item) is int else item, indices
         )
     flat = tf.nest.flatten(components, expand_composites=True)
     if boxing not in (_BOXED, _FLAT, _OWN) or len(flat) != num_tensors:
         raise FormatError(
             path=name.removeprefix(DOTLESS),
-            expected=f"the specs of {num_tensors} tensors, of which a value is made",
-            received=f"{len(flat)}",
-            mend="Save the model again: this file is damaged.",
+            expected=f"the specs of the {num_tensors} tensors of a value",
+            received=f"{len(flat)} specs, and boxing {boxing!r}",
+            mend="The file is damaged: save the model again.",
         )
     return _anonymous(saved_as, components, boxing)
 
@@ -360,8 +360,8 @@ def _anonymous(saved_as: tuple[str, str, Any], components: Any, boxing: str) -> 
 
 
 def _components_of(state: Any, name: str) -> Any:
-    """Returns the component specs of a declared or decorated class, which follow from its state."""
-    parts = _parts(state)
+    """Returns the component specs of a declared or decorated class, derived from its state."""
+    parts = _fields_of_state(state)
     if parts is None:
         return None
     cls = _OfDecorated if name.endswith("_ACTTypeSpec") else _OfDeclared

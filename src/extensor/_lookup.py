@@ -1,7 +1,7 @@
-"""Looking at classes of others without calling anything of theirs.
+"""Attribute lookup on foreign classes without running their code.
 
-A metaclass may answer every name, raise what it likes, or leave its classes without a hash: what
-`getattr(cls, name, None)`, `cls in a_set` and even `cls.__mro__` do is then up to somebody else.
+A metaclass may return a value for every name, raise any error, or make its classes unhashable. So
+`getattr(cls, name, None)`, `cls in a_set` and even `cls.__mro__` may run foreign code.
 """
 
 from __future__ import annotations
@@ -14,24 +14,23 @@ _mro: Callable[[type], tuple[type, ...]] = vars(type)["__mro__"].__get__
 _namespace: Callable[[type], MappingProxyType[str, Any]] = vars(type)["__dict__"].__get__
 
 raw_attribute: Callable[[type, str], Any] = type.__getattribute__
-"""Returns an attribute of a class, or raises AttributeError. A metaclass's `__getattr__` is not
-asked; a descriptor of the class may still raise what it likes."""
+"""Returns an attribute of a class, or raises AttributeError. Does not call a `__getattr__` of the
+metaclass. A descriptor of the class may still raise any error."""
 
 
 def lineage(cls: type) -> tuple[type, ...]:
-    """Returns a class and its bases, in the order in which attributes are looked up in them."""
+    """Returns a class and its base classes in the order of attribute lookup."""
     return _mro(cls)
 
 
 def namespace(cls: type) -> MappingProxyType[str, Any]:
-    """Returns what a class itself defines."""
+    """Returns the attributes that a class itself defines, without those of its base classes."""
     return _namespace(cls)
 
 
 def defines(cls: type, name: str) -> bool:
-    """Returns whether a class, or a base of it, defines a name.
+    """Returns whether a class or one of its base classes defines a name.
 
-    >>> from extensor._lookup import defines
     >>> class AnswersAll(type):
     ...     def __getattr__(cls, name):
     ...         return 1
@@ -44,16 +43,16 @@ def defines(cls: type, name: str) -> bool:
 
 
 def class_attribute(cls: type, name: str, default: Any = None) -> Any:
-    """Returns an attribute of a class, or the default where `getattr` finds none or fails."""
+    """Returns an attribute of a class, or the default if it does not exist or its lookup fails."""
     try:
         return raw_attribute(cls, name)
-    except Exception:  # of a descriptor of theirs
+    except Exception:  # raised by a descriptor of the class
         return default
 
 
 def attribute(value: Any, name: str, default: Any = None) -> Any:
-    """Returns an attribute of a value, or the default where `getattr` finds none or fails."""
+    """Returns an attribute of a value, or the default if it does not exist or its lookup fails."""
     try:
         return getattr(value, name, default)
-    except Exception:  # of a property or a __getattr__ of theirs
+    except Exception:  # raised by a property or a __getattr__ of the class
         return default

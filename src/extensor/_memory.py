@@ -1,7 +1,7 @@
-"""Numbers in memory that NumPy, Arrow and TensorFlow share.
+"""Memory that NumPy, Arrow and TensorFlow share.
 
-TensorFlow's kernels assume that a tensor begins at a multiple of 64 bytes: a tensor over memory
-that does not aborts the process at some later op. Such memory is copied.
+TensorFlow's kernels assume that the memory of a tensor starts at a multiple of 64 bytes. A tensor
+over other memory aborts the process in a later op. Therefore such memory is copied.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ ALIGNMENT = 64
 
 
 class _View:
-    """Lets NumPy see foreign memory as an array, keeping its owner alive."""
+    """Exposes foreign memory to NumPy as an array, and keeps its owner alive."""
 
     __slots__ = ("__array_interface__", "owner")
 
     def __init__(self, owner: Any, address: int, length: int, typestr: str) -> None:
         self.owner = owner
-        # DLPack exports no array that says of itself that it cannot be written to.
+        # The array must not be marked read-only, because DLPack does not export read-only arrays.
         self.__array_interface__ = {
             "data": (address, False),
             "shape": (length,),
@@ -31,25 +31,25 @@ class _View:
 
 
 def tensor_at(owner: Any, address: int, length: int, np_dtype: np.dtype[Any]) -> tf.Tensor:
-    """Returns a vector over memory, or over a copy of it where it is not aligned.
+    """Returns a vector that shares memory, or a copy if the memory is not aligned.
 
     Args:
-        owner: What keeps the memory alive.
-        address: Where the first number stands.
-        length: How many numbers there are.
-        np_dtype: Of integers, floats or complex numbers.
+        owner: The object that keeps the memory alive.
+        address: The address of the first number.
+        length: The number of elements.
+        np_dtype: An integer, floating point or complex dtype.
     """
     view = np.asarray(_View(owner, address, length, np_dtype.str))
     if address % ALIGNMENT:
-        return tf.convert_to_tensor(view)  # copies, into memory of TensorFlow's own
+        return tf.convert_to_tensor(view)  # copies into memory of TensorFlow
     return tf.experimental.dlpack.from_dlpack(view.__dlpack__())
 
 
 def tensor_over(array: np.ndarray[Any, Any]) -> tf.Tensor:
-    """Returns a vector over the memory of an array, or over a copy of it.
+    """Returns a vector that shares the memory of an array, or a copy.
 
-    The memory is shared if the array is a contiguous vector of numbers in the machine's byte order
-    and begins at a multiple of 64 bytes. Nobody may write to it as long as the tensor lives.
+    The memory is shared if the array is a contiguous vector of numbers in native byte order that
+    starts at a multiple of 64 bytes. Do not write to the array as long as the tensor exists.
 
     >>> xt.authoring.tensor_over(np.arange(3, dtype=np.int32))
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([0, 1, 2], dtype=int32)>
@@ -61,7 +61,7 @@ def tensor_over(array: np.ndarray[Any, Any]) -> tf.Tensor:
 
 
 def array_over(tensor: tf.Tensor) -> np.ndarray[Any, Any]:
-    """Returns a tensor of numbers as an array over its memory, which cannot be written to.
+    """Returns a read-only array that shares the memory of a tensor of numbers.
 
     >>> xt.authoring.array_over(tf.constant([1.5, 2.0])).flags.writeable
     False

@@ -1,4 +1,4 @@
-"""One value for a path to a field, such as `recipe.ingredients.amount`."""
+"""Field paths, such as `recipe.ingredients.amount`."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Union
 from extensor.errors import ImmutableError, PathError
 
 PathLike = Union[str, Sequence[str], "Path"]
-"""What a caller may write for a path: its text, a sequence of field names, or a `Path`."""
+"""Types that functions accept for a path: a string, a sequence of field names, or a `Path`."""
 
-# Characters that would be taken for grammar, or lost sight of, in a bare name.
+# Characters that an unquoted name must not contain, because the grammar uses them.
 _RESERVED = frozenset(".\"'[]\\`")
 
 
 class Path:
-    r"""A path of field names from a record down to one of its fields.
+    r"""A path of field names from a record to one of its fields.
 
-    In text the names stand between dots. A name that holds a dot, white space, a quote, a
-    bracket, a backslash or a control character, and the empty name, is written in double quotes,
-    with a backslash before a double quote or a backslash; white space is read without quotes
-    too. List levels are not written: the path
-    of the amounts in a list of ingredients is `recipe.ingredients.amount`. Error messages may
-    show them (`recipe.ingredients[*].amount`), and `parse` reads such text too.
+    As a string, the names are separated by dots. A name is written in double quotes if it is empty
+    or contains a dot, white space, a quote, a bracket, a backslash or a control character; a
+    backslash precedes each double quote and each backslash in it. `parse` also accepts white space
+    without quotes. List levels are not part of a path: the path of the amounts in a list of
+    ingredients is `recipe.ingredients.amount`. Error messages may show list levels
+    (`recipe.ingredients[*].amount`); `parse` accepts them.
 
     >>> Path("recipe", "ingredients", "amount")
     Path('recipe', 'ingredients', 'amount')
@@ -32,7 +32,7 @@ class Path:
     ('nutrition facts', 'vit. C')
 
     Args:
-        *names: The field names, outermost first. None at all is the record itself.
+        *names: The field names, outermost first. Without names, the path is the record itself.
     """
 
     __slots__ = ("names",)
@@ -47,7 +47,7 @@ class Path:
                     path="path",
                     expected="field names of type str",
                     received=f"{type(name).__name__}",
-                    mend="Write a path as text or as a sequence of field names.",
+                    mend="Pass a path as a string or as a sequence of field names.",
                 )
         object.__setattr__(self, "names", names)
 
@@ -59,24 +59,24 @@ class Path:
 
     @classmethod
     def parse(cls, text: str) -> Path:
-        """Returns the path that a text spells.
+        """Returns the path of a string.
 
         Args:
-            text: Names between dots, quoted where the grammar needs it.
+            text: Names separated by dots, quoted if necessary.
 
         Raises:
-            PathError: If the text is not a path (also a ValueError).
+            PathError: If the string is not a valid path (also a ValueError).
 
         >>> Path.parse("recipe.ingredients[*].amount")
         Path('recipe', 'ingredients', 'amount')
         """
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise _no_path(text)
+            raise _not_path_like(text)
         return cls(*_parse(text))
 
     @classmethod
     def of(cls, path: PathLike) -> Path:
-        """Returns `path` as a Path: a text is parsed, names in a sequence are taken literally.
+        """Returns `path` as a Path. A string is parsed; names in a sequence are used unchanged.
 
         >>> Path.of(("recipe", "est. time"))
         Path('recipe', 'est. time')
@@ -86,7 +86,7 @@ class Path:
         if isinstance(path, str):
             return cls.parse(path)
         if not isinstance(path, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise _no_path(path)
+            raise _not_path_like(path)
         return cls(*path)
 
     def __truediv__(self, name: str) -> Path:
@@ -115,7 +115,7 @@ class Path:
 
 
 def quoted(name: str) -> str:
-    """Returns one field name as it is written in a path.
+    """Returns a field name in the form in which a path contains it.
 
     >>> print(quoted("title"), quoted("vit. C"), quoted(""))
     title "vit. C" ""
@@ -130,17 +130,17 @@ def _immutable(name: str, what: str) -> ImmutableError:
     return ImmutableError(
         path=f"Path.{name}",
         expected=f"no {what}, because paths are immutable",
-        received=f"one of {name!r}",
+        received=f"{what} of {name!r}",
         mend="Make a new path: Path(*path.names, name).",
     )
 
 
-def _no_path(value: object) -> PathError:
+def _not_path_like(value: object) -> PathError:
     return PathError(
         path="path",
-        expected="a text, a sequence of field names or a Path",
+        expected="a string, a sequence of field names or a Path",
         received=type(value).__name__,
-        mend="Write a path as text or as a sequence of field names.",
+        mend="Pass a path as a string or as a sequence of field names.",
     )
 
 
@@ -156,7 +156,7 @@ def _parse(text: str) -> Iterator[str]:
         if at == len(text):
             return
         if text[at] != ".":
-            raise _not_a_path(text, at, "a dot between two names")
+            raise _syntax_error(text, at, "a dot between two names")
         at += 1
 
 
@@ -167,7 +167,7 @@ def _name(text: str, at: int) -> tuple[str, int]:
     while end < len(text) and text[end] not in _RESERVED:
         end += 1
     if end == at:
-        raise _not_a_path(text, at, "a field name")
+        raise _syntax_error(text, at, "a field name")
     return text[at:end], end
 
 
@@ -183,14 +183,14 @@ def _quoted_name(text: str, start: int) -> tuple[str, int]:
         else:
             letters.append(text[at])
             at += 1
-    raise _not_a_path(text, start, "a closing quote")
+    raise _syntax_error(text, start, "a closing quote")
 
 
-def _not_a_path(text: str, at: int, expected: str) -> PathError:
+def _syntax_error(text: str, at: int, expected: str) -> PathError:
     return PathError(
         path=f"path {text!r}",
         expected=f"{expected} at position {at}",
-        received=repr(text[at]) if at < len(text) else "the end",
-        mend="Quote a name that holds a dot, a quote or a bracket: "
-        'recipe."est. time", or give the names as a tuple.',
+        received=repr(text[at]) if at < len(text) else "the end of the string",
+        mend="Quote a name that contains a dot, a quote or a bracket: "
+        'recipe."est. time", or pass the names as a tuple.',
     )

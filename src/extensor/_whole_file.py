@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writing of files: a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ except ImportError:  # Windows, where an open file cannot be deleted
 
 @contextlib.contextmanager
 def whole_file(path: str) -> Generator[str]:
-    """Yields the path of an unfinished file, which takes the place of `path` when all went well.
+    """Yields the path of a temporary file, which replaces `path` if no error occurs.
 
-    The unfinished file lies beside the other. After an error it is deleted. What a process that was
-    killed has left behind is deleted by the next call for the same path.
+    The temporary file is in the same folder. After an error it is deleted. If a process was killed,
+    the next call for the same path deletes its temporary file.
 
     Args:
         path: The file to write or replace.
 
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "menu.txt")
-    >>> with whole_file(path) as unfinished, open(unfinished, "w") as file:
+    >>> with whole_file(path) as temporary, open(temporary, "w") as file:
     ...     _ = file.write("soup")
     >>> os.listdir(os.path.dirname(path))
     ['menu.txt']
     """
     folder, name = os.path.split(path)
     _delete_abandoned(folder, name)
-    unfinished, lock = _begin(folder, name)
+    temporary, lock = _create(folder, name)
     try:
-        yield unfinished
-        os.replace(unfinished, path)
+        yield temporary
+        os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(unfinished)
+            os.unlink(temporary)
         raise
     finally:
         lock.close()
 
 
-def _begin(folder: str, name: str) -> tuple[str, IO[bytes]]:
-    """Makes an unfinished file. Returns its path, and an open file that keeps it locked."""
+def _create(folder: str, name: str) -> tuple[str, IO[bytes]]:
+    """Creates a temporary file. Returns its path, and an open file that holds a lock on it."""
     while True:
         path = os.path.join(folder, f".{name}.{uuid.uuid4().hex}")
-        # An object, which Python closes when an interrupt comes before anybody has it.
+        # A file object, because Python closes it if an interrupt occurs before it is returned.
         lock = open(path, "xb")  # noqa: SIM115
         if fcntl is None:
             return path, lock
@@ -64,10 +64,10 @@ def _begin(folder: str, name: str) -> tuple[str, IO[bytes]]:
 
 
 def _delete_abandoned(folder: str, name: str) -> None:
-    """Deletes the unfinished files of processes that have ended: nobody keeps those locked."""
-    unfinished = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{32}}")
+    """Deletes temporary files that no process has locked: their processes have ended."""
+    temporary = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{32}}")
     for other in os.listdir(folder):
-        if unfinished.fullmatch(other):
+        if temporary.fullmatch(other):
             with contextlib.suppress(OSError):
                 _delete_unless_locked(os.path.join(folder, other))
 

@@ -1,7 +1,7 @@
-"""The errors that extensor raises, each also the builtin that TensorFlow users already catch.
+"""The errors that extensor raises; each is also the builtin that TensorFlow users already catch.
 
-Every message names the path, what was expected, what was received and the mend, and never the
-contents of a tensor.
+A message contains the path, what was expected, what was received, and what to do. It never contains
+the contents of a tensor.
 """
 
 from collections.abc import Iterable as _Iterable
@@ -9,24 +9,24 @@ from typing import Any as _Any
 
 
 class ExtensorError(Exception):
-    """Base of every error that extensor raises on purpose.
+    """Base class of the errors that extensor raises.
 
-    Either give a whole sentence, or the four parts, from which the sentence is made:
+    Pass either a complete message, or the four parts of which the message is composed:
 
     >>> print(StructureError(path="recipe.est_time", expected="3 rows", received="2 rows",
     ...                      mend="Give every field one value a record."))
     recipe.est_time: expected 3 rows, got 2 rows. Give every field one value a record.
 
     Args:
-        message: The whole message, when it does not fit the four parts.
-        path: Where the fault lies: a field path, a file, a class.
-        expected: What would have been right.
-        received: What was found.
-        mend: What to do about it.
+        message: The complete message, if the four parts do not fit.
+        path: Where the error occurred: a field path, a file, a class.
+        expected: What was expected.
+        received: What was received.
+        mend: How to correct the error.
     """
 
-    # AutoGraph replaces an error that passes through a tf.function by one of its own, which no
-    # handler expects, unless the error has this attribute.
+    # Without this attribute, AutoGraph replaces an error that passes through a tf.function by an
+    # error of another class, which user code does not catch.
     ag_pass_through = True
 
     def __init__(
@@ -43,7 +43,7 @@ class ExtensorError(Exception):
         self.received = received
         self.mend = mend
         super().__init__(self._sentence() if message is None else message)
-        # ImportError has a `path` of its own, which its __init__ empties.
+        # The __init__ of ImportError resets `path`.
         self.path = None if path is None else str(path)
 
     def _sentence(self) -> str:
@@ -58,72 +58,72 @@ class ExtensorError(Exception):
         return f"{text}. {self.mend}" if self.mend else text
 
     def __str__(self) -> str:
-        # KeyError would show the repr of its argument.
+        # KeyError.__str__ returns the repr of the message.
         return str(self.args[0]) if self.args else ""
 
 
 class StructureError(ExtensorError, ValueError):
-    """The pieces of a value do not fit each other: shapes, row counts, row splits, names."""
+    """The parts of a value do not match: shapes, row counts, row splits, names."""
 
 
 class DTypeError(ExtensorError, TypeError):
-    """A value has another dtype, or another kind of type, than its place asks for."""
+    """A value has the wrong dtype or the wrong type."""
 
 
 class FieldError(ExtensorError, KeyError):
-    """A path names a field that is not there."""
+    """A path names a field that does not exist."""
 
 
 class RowError(ExtensorError, IndexError):
-    """An index points outside the rows that there are."""
+    """An index is out of the range of the rows."""
 
 
 class PathError(ExtensorError, ValueError):
-    """A text does not follow the grammar of field paths."""
+    """A string is not a valid field path."""
 
 
 class NullError(ExtensorError, ValueError):
-    """A null stands where nothing was said about nulls."""
+    """The data contains a null, and no handling of nulls was chosen."""
 
 
 class UnsupportedTypeError(ExtensorError, TypeError):
-    """A type of another library has no counterpart here (yet)."""
+    """A type of another library is not supported."""
 
 
 class RegistrationError(ExtensorError, ValueError):
-    """A TypeSpec cannot be registered under the name asked for."""
+    """A TypeSpec cannot be registered under the given name."""
 
 
 class MissingTypeError(RegistrationError, AttributeError):
-    """A value of a type that is not imported is asked for what only its class knows."""
+    """An operation needs the class of a value, and the class is not imported."""
 
 
 class ProtocolError(ExtensorError, TypeError):
-    """A class does not keep its side of a protocol."""
+    """A class does not implement a protocol correctly."""
 
 
 class ArgumentError(ProtocolError, ValueError):
-    """A value cannot be taken apart, or made again, by the arguments of its constructor."""
+    """A value cannot be decomposed into, or rebuilt from, the arguments of its constructor."""
 
 
 class FormatError(ExtensorError, ValueError):
-    """A file or buffer does not hold the format that it was read as."""
+    """A file or buffer does not have the expected format."""
 
 
 class MissingFileError(ExtensorError, FileNotFoundError):
-    """A file to read is not there."""
+    """A file to read does not exist."""
 
 
 class DirectoryError(ExtensorError, IsADirectoryError):
-    """A directory stands where a file is needed."""
+    """A path is a directory, and a file is needed."""
 
 
 class MissingDependencyError(ExtensorError, ImportError):
-    """A package is needed that is not installed, or not in a version that serves."""
+    """A required package is not installed, or its version is not supported."""
 
 
 class ImmutableError(ExtensorError, AttributeError):
-    """Something was to be changed in a value that cannot change."""
+    """An attribute of an immutable value was assigned or deleted."""
 
 
 class MissingAttributeError(ExtensorError, AttributeError):
@@ -135,29 +135,30 @@ class AbstractMethodError(ProtocolError, NotImplementedError):
 
 
 class LawError(ExtensorError, AssertionError):
-    """A type breaks laws that extension types obey; the message tells all of them.
+    """A type breaks laws that extension types obey; the message lists all of them.
 
     Attributes:
-        type_name: The type.
-        breaches: For each broken law, what was expected and received.
-        unjudged: The names of the laws that rest on a broken one, and were not checked.
+        type_name: The name of the type.
+        breaches: What was expected and received, for each broken law.
+        unchecked: The names of the laws that were not checked, because they depend on a broken one.
     """
 
     def __init__(
         self,
         type_name: str,
         breaches: _Iterable[_Any],
-        unjudged: _Iterable[str] = (),
+        unchecked: _Iterable[str] = (),
         note: str = "",
     ) -> None:
         self.type_name = type_name
         self.breaches = tuple(breaches)
-        self.unjudged = tuple(unjudged)
+        self.unchecked = tuple(unchecked)
         number = "a law" if len(self.breaches) == 1 else f"{len(self.breaches)} laws"
         lines = [f"{type_name} breaks {number} of extension types{note}"]
         lines += map(str, self.breaches)
-        if self.unjudged:
-            lines.append(f"  Not judged, for they rest on the above: {', '.join(self.unjudged)}.")
+        if self.unchecked:
+            names = ", ".join(self.unchecked)
+            lines.append(f"  Not checked, because they depend on these laws: {names}.")
         super().__init__("\n".join(lines))
 
     @property

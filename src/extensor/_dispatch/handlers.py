@@ -1,4 +1,4 @@
-"""Handlers of operations, one by one, in a table that a class carries."""
+"""The table of dispatch handlers of a class, and the functions that use it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _KINDS = frozenset(function for name, function in vars(kind).items() if name.sta
 
 
 class _Handler(NamedTuple):
-    """What handles some operations for a class.
+    """A dispatch handler of a class.
 
     Attributes:
         function: A function, or a class or static method.
-        wants_op: Whether it is called with the operation first.
+        wants_op: Whether the first argument is the operation.
     """
 
     function: Any
@@ -39,15 +39,15 @@ class _Handler(NamedTuple):
 
 
 class _Table:
-    """The handlers of a class: of operations one by one, and of kinds of operations."""
+    """The handlers of a class, for single operations and for kinds of operations."""
 
     def __init__(self) -> None:
         self.ops: dict[Function, _Handler] = {}
         self.kinds: dict[Function, _Handler] = {}
 
 
-class _InBody:
-    """Stands in the body of a class until the class is made, and enters its handler then."""
+class _HandlerInBody:
+    """A handler in the body of a class; it is registered when the class is created."""
 
     def __init__(self, function: Any, ops: tuple[Function, ...]) -> None:
         self.function, self.ops = function, ops
@@ -57,10 +57,10 @@ class _InBody:
         if not isinstance(method, classmethod | staticmethod):
             method = staticmethod(method)
         setattr(owner, name, method)
-        _enter(owner, self.function, self.ops)
+        _register(owner, self.function, self.ops)
 
 
-def _enter(cls: Any, function: Any, ops: tuple[Function, ...]) -> None:
+def _register(cls: Any, function: Any, ops: tuple[Function, ...]) -> None:
     table = vars(cls).get(_TABLE)
     if table is None:
         table = _Table()
@@ -77,10 +77,10 @@ def _enter(cls: Any, function: Any, ops: tuple[Function, ...]) -> None:
 
 
 def implements(*ops: Function, on: type | None = None) -> Callable[[_F], _F]:
-    """Makes a function the handler of operations for values of a class.
+    """Returns a decorator that registers a function as the handler of operations for a class.
 
-    In the body of a class it stands above a static or class method, which is a handler for that
-    class then:
+    In the body of a class it decorates a static or class method, which becomes a handler of that
+    class:
 
     >>> class Masked:
     ...     def __init__(self, values, mask):
@@ -99,7 +99,7 @@ def implements(*ops: Function, on: type | None = None) -> Callable[[_F], _F]:
     >>> tf.sqrt(tf.tile(masked, [2])).values.numpy()
     array([2., 2.], dtype=float32)
 
-    Elsewhere it says which class:
+    Outside the body, `on` is the class:
 
     >>> @xt.dispatch.implements(tf.shape, tf.size, on=Masked)
     ... def of_values(op, input, *args, **kwargs):
@@ -107,23 +107,24 @@ def implements(*ops: Function, on: type | None = None) -> Callable[[_F], _F]:
     >>> tf.size(masked).numpy().item()
     1
 
-    The handler is called with the arguments of the operation, in their places. If its first
-    parameter (after `cls`) is called `op`, it gets the operation before them.
+    The handler is called with the arguments of the operation in their positions. If its first
+    parameter (after `cls`) is named `op`, the operation is passed first.
 
-    A class without a `__tf_dispatch__` gets one, which looks in the tables of the class and of its
-    bases. An operation of its own is found before a kind of operations, and a subclass's handler
-    before that of its base. In a `__tf_dispatch__` of your own, `xt.dispatch.handle` does that.
+    A class without a `__tf_dispatch__` gets one, which looks up handlers in the class and its base
+    classes. A handler for the operation has priority over a handler for a kind of operations, and a
+    handler of a subclass over one of its base class. If you define `__tf_dispatch__` yourself, call
+    `xt.dispatch.handle` in it to look up handlers.
 
     Args:
-        *ops: Functions of TensorFlow, or what says yes of many: `is_unary_elementwise_op` and its
-            kin.
+        *ops: Functions of TensorFlow, or predicates such as `is_unary_elementwise_op`, which select
+            many functions.
         on: The class, outside its body.
 
     Returns:
-        The decorator, which returns the function as it is.
+        The decorator, which returns the function unchanged.
 
     Raises:
-        ProtocolError: if one of `ops` is not to be overridden.
+        ProtocolError: If one of `ops` cannot be overridden (also a TypeError).
     """
     for op in ops:
         if op not in _KINDS:
@@ -132,23 +133,23 @@ def implements(*ops: Function, on: type | None = None) -> Callable[[_F], _F]:
         raise ProtocolError(
             path="implements",
             expected="at least one operation",
-            received="none",
-            mend="Name what the function handles: @xt.dispatch.implements(tf.tile).",
+            received="no arguments",
+            mend="Pass the operations of the handler: @xt.dispatch.implements(tf.tile).",
         )
 
     def decorate(function: Any) -> Any:
         if on is None:
-            return _InBody(function, ops)
-        _enter(on, function, ops)
+            return _HandlerInBody(function, ops)
+        _register(on, function, ops)
         return function
 
     return decorate
 
 
 def handle(cls: type, op: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Returns what the handler of an operation returns, or `NotImplemented` if there is none.
+    """Returns the result of the handler of an operation, or `NotImplemented` if there is none.
 
-    For a `__tf_dispatch__` that does something before, or instead:
+    Call it in your own `__tf_dispatch__`:
 
     >>> class Logged:
     ...     def __init__(self, values):
@@ -168,7 +169,7 @@ def handle(cls: type, op: Function, args: tuple[Any, ...], kwargs: dict[str, Any
     9.0
 
     Args:
-        cls: The class in whose table, and in whose bases' tables, the handler is looked for.
+        cls: The class; its handlers and those of its base classes are looked up.
         op: The operation.
         args: Its positional arguments.
         kwargs: Its keyword arguments.
@@ -178,7 +179,7 @@ def handle(cls: type, op: Function, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def handler_of(cls: type, op: Function) -> Callable[..., Any] | None:
-    """Returns what handles an operation for a class, with the class and the operation first."""
+    """Returns the handler of an operation for a class. Call it with the class and the operation."""
     tables = [vars(base)[_TABLE] for base in cls.__mro__ if _TABLE in vars(base)]
     for table in tables:
         if op in table.ops:
@@ -191,4 +192,4 @@ def handler_of(cls: type, op: Function) -> Callable[..., Any] | None:
 
 
 FROM_TABLE: Any = classmethod(handle)
-"""The `__tf_dispatch__` that a class gets with its first handler."""
+"""The `__tf_dispatch__` that a class gets with its first registered handler."""

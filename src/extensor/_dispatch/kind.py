@@ -1,8 +1,7 @@
-"""What kind of operation each of TensorFlow's functions is.
+"""The kinds of TensorFlow's operations.
 
-TensorFlow says of 160 functions that they are elementwise. What else is known stands in the table
-below, in which every other function has its place: a function that is in neither is one that nobody
-has looked at.
+TensorFlow itself lists 160 functions as elementwise. The tables below classify all other functions.
+A function that is in no list has not been classified.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from extensor._tf._tf_dispatch import dispatcher_of, elementwise
 
 Function = Callable[..., Any]
 
-# Beside those that TensorFlow knows of.
+# In addition to TensorFlow's own lists.
 _UNARY = """
     debugging.assert_all_finite ensure_shape histogram_fixed_width_bins identity
     quantization.fake_quant_with_min_max_args quantization.fake_quant_with_min_max_vars
@@ -27,7 +26,7 @@ _BINARY = """
     math.polygamma nn.log_poisson_loss nn.weighted_cross_entropy_with_logits
     quantization.fake_quant_with_min_max_args_gradient
 """
-# TensorFlow takes it for unary.
+# TensorFlow lists it as unary.
 _NOT_UNARY = "math.nextafter"
 
 _COMPARISON = """
@@ -53,7 +52,7 @@ _REARRANGING = """
 """
 _STACKING = "concat parallel_stack ragged.stack stack"
 
-# All others, by what they are about.
+# All others, by topic.
 _OTHERS = {
     "assertions": """
         Assert assert_equal assert_greater assert_less assert_rank debugging.assert_greater_equal
@@ -63,17 +62,17 @@ _OTHERS = {
         debugging.assert_rank_at_least debugging.assert_rank_in debugging.assert_same_float_dtype
         debugging.assert_scalar debugging.assert_shapes debugging.assert_type check_pinned
     """,
-    "control flow, and functions of users": """
+    "control flow and user functions": """
         case cond foldl foldr no_op numpy_function print py_function scan timestamp
     """,
-    "conversion, and values that are kept as they are": """
+    "conversion and identity": """
         bitcast convert_to_tensor identity_n nn.with_space_to_batch tuple
     """,
-    "made from numbers": """
+    "creation": """
         broadcast_dynamic_shape broadcast_static_shape eye fill linspace meshgrid one_hot ones range
         sequence_mask unravel_index zeros
     """,
-    "elements changed by their place, or by all the others": """
+    "functions along an axis or of all elements": """
         approx_top_k argsort clip_by_global_norm clip_by_norm cumsum histogram_fixed_width
         linalg.global_norm linalg.normalize math.bincount math.confusion_matrix math.cumprod
         math.cumulative_logsumexp math.invert_permutation math.is_non_decreasing
@@ -83,7 +82,7 @@ _OTHERS = {
         nn.weighted_moments nn.zero_fraction searchsorted sort unique unique_with_counts where add_n
         math.accumulate_n
     """,
-    "elements put between others": """
+    "padding and insertion": """
         dynamic_stitch extract_volume_patches image.extract_patches linalg.band_part linalg.diag
         linalg.set_diag linalg.tensor_diag pad required_space_to_batch_paddings scatter_nd
         space_to_batch space_to_batch_nd tensor_scatter_nd_add tensor_scatter_nd_max
@@ -188,7 +187,7 @@ _OTHERS = {
 
 
 def _named(text: str) -> Iterator[Function]:
-    """Yields the functions of these names, but for those that this TensorFlow does not have."""
+    """Yields the functions with these names, if this version of TensorFlow has them."""
     by_name = _by_name()
     for name in text.split():
         if name in by_name:
@@ -200,7 +199,7 @@ def _by_name() -> dict[str, Function]:
     return {public.name: function for function, public in FUNCTIONS.items()}
 
 
-def _that_tensorflow_knows(arity: int) -> Iterator[Function]:
+def _listed_by_tensorflow(arity: int) -> Iterator[Function]:
     ours = {id(dispatcher_of(function)): function for function in FUNCTIONS}
     for function in elementwise(arity):
         public = ours.get(id(dispatcher_of(function)))
@@ -210,12 +209,12 @@ def _that_tensorflow_knows(arity: int) -> Iterator[Function]:
 
 @functools.cache
 def _unary() -> frozenset[Function]:
-    return frozenset([*_that_tensorflow_knows(1), *_named(_UNARY)]).difference(_named(_NOT_UNARY))
+    return frozenset([*_listed_by_tensorflow(1), *_named(_UNARY)]).difference(_named(_NOT_UNARY))
 
 
 @functools.cache
 def _binary() -> frozenset[Function]:
-    return frozenset([*_that_tensorflow_knows(2), *_named(_BINARY)])
+    return frozenset([*_listed_by_tensorflow(2), *_named(_BINARY)])
 
 
 @functools.cache
@@ -224,9 +223,8 @@ def _all(text: str) -> frozenset[Function]:
 
 
 def kinds_of(op: Function) -> list[str]:
-    """Returns what is known of an operation, in words; nothing if nobody has looked at it.
+    """Returns the kinds of an operation; an empty list if it is not classified.
 
-    >>> from extensor._dispatch.kind import kinds_of
     >>> kinds_of(tf.less)
     ['binary elementwise', 'comparison']
     >>> kinds_of(tf.matmul)
@@ -247,13 +245,12 @@ def kinds_of(op: Function) -> list[str]:
 
 
 def is_unary_elementwise_op(op: Function) -> bool:
-    """Returns whether an operation transforms each element of its first argument by itself.
+    """Returns whether an operation transforms each element of its first argument separately.
 
-    The result has the shape of the first argument. Further arguments say how, and are the same for
-    all elements.
+    The result has the shape of the first argument. All other arguments apply to all elements alike.
 
     Args:
-        op: A function of TensorFlow, under any of its names. Of others the answer is no.
+        op: A function of TensorFlow, under any of its names. Other functions return False.
 
     >>> xt.dispatch.is_unary_elementwise_op(tf.math.abs)
     True
@@ -268,13 +265,13 @@ def is_unary_elementwise_op(op: Function) -> bool:
 def is_binary_elementwise_op(op: Function) -> bool:
     """Returns whether an operation transforms each pair of elements of its first two arguments.
 
-    The two arguments broadcast, and the result has the shape that they broadcast to. A few ask for
-    one shape, or for a scalar first: `tf.nn.sigmoid_cross_entropy_with_logits`,
+    The two arguments broadcast, and the result has the broadcast shape. A few require equal shapes,
+    or a scalar as the first argument: `tf.nn.sigmoid_cross_entropy_with_logits`,
     `tf.nn.weighted_cross_entropy_with_logits`, `tf.nn.log_poisson_loss`, `tf.math.scalar_mul`,
     `tf.quantization.fake_quant_with_min_max_args_gradient`.
 
     Args:
-        op: A function of TensorFlow, under any of its names. Of others the answer is no.
+        op: A function of TensorFlow, under any of its names. Other functions return False.
 
     >>> xt.dispatch.is_binary_elementwise_op(tf.math.add)
     True
@@ -285,10 +282,10 @@ def is_binary_elementwise_op(op: Function) -> bool:
 
 
 def is_comparison_op(op: Function) -> bool:
-    """Returns whether a binary elementwise operation makes bools of two arguments of any dtype.
+    """Returns whether a binary elementwise operation returns bools for arguments of any dtype.
 
     Args:
-        op: A function of TensorFlow, under any of its names. Of others the answer is no.
+        op: A function of TensorFlow, under any of its names. Other functions return False.
 
     >>> xt.dispatch.is_comparison_op(tf.less)
     True
@@ -299,10 +296,10 @@ def is_comparison_op(op: Function) -> bool:
 
 
 def is_logical_op(op: Function) -> bool:
-    """Returns whether an elementwise operation makes bools of bools, and takes nothing else.
+    """Returns whether an elementwise operation takes only bools and returns bools.
 
     Args:
-        op: A function of TensorFlow, under any of its names. Of others the answer is no.
+        op: A function of TensorFlow, under any of its names. Other functions return False.
 
     >>> xt.dispatch.is_logical_op(tf.logical_not)
     True
@@ -313,11 +310,11 @@ def is_logical_op(op: Function) -> bool:
 def is_reduction_op(op: Function) -> bool:
     """Returns whether an operation combines the values of its first argument along `axis`.
 
-    What remains has the shape of the first argument without this axis, and comes from the values
-    along it alone.
+    The result has the shape of the first argument without this axis. Each element is computed only
+    from the values along the axis.
 
     Args:
-        op: A function of TensorFlow, under any of its names. Of others the answer is no.
+        op: A function of TensorFlow, under any of its names. Other functions return False.
 
     >>> xt.dispatch.is_reduction_op(tf.reduce_sum)
     True
@@ -330,12 +327,12 @@ def is_reduction_op(op: Function) -> bool:
 
 
 def is_shape_only_op(op: Function) -> bool:
-    """Returns whether an operation looks at the shape and dtype of its first argument only.
+    """Returns whether an operation uses only the shape and dtype of its first argument.
 
-    Its result is the same whatever the elements are.
+    The result does not depend on the elements.
 
     Args:
-        op: A function of TensorFlow, under any of its names. Of others the answer is no.
+        op: A function of TensorFlow, under any of its names. Other functions return False.
 
     >>> xt.dispatch.is_shape_only_op(tf.shape)
     True
@@ -346,14 +343,13 @@ def is_shape_only_op(op: Function) -> bool:
 
 
 def is_rearranging_op(op: Function) -> bool:
-    """Returns whether an operation moves elements of its first argument, without looking at them.
+    """Returns whether an operation moves elements of its first argument, whatever their values.
 
-    The result, or each of several, holds elements of the first argument in other places; some may
-    be left out or repeated. So one call moves the values and another the mask, the weights or the
-    units that belong to them.
+    The results contain elements of the first argument in other positions; some may be removed or
+    repeated. So one call can move values, and another call their mask, weights or units.
 
     Args:
-        op: A function of TensorFlow, under any of its names. Of others the answer is no.
+        op: A function of TensorFlow, under any of its names. Other functions return False.
 
     >>> xt.dispatch.is_rearranging_op(tf.gather)
     True
@@ -364,10 +360,10 @@ def is_rearranging_op(op: Function) -> bool:
 
 
 def is_stacking_op(op: Function) -> bool:
-    """Returns whether an operation puts a sequence of tensors together, without looking at them.
+    """Returns whether an operation joins a sequence of tensors, whatever their values.
 
     Args:
-        op: A function of TensorFlow, under any of its names. Of others the answer is no.
+        op: A function of TensorFlow, under any of its names. Other functions return False.
 
     >>> xt.dispatch.is_stacking_op(tf.concat)
     True

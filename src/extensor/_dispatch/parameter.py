@@ -1,12 +1,11 @@
 """Which parameters of TensorFlow's functions take tensors.
 
-A function that TensorFlow generated from the definition of an op says so itself, in its
-annotations. One that was written by hand does not; but TensorFlow gives a parameter the same name
-wherever it means the same, so what the names below stand for is true of every function, but for
-those that are named with them.
+A function that TensorFlow generated from the definition of an op has annotations with this
+information. For functions written by hand, the tables below list parameter names, because
+TensorFlow uses the same name for the same meaning. Exceptions are listed by function.
 
-`axis`, `keepdims`, `dtype` and their kin say what to do with the tensors. They are no tensors even
-where TensorFlow would make one of them.
+Options such as `axis`, `keepdims` and `dtype` do not count as tensors, even if TensorFlow converts
+them to tensors.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _SEQUENCES = frozenset(
     """.split()
 )
 
-# Where a name means something else than elsewhere.
+# Exceptions: functions in which a name has another meaning.
 _TENSORS_HERE = {
     "assert_rank": ["rank"],
     "debugging.assert_rank_at_least": ["rank"],
@@ -77,8 +76,8 @@ _SEQUENCES_HERE = {
     "concat": ["values"],
     "debugging.assert_shapes": ["data"],
     "einsum": ["inputs"],
-    "identity_n": ["input"],  # generated, but lists of mixed types have no annotation
-    "io.encode_proto": ["values"],  # as well
+    "identity_n": ["input"],  # generated, but lists of mixed dtypes have no annotation
+    "io.encode_proto": ["values"],  # the same
     "math.accumulate_n": ["inputs"],
     "nn.embedding_lookup": ["params"],
     "nn.embedding_lookup_sparse": ["params"],
@@ -98,11 +97,11 @@ _SEQUENCES_HERE = {
     "strings.join": ["inputs"],
 }
 _OTHERS_HERE = {
-    "broadcast_static_shape": ["shape_x", "shape_y"],  # of tf.TensorShape
-    "debugging.assert_proper_iterable": ["values"],  # anything
-    "ensure_shape": ["shape"],  # what is known before there are tensors
+    "broadcast_static_shape": ["shape_x", "shape_y"],  # tf.TensorShapes
+    "debugging.assert_proper_iterable": ["values"],  # any values
+    "ensure_shape": ["shape"],  # a static shape
     "image.adjust_hue": ["delta"],
-    "io.parse_example": ["features"],  # a dict of what to read
+    "io.parse_example": ["features"],  # a dict of feature configurations
     "io.parse_single_example": ["features"],
     "math.accumulate_n": ["shape"],
     "nn.atrous_conv2d": ["rate"],
@@ -113,11 +112,11 @@ _OTHERS_HERE = {
 
 
 def takes_tensors(function: PublicFunction) -> dict[str, bool]:
-    """Returns which parameters of a function take tensors, in their order.
+    """Returns the parameters of a function that take tensors, in order.
 
     Returns:
-        For each of them whether it takes a sequence of tensors. One tensor may stand in place of
-        the sequence.
+        For each such parameter, whether it takes a sequence of tensors. A single tensor may be
+        passed instead of the sequence.
     """
     name = function.name
     sequences = _SEQUENCES_HERE.get(name, ())
@@ -135,7 +134,7 @@ def takes_tensors(function: PublicFunction) -> dict[str, bool]:
         elif (
             parameter in _TENSORS
             or parameter in _TENSORS_HERE.get(name, ())
-            # Of other functions it is a number for the state that they share.
+            # In other functions `seed` is a Python number.
             or (parameter == "seed" and "stateless" in name)
         ):
             found[parameter] = False

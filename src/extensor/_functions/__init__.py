@@ -1,1 +1,1 @@
-"""TensorFlow's functions that take no extension values, under the same names, for all values."""
+"""Functions for extension values that replace TensorFlow's functions of the same names."""

@@ -1,4 +1,4 @@
-"""xt.foldl and xt.foldr: the last accumulated value of a loop over extension values."""
+"""xt.foldl and xt.foldr for extension values."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Applies a function over a sequence from its first element to its last.
+    """Returns the last result of a function that is applied to a sequence from first to last.
 
-    As `tf.foldl`, for nests of tensors and of extension values that stack.
+    Like `tf.foldl`, for nests of tensors and of extension values that stack.
 
     Args:
         fn: Takes the accumulated value and an element; returns the next accumulated value.
@@ -32,11 +32,11 @@ def foldl(
         name: A prefix for the names of the ops.
 
     Returns:
-        What `fn` returned last.
+        The last result of `fn`.
 
     Raises:
-        StructureError: If `fn` returns a value of a type that the accumulated value does not meet
-            (also a ValueError).
+        StructureError: If `fn` returns a value that cannot be cast to the type of the accumulated
+            value (also a ValueError).
 
     >>> words = tf.ragged.constant([["to", "be"], ["or"]])
     >>> xt.foldl(lambda text, row: tf.strings.join([text, tf.strings.reduce_join(row)]), words, "")
@@ -53,9 +53,9 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Applies a function over a sequence from its last element to its first.
+    """Returns the last result of a function that is applied to a sequence from last to first.
 
-    As `tf.foldr`, for nests of tensors and of extension values that stack.
+    Like `tf.foldr`, for nests of tensors and of extension values that stack.
 
     Args:
         fn: Takes the accumulated value and an element; returns the next accumulated value.
@@ -66,11 +66,11 @@ def foldr(
         name: A prefix for the names of the ops.
 
     Returns:
-        What `fn` returned last.
+        The last result of `fn`.
 
     Raises:
-        StructureError: If `fn` returns a value of a type that the accumulated value does not meet
-            (also a ValueError).
+        StructureError: If `fn` returns a value that cannot be cast to the type of the accumulated
+            value (also a ValueError).
 
     >>> words = tf.ragged.constant([["to", "be"], ["or"]])
     >>> xt.foldr(lambda text, row: tf.strings.join([text, tf.strings.reduce_join(row)]), words, "")
@@ -96,8 +96,8 @@ def _fold(
     }
     if initializer is not None:
         specs = nested_specs(initializer)
-        # What is accumulated is a loop variable, which may be an extension value as it is, and of
-        # another shape each time.
+        # The accumulated value is a loop variable. It may be an extension value, and its shape may
+        # change in each step.
         return fold(
             lambda value, boxes: accumulated(specs, fn(value, sequence.element(boxes)), True),
             sequence.boxes,

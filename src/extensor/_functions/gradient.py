@@ -1,4 +1,4 @@
-"""xt.recompute_grad and xt.ForwardAccumulator: gradients of extension values."""
+"""xt.recompute_grad and xt.ForwardAccumulator for extension values."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from extensor._tf import GRADIENT, differentiable, with_differentiable
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function that forgets what it computed and computes it again for its gradient.
+    """Returns a function that computes its intermediate results again for its gradient.
 
-    As `tf.recompute_grad`, for functions that take and return nests of tensors and extension
-    values. Gradients flow through the floating point components of both.
+    Like `tf.recompute_grad`, for functions that take and return nests of tensors and extension
+    values. Gradients flow through the floating point components of arguments and results.
 
     Args:
         f: The function.
@@ -36,7 +36,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
             args, kwargs = with_differentiable(arguments, iter(floats))
             result = tf.nest.map_structure(tensor_or_value, f(*args, **kwargs))
             if not computed:
-                # What has no gradient does not come through the gradient's machinery.
+                # tf.recompute_grad returns only the floating point components.
                 first.append(result)
                 computed.append(True)
             return tuple(differentiable(result))
@@ -49,12 +49,12 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class ForwardAccumulator(tf.autodiff.ForwardAccumulator):
-    """Computes Jacobian-vector products forward, as `tf.autodiff.ForwardAccumulator`.
+    """Computes Jacobian-vector products in forward mode, like `tf.autodiff.ForwardAccumulator`.
 
     Args:
         primals: A nest of tensors and extension values to watch.
-        tangents: The vectors, of the same structure. Of an extension value only the floating point
-            components count.
+        tangents: The vectors, in the same structure. Only the floating point components of an
+            extension value are used.
 
     >>> @xt.extension_type
     ... class Weighted:
@@ -72,15 +72,15 @@ class ForwardAccumulator(tf.autodiff.ForwardAccumulator):
         super().__init__(differentiable(primals), differentiable(tangents))
 
     def jvp(self, primals: Any, unconnected_gradients: Any = tf.UnconnectedGradients.NONE) -> Any:
-        """Returns the Jacobian-vector products of values that were computed.
+        """Returns the Jacobian-vector products of computed values.
 
         Args:
             primals: A nest of tensors and extension values.
             unconnected_gradients: As in `tf.autodiff.ForwardAccumulator`.
 
         Returns:
-            A nest of the same structure, with None for what does not depend on what is watched.
-            An extension value keeps the components that have no gradient.
+            A nest of the same structure, with None for values that do not depend on the watched
+            ones. An extension value keeps the components without a gradient.
         """
 
         def product(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""xt.numpy_function: a Python function of extension values as an op."""
+"""xt.numpy_function for extension values."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ def numpy_function(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Wraps a Python function as an op, as `tf.numpy_function`, also for extension values.
+    """Returns the results of a Python function that runs as an op.
+
+    Like `tf.numpy_function`, also for extension values.
 
     Args:
-        func: Takes a NumPy array for each tensor, and for each extension value a value of its
-            own type whose tensors are eager, so that `.numpy()` reads them. Returns what `Tout`
-            says.
+        func: Takes a NumPy array for each tensor, and for each extension value a value of the same
+            type with eager tensors, which `.numpy()` reads. Returns values that match `Tout`.
         inp: The arguments.
-        Tout: A nest of dtypes and specs of what `func` returns; an extension type by its spec, to
-            which what is returned is cast.
+        Tout: A nest of dtypes and specs for the results of `func`. For an extension value it has a
+            spec, to which the result is cast.
         stateful: As in `tf.numpy_function`.
         name: A name for the op.
 
     Returns:
-        What `func` returned, as tensors and extension values. It has no gradient: with
-        `tf.py_function`, which takes extension values as it is, it has.
+        The results of `func` as tensors and extension values. They have no gradient; use
+        `tf.py_function`, which also takes extension values, to get one.
 
     Raises:
         DTypeError: If `func` returns a value that cannot be cast to its spec in `Tout`: another
-            class, dtype or static data, or None (also a TypeError). In a graph this and the next
-            are an InvalidArgumentError when it runs.
-        StructureError: If it returns another nest or another shape (also a ValueError).
+            class, dtype or static data, or None (also a TypeError). In a graph, this error and the
+            next are raised as an InvalidArgumentError at run time.
+        StructureError: If `func` returns another nest or another shape (also a ValueError).
 
     >>> ragged = tf.ragged.constant([[1, 2], [3]])
     >>> xt.numpy_function(lambda rows: np.int32(len(rows.values)), [ragged], tf.int32)
@@ -81,7 +82,7 @@ def numpy_function(
 
 
 def _flat_results(specs: Any, results: Any) -> list[Any]:
-    """Returns the tensors of what a function returned, which is what its specs say."""
+    """Returns the component tensors of the results of a function, cast to their specs."""
     path = "numpy_function"
     listed = isinstance(specs, (list, tuple)) and len(cast("Any", specs)) == 1
     if listed and not isinstance(results, (list, tuple)):
@@ -91,9 +92,9 @@ def _flat_results(specs: Any, results: Any) -> list[Any]:
     except (TypeError, ValueError) as error:
         raise StructureError(
             path=path,
-            expected=f"a function that returns {specs}, as Tout says",
+            expected=f"a result with the structure of Tout, {specs}",
             received=f"{tf.nest.map_structure(described, results)}",
-            mend="Return such a nest, or say in Tout what is returned.",
+            mend="Return this structure, or change Tout.",
         ) from error
     values: list[Any] = []
     for spec, value in zip(tf.nest.flatten(specs), tf.nest.flatten(results), strict=True):
@@ -101,7 +102,7 @@ def _flat_results(specs: Any, results: Any) -> list[Any]:
             values.append(cast_value(spec, value, path))
         elif spec.is_compatible_with(value):
             values.append(value)
-        else:  # TensorFlow's own casts do not compare static data
+        else:  # casts of TensorFlow's own specs do not compare static data
             raise not_castable(spec, value, path)
     return tf.nest.flatten(values, expand_composites=True)
 

@@ -1,4 +1,4 @@
-"""xt.print: extension values, printed when a graph runs."""
+"""xt.print for extension values."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from extensor._tf import CompositeTensor
 
 
 def print_(*inputs: Any, **kwargs: Any) -> Any:
-    """Prints values, also in a graph: what they are when the graph runs.
+    """Prints values; in a graph, prints them when the graph runs.
 
-    As `tf.print`, for nests of tensors and extension values. An extension value is shown by its
-    components.
+    Like `tf.print`, for nests of tensors and extension values. An extension value is printed with
+    its components.
 
     Args:
-        *inputs: What to print.
-        **kwargs: As `tf.print` takes them.
+        *inputs: The values to print.
+        **kwargs: As in `tf.print`.
 
     Returns:
-        What `tf.print` returns.
+        The result of `tf.print`.
 
     >>> @xt.extension_type
     ... class Interval:
@@ -50,7 +50,7 @@ def _is_extension(value: Any) -> bool:
 
 
 def _template(value: Any, tensors: list[Any]) -> Iterator[str]:
-    """Yields the text of a value, with a placeholder for each tensor, which it collects."""
+    """Yields the text of a value with placeholders for tensors, which it appends to `tensors`."""
     if isinstance(value, (tf.Tensor, tf.Variable, tf.RaggedTensor)):
         tensors.append(value)
         yield _PLACEHOLDER
@@ -81,10 +81,10 @@ def _template(value: Any, tensors: list[Any]) -> Iterator[str]:
 
 
 def _names(spec: Any, components: Any) -> list[str]:
-    """Returns the names of flat components, as far as a spec tells them."""
+    """Returns the names of flat components, or no names if the spec does not have them."""
     if isinstance(components, Mapping):
         return sorted(cast("Mapping[str, Any]", components))
-    # The components of ragged records are no fields: their fields stand in one of them.
+    # The components of ragged records are values and row splits; the values contain the fields.
     is_record = hasattr(spec, "field_names") and getattr(spec, "record", spec) is spec
     names = sorted(spec.field_names()) if is_record else []
     return names if len(names) == len(tf.nest.flatten(components)) else []

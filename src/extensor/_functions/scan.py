@@ -1,4 +1,4 @@
-"""xt.scan: every accumulated value of a loop over extension values."""
+"""xt.scan for extension values."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Applies a function over a sequence, and returns all the accumulated values.
+    """Returns all results of a function that is applied to the elements of a sequence.
 
-    As `tf.scan`, for nests of tensors and of extension values that stack.
+    Like `tf.scan`, for nests of tensors and of extension values that stack.
 
     Args:
         fn: Takes the accumulated value and an element; returns the next accumulated value.
@@ -32,15 +32,15 @@ def scan(
         parallel_iterations: As in `tf.scan`.
         swap_memory: As in `tf.scan`.
         infer_shape: As in `tf.scan`.
-        reverse: Whether to begin with the last element.
+        reverse: Whether to start with the last element.
         name: A prefix for the names of the ops.
 
     Returns:
-        What `fn` returned for each element, stacked.
+        The results of `fn` for all elements, stacked.
 
     Raises:
-        StructureError: If `fn` returns what cannot be cast to the type of the accumulated value
-            (also a ValueError).
+        StructureError: If `fn` returns a value that cannot be cast to the type of the accumulated
+            value (also a ValueError).
 
     >>> @xt.extension_type
     ... class Account:
@@ -73,12 +73,12 @@ def scan(
 
 
 def _relaxed(specs: Any, others: Any) -> Any:
-    """Returns specs that hold values of both nests, where those are of one type."""
+    """Returns specs that are compatible with the values of both nests, if their types are equal."""
     flat, other = tf.nest.flatten(specs), tf.nest.flatten(others)
     if len(flat) != len(other):
         return specs
     merged = [a.most_specific_common_supertype([b]) for a, b in zip(flat, other, strict=True)]
-    # TensorFlow's own rule for tensors is that their shape stays as it is.
+    # As in TensorFlow, the shape of a tensor does not change.
     kept = [
         a if b is None or isinstance(a, tf.TensorSpec) else b
         for a, b in zip(flat, merged, strict=True)

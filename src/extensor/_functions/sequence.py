@@ -1,4 +1,4 @@
-"""Extension values that are unstacked along their first dimension, for loops over them."""
+"""Extension values that are unstacked along their first dimension, for loops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from extensor.errors import ExtensorError, StructureError
 
 
 class Sequence:
-    """Values to be unstacked along their first dimension, as tensors that TensorFlow can unstack.
+    """Values as boxed tensors, which TensorFlow can unstack along their first dimension.
 
     Args:
         elems: A nest of tensors and extension values.
@@ -33,12 +33,12 @@ class Sequence:
         self.size = tf.compat.dimension_value(self.boxes[0].shape[0]) if self.boxes else None
 
     def element(self, boxes: Any) -> Any:
-        """Returns the element that its boxed tensors stand for."""
+        """Returns the element of the given boxed tensors."""
         return unbox_all(self.element_spec, boxes)
 
 
 def box_all(specs: Any, values: Any, minimum_rank: int = 0) -> tuple[Any, ...]:
-    """Returns the tensors that hold a nest of values."""
+    """Returns the boxed tensors of a nest of values."""
     boxes: list[Any] = []
     for spec, value in zip(tf.nest.flatten(specs), tf.nest.flatten(values), strict=True):
         boxes.extend(box(spec, tensor_or_value(value), minimum_rank))
@@ -46,7 +46,7 @@ def box_all(specs: Any, values: Any, minimum_rank: int = 0) -> tuple[Any, ...]:
 
 
 def unbox_all(specs: Any, boxes: Any) -> Any:
-    """Returns the nest of values that tensors hold."""
+    """Returns the nest of values of boxed tensors."""
     rest = list(boxes)
     values: list[Any] = []
     for spec in tf.nest.flatten(specs):
@@ -57,36 +57,36 @@ def unbox_all(specs: Any, boxes: Any) -> Any:
 
 
 def accumulated(specs: Any, result: Any, any_shape: bool = False) -> Any:
-    """Returns what a step of a loop returned, as values of the accumulated value's type.
+    """Returns the result of a loop step, cast to the type of the accumulated value.
 
     Args:
         specs: The specs of the accumulated value.
-        result: What was returned.
-        any_shape: Whether a value of another shape is accumulated too, and where types meet.
+        result: The result of the step.
+        any_shape: Whether the result may have another shape, or be cast to the common type.
     """
     tf.nest.assert_same_structure(specs, result)
 
     def accumulated(spec: Any, value: Any) -> Any:
         if isinstance(spec, tf.TensorSpec) and not isinstance(value, CompositeTensor):
-            return value  # which TensorFlow converts
+            return value  # TensorFlow converts it
         value = tensor_or_value(value)
         own = tf.type_spec_from_value(value)
         if any_shape:
-            met = castable_type(spec, own)
-            belongs = supertype(spec, own) is not None
+            common = castable_type(spec, own)
+            is_compatible = supertype(spec, own) is not None
         else:
-            met, belongs = spec, spec.is_compatible_with(value)
+            common, is_compatible = spec, spec.is_compatible_with(value)
         try:
-            if met is not None:
-                return value if belongs else cast_value(met, value)
+            if common is not None:
+                return value if is_compatible else cast_value(common, value)
         except ExtensorError:
             pass
         raise StructureError(
             path=type(value).__name__,
             expected=f"an accumulated value of {spec}",
             received=str(own),
-            mend="fn must return values of the type that it gets: cast them, or give an "
-            "initializer of the type that it returns.",
+            mend="fn must return values of the type of the accumulated value: cast them, or pass "
+            "an initializer of the returned type.",
         )
 
     return tf.nest.map_structure(accumulated, specs, result)

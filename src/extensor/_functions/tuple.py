@@ -1,4 +1,4 @@
-"""xt.tuple: extension values, none of them before all of them are computed."""
+"""xt.tuple for extension values."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import tensorflow as tf
 
 
 def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> Any:
-    """Returns the values unchanged, none of them before all of them are computed.
+    """Returns the values unchanged, after all of them are computed.
 
-    As `tf.tuple`, for lists of tensors and extension values.
+    Like `tf.tuple`, for lists of tensors and extension values.
 
     Args:
         tensors: A list of tensors and extension values.
-        control_inputs: Further ops to wait for.
+        control_inputs: Additional ops to wait for.
         name: A name for the op.
 
     >>> xt.tuple([tf.ragged.constant([[1], []]), tf.constant(2)])
