@@ -149,9 +149,9 @@ def test_data_of_types_that_are_not_imported_is_loaded_with_stand_ins(loading):
         [bolt] = load(FOLDER + "/bolts")
         assert bolt.component.numpy().tolist() == [1.0, 2.0]
         error = error_of(lambda: load(FOLDER + "/bolts").batch(2))
-        assert "larder.BoltSpec: expected the class, which defines how its values st" in str(error)
+        assert "larder.BoltSpec: expected the class, which defines how its val" in str(error)
         error = error_of(lambda: list(load(FOLDER + "/Sack")))
-        assert "larder.SackSpec: expected the class, which defines how its values are b" in str(error)
+        assert "larder.SackSpec: expected the class, which defines how its val" in str(error)
     """)
 
 
