@@ -282,7 +282,7 @@ def test_of_plain_tensors_scan_and_folds_are_those_of_tensorflow(ours, plain, in
 
 @pytest.mark.parametrize("function", [xt.scan, xt.foldl], ids=["scan", "foldl"])
 def test_scan_and_folds_say_what_fn_must_return(function):
-    with pytest.raises(ValueError, match="fn must return values of the type that it gets"):
+    with pytest.raises(ValueError, match="fn must return values of the type of the acc"):
         function(lambda _, element: xt.replace(element, unit="lb"), measured(3))
 
 

@@ -21,7 +21,7 @@ def require(package: str) -> Any:
             raise
         raise MissingDependencyError(
             path="extensor.testing",
-            expected=package,
-            received="an environment without this package",
+            expected=f"the package {package}",
+            received="an environment without it",
             mend='Install it: pip install "extensor[testing]".',
         ) from None
