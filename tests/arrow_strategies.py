@@ -13,6 +13,7 @@ INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(),
 FLOATS = [pa.float16(), pa.float32(), pa.float64()]
 TEXTS = [pa.string(), pa.large_string(), pa.string_view()]
 BYTES = [pa.binary(), pa.large_binary(), pa.binary_view()]
+SIZED = [pa.binary(0), pa.binary(3)]
 
 # Arrow names are UTF-8, which has no surrogates.
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.sampled_from(
@@ -37,7 +38,7 @@ def _nested(inner: st.SearchStrategy) -> st.SearchStrategy:
     )  # fmt: skip
 
 
-leaf_types = st.sampled_from([*INTEGERS, *FLOATS, pa.bool_(), *TEXTS, *BYTES])
+leaf_types = st.sampled_from([*INTEGERS, *FLOATS, pa.bool_(), *TEXTS, *BYTES, *SIZED])
 types = st.recursive(leaf_types, _nested, max_leaves=4)
 schemas = st.builds(lambda fields, meta: pa.schema(fields, meta), _fields(types, 4), metadata)
 
@@ -60,6 +61,8 @@ def values(arrow_type: pa.DataType) -> st.SearchStrategy:
         return st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
     if arrow_type in BYTES:
         return st.binary(max_size=30)
+    if arrow_type in SIZED:
+        return st.binary(min_size=arrow_type.byte_width, max_size=arrow_type.byte_width)
     if t.is_fixed_size_list(arrow_type):
         size = arrow_type.list_size
         return st.lists(values(arrow_type.value_type), min_size=size, max_size=size)

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow import schema
+from extensor._arrow.arrow_type import is_large_string, is_list
 from extensor._memory import array_over, tensor_at
 from extensor._path import Path
 from extensor.errors import FormatError, StructureError
@@ -62,7 +62,7 @@ def offsets_of(array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
         StructureError: If they decrease or leave the memory that they point into (also a
             ValueError). Nothing may be read by such offsets.
     """
-    large = pa.types.is_large_list(array.type) or _is_large_string(array.type)
+    large = pa.types.is_large_list(array.type) or is_large_string(array.type)
     dtype = np.dtype(np.int64 if large else np.int32)
     buffer = array.buffers()[1]
     if len(array) == 0 or buffer is None or buffer.size == 0:  # Arrow writes anything into these
@@ -71,7 +71,7 @@ def offsets_of(array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
     if buffer.size < (first + len(array) + 1) * dtype.itemsize:
         raise _hostile(path, f"{first + len(array) + 1} offsets", "a shorter buffer")
     offsets = np.frombuffer(buffer, dtype, len(array) + 1, first * dtype.itemsize)
-    if schema.is_list(array.type):
+    if is_list(array.type):
         limit = len(array.values)
     else:
         data = array.buffers()[2]
@@ -150,12 +150,9 @@ def strings_in(array: pa.Array, path: Path) -> tf.Tensor:
     """Returns an Arrow array of strings or bytes without nulls as a tensor. Always copies.
 
     Args:
-        array: Of any string or binary type; may be a slice.
+        array: Of a string or binary type, large or not; may be a slice.
         path: Its path, for errors.
     """
-    if schema.is_string_view(array.type):
-        binary = pa.types.is_binary_view(array.type)
-        array = array.cast(pa.large_binary() if binary else pa.large_string())
     count = len(array)
     if count == 0:
         return tf.zeros([0], tf.string)
@@ -166,7 +163,7 @@ def strings_in(array: pa.Array, path: Path) -> tf.Tensor:
         return tf.fill([count], "")
     data = array.buffers()[2]
     if count <= _FEW or total > _LONG * count:
-        binary = pa.large_binary() if _is_large_string(array.type) else pa.binary()
+        binary = pa.large_binary() if is_large_string(array.type) else pa.binary()
         as_bytes = pa.Array.from_buffers(binary, count, array.buffers(), offset=array.offset)
         return tf.constant(as_bytes.to_numpy(zero_copy_only=False))
     keep_freed_memory()
@@ -181,7 +178,7 @@ def strings_in(array: pa.Array, path: Path) -> tf.Tensor:
     return _cut_from_blobs(view, offsets, total)
 
 
-def categories_in(array: pa.Array, path: Path) -> tf.Tensor:
+def categories_in(array: pa.Array, words: tf.Tensor) -> tf.Tensor:
     """Returns an Arrow dictionary array of strings without nulls as a tensor of strings.
 
     Each word of the dictionary is converted once and copied to where it stands, which takes less
@@ -189,12 +186,12 @@ def categories_in(array: pa.Array, path: Path) -> tf.Tensor:
 
     Args:
         array: A dictionary array whose indices are known to be right; may be a slice.
-        path: Its path, for errors.
+        words: Its dictionary.
     """
     if len(array) == 0:
         return tf.zeros([0], tf.string)
     indices = array.indices.cast(pa.int64() if _is_wide(array.type.index_type) else pa.int32())
-    return tf.gather(strings_in(array.dictionary, path), indices.to_numpy())
+    return tf.gather(words, indices.to_numpy())
 
 
 def check_places(array: pa.Array, path: Path) -> None:
@@ -271,12 +268,8 @@ def strings_out(tensor: tf.Tensor, arrow_type: pa.DataType, path: Path) -> pa.Ar
         StructureError: If the type's 32-bit offsets cannot hold the strings (also a ValueError).
     """
     count = int(tensor.shape[0])
-    if schema.is_string_view(arrow_type):
-        text = pa.types.is_string_view(arrow_type)
-        inner = pa.large_string() if text else pa.large_binary()
-        return strings_out(tensor, inner, path).cast(arrow_type)
     text = pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type)
-    large = _is_large_string(arrow_type)
+    large = is_large_string(arrow_type)
     raw = pa.large_binary() if large else pa.binary()
     if count <= _FEW:
         array = pa.array(tensor.numpy(), raw)
@@ -309,7 +302,3 @@ def _checked_text(array: pa.Array, arrow_type: pa.DataType, path: Path) -> pa.Ar
             received="bytes that are not UTF-8",
             mend=_UTF8_HINT,
         ) from error
-
-
-def _is_large_string(arrow_type: pa.DataType) -> bool:
-    return pa.types.is_large_string(arrow_type) or pa.types.is_large_binary(arrow_type)

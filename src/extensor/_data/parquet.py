@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.location import splits_dtype
 from extensor._arrow.read import from_arrow
-from extensor._arrow.schema import spec_from_schema, splits_dtype
+from extensor._arrow.schema import spec_from_schema
 from extensor._data.slab import batches_of
 from extensor._data.stream import stream
 from extensor._formats.parquet import FilePath, ParquetFiles

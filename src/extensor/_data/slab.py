@@ -19,7 +19,6 @@ def batches_of(records: StructuredTensor, size: int, spec: Any) -> tf.data.Datas
         size: How many records a batch has.
         spec: The spec of a batch.
 
-    >>> from extensor._data.slab import batches_of
     >>> records = xt.DenseStructuredTensor([4], {"x": [1, 2, 3, 4]})
     >>> spec = xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None], tf.int32)})
     >>> [batch["x"].numpy().tolist() for batch in batches_of(records, 2, spec)]

@@ -38,7 +38,6 @@ def stream(
         count: How many elements there are. A pass ends after them: ended by an exception instead,
             it would make TensorFlow write to the log.
 
-    >>> from extensor._data.stream import stream
     >>> spec = tf.TensorSpec([], tf.int64)
     >>> dataset = stream(lambda: (tf.data.Dataset.range(n) for n in (2, 3)), spec, 5)
     >>> [int(number) for number in dataset]

@@ -189,7 +189,6 @@ def thaw(frozen: Any, leaf: Callable[[Any], Any]) -> Any:
         frozen: Frozen data, in which an array without dimensions stands for a scalar.
         leaf: What to do with leaves.
 
-    >>> from extensor._declare.static_data import FrozenDict, FrozenList, thaw
     >>> thaw(FrozenDict({"sizes": FrozenList([1, 2])}), str)
     {'sizes': ['1', '2']}
     """

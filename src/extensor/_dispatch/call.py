@@ -293,7 +293,6 @@ def by_precedence(kinds: Sequence[type]) -> list[type]:
 
     A subclass is asked before its superclass, and otherwise the first that stands in the call.
 
-    >>> from extensor._dispatch.call import by_precedence
     >>> by_precedence([int, str, bool, float])
     [<class 'bool'>, <class 'int'>, <class 'str'>, <class 'float'>]
     """

@@ -11,9 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tensorflow as tf
 
-from extensor._arrow.column import chosen_columns, leaf_paths, pruned_schema
+from extensor._arrow.arrow_type import (
+    holds,
+    inner_fields,
+    is_category,
+    is_string_view,
+    with_inner_fields,
+)
+from extensor._arrow.chosen_columns import chosen_columns, leaf_paths, pruned_schema
 from extensor._arrow.read import from_arrow
-from extensor._arrow.schema import holds, is_category, is_list, is_string_view
 from extensor._arrow.write import to_arrow
 from extensor._path import Path, PathLike
 from extensor._struct.tensor import StructuredTensor
@@ -213,11 +219,8 @@ def _check_storable(arrow: pa.DataType, path: Path) -> None:
             if path
             else "Parquet stores columns of values. Add a field with with_updates.",
         )
-    if pa.types.is_struct(arrow):
-        for field in arrow.fields:
-            _check_storable(field.type, path / field.name)
-    elif is_list(arrow) or pa.types.is_fixed_size_list(arrow):
-        _check_storable(arrow.value_type, path)
+    for field in inner_fields(arrow):
+        _check_storable(field.type, path / field.name if pa.types.is_struct(arrow) else path)
 
 
 def _line(schema: pa.Schema) -> str:
@@ -455,15 +458,7 @@ def _decoded(schema: pa.Schema) -> pa.Schema:
         arrow = field.type
         if pa.types.is_dictionary(arrow):
             return field.with_type(arrow.value_type)
-        if pa.types.is_struct(arrow):
-            return field.with_type(pa.struct([decoded(inner) for inner in arrow.fields]))
-        if pa.types.is_list(arrow):
-            return field.with_type(pa.list_(decoded(arrow.value_field)))
-        if pa.types.is_large_list(arrow):
-            return field.with_type(pa.large_list(decoded(arrow.value_field)))
-        if pa.types.is_fixed_size_list(arrow):
-            return field.with_type(pa.list_(decoded(arrow.value_field), arrow.list_size))
-        return field
+        return field.with_type(with_inner_fields(arrow, list(map(decoded, inner_fields(arrow)))))
 
     return pa.schema([decoded(field) for field in schema], schema.metadata)
 

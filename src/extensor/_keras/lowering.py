@@ -149,7 +149,6 @@ def lowered_dataset(dataset: tf.data.Dataset) -> tf.data.Dataset:
 
     It is good for as long as the other one lives.
 
-    >>> from extensor._keras.lowering import lowered_dataset, raised
     >>> rows = tf.data.Dataset.from_tensors(tf.ragged.constant([[1], [2, 3]]))
     >>> [raised(element) for element in lowered_dataset(rows)]
     [<tf.RaggedTensor [[1], [2, 3]]>]

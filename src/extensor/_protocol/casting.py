@@ -33,7 +33,6 @@ def castable_type(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
         a: A spec of any type.
         b: Another. Which one comes first makes no difference, unless their types disagree.
 
-    >>> from extensor._protocol.casting import castable_type
     >>> castable_type(tf.TensorSpec([2, 3]), tf.RaggedTensorSpec([2, None]))
     RaggedTensorSpec(TensorShape([2, None]), tf.float32, 1, tf.int64)
     """

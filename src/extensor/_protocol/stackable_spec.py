@@ -261,7 +261,6 @@ def ragged_row(spec: tf.TypeSpec, row_splits_dtype: tf.DType = tf.int64) -> Any:
     Raises:
         DTypeError: If its type cannot hold ragged components (also a TypeError).
 
-    >>> from extensor._protocol.stackable_spec import ragged_row
     >>> ragged_row(tf.TensorSpec([None, 3]))._batch(2)
     RaggedTensorSpec(TensorShape([2, None, 3]), tf.float32, 1, tf.int64)
     """

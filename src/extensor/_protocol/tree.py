@@ -39,7 +39,6 @@ def rebuilt(container: Any, items: Iterable[Any]) -> Any:
         container: A list, tuple, namedtuple or mapping.
         items: As many items; of a mapping, its values in the order of its keys.
 
-    >>> from extensor._protocol.tree import rebuilt
     >>> rebuilt({"a": 1, "b": 2}, [3, 4])
     {'a': 3, 'b': 4}
     """
@@ -52,7 +51,6 @@ def rebuilt(container: Any, items: Iterable[Any]) -> Any:
 def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
     """Returns a tree with a function applied to every leaf.
 
-    >>> from extensor._protocol.tree import mapped
     >>> mapped(str, (1, {"a": [2, 3]}))
     ('1', {'a': ['2', '3']})
     """
@@ -70,7 +68,6 @@ def reshaped(
 ) -> Any:
     """Returns a tree with one function applied to its shapes, and another one to its specs.
 
-    >>> from extensor._protocol.tree import reshaped
     >>> reshaped((tf.TensorShape([3, 2]), "mm"), lambda shape: shape[1:], lambda spec: spec)
     (TensorShape([2]), 'mm')
     """
@@ -147,7 +144,6 @@ def compatible(a: Any, b: Any, by: Comparison = SERIALIZED) -> bool:
         b: Another. Which one comes first makes no difference.
         by: How all else is compared.
 
-    >>> from extensor._protocol.tree import compatible
     >>> dense, row = tf.TensorSpec([2]), tf.RaggedTensorSpec([2], ragged_rank=0)
     >>> dense.is_compatible_with(row), compatible(dense, row), compatible(row, dense)
     (False, True, True)
@@ -191,7 +187,6 @@ def merged(
     Returns:
         A tree in the containers of the first; None if there is none.
 
-    >>> from extensor._protocol.tree import merged
     >>> merged((tf.TensorShape([2]), "mm"), (tf.TensorShape([3]), "mm"))
     (TensorShape([None]), 'mm')
     >>> merged((tf.TensorShape([2]), "mm"), (tf.TensorShape([2]), "inch")) is None

@@ -38,7 +38,6 @@ def names_of(places: Sequence[Place]) -> list[str]:
     Args:
         places: Different places. A path has at least one name.
 
-    >>> from extensor._serving.tensor_name import names_of
     >>> names_of([(Path("recipe", "title"), ""), (Path("recipe", "steps"), "row_splits")])
     ['recipe__title', 'recipe__steps___row_splits']
     >>> names_of([(Path("vit. C"), ""), (Path("id"), ""), (Path("Id"), "")])

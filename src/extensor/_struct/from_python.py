@@ -22,7 +22,6 @@ def columns_of(value: Any, names: Collection[str], rank: int, path: str) -> dict
         FieldError: If a record has other fields (also a KeyError).
         StructureError: If the lists are nested otherwise (also a ValueError).
 
-    >>> from extensor._struct.from_python import columns_of
     >>> columns_of([{"a": 1}, {"a": 2}], ["a"], 1, "records")
     {'a': [1, 2]}
     """
@@ -43,7 +42,6 @@ def rows_of(value: Any, path: str) -> tuple[list[Any], list[int]]:
     Raises:
         StructureError: If it is no list of lists (also a ValueError).
 
-    >>> from extensor._struct.from_python import rows_of
     >>> rows_of([["a"], [], ["b", "c"]], "records")
     (['a', 'b', 'c'], [0, 1, 1, 3])
     """

@@ -60,6 +60,8 @@ def uniform_row_splits(sizes: Sizes, dtype: tf.DType) -> tf.Tensor:
 def _reshaped(tensor: Any, outer: Sizes, count: int) -> tf.Tensor:
     """Returns a tensor with other sizes in place of its first ones."""
     tensor = tf.convert_to_tensor(tensor)
+    if None not in tensor.shape[count:] and all(isinstance(size, int) for size in outer):
+        return tf.reshape(tensor, [*outer, *tensor.shape[count:]])
     if None in tensor.shape[count:]:
         inner = tf.shape(tensor)[count:]
     else:

@@ -4,7 +4,6 @@ They may be the value of a field, as they are. The class of a symbolic value bel
 library and derives from nothing of ours, so what we need of it are two functions that
 `functools.singledispatch` lets the owner of the class write:
 
->>> from extensor._struct import symbolic
 >>> class Symbol:
 ...     def __init__(self, spec):
 ...         self.spec = spec

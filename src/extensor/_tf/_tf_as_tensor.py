@@ -26,7 +26,6 @@ def refusing(convert: Callable[..., Any]) -> Callable[..., Any]:
 def is_registered(kind: type) -> bool:
     """Returns whether somebody registered how TensorFlow makes a tensor of a value of a type.
 
-    >>> from extensor._tf._tf_as_tensor import is_registered
     >>> [is_registered(kind) for kind in (tf.TensorShape, tf.IndexedSlices, tf.RaggedTensor)]
     [True, True, False]
     """

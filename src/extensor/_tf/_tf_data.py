@@ -55,7 +55,6 @@ def as_numpy(value: Any) -> Any:
         value: An eager tensor, or a value that decomposes into them. What its `numpy()` returns,
             if it has one, is taken for it.
 
-    >>> from extensor._tf import as_numpy
     >>> as_numpy(tf.ragged.constant([[1], [2, 3]]))
     array([array([1], dtype=int32), array([2, 3], dtype=int32)], dtype=object)
     """

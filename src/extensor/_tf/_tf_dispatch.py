@@ -152,7 +152,6 @@ def converts_to_tensor(kind: type) -> bool:
     A composite is none, even if it is registered to be made one: `tf.convert_to_tensor` reads it,
     but it is not a tensor to what takes values apart.
 
-    >>> from extensor._tf._tf_dispatch import converts_to_tensor
     >>> [converts_to_tensor(kind) for kind in (tf.Variable, float, np.ndarray, tf.TensorShape)]
     [True, True, True, True]
     >>> [converts_to_tensor(kind) for kind in (tf.RaggedTensor, tf.data.Dataset, object)]

@@ -24,7 +24,6 @@ def differentiable(value: Any) -> list[Any]:
         value: A nest of tensors, variables, and values that decompose into them. Whatever else
             stands in it has no gradient.
 
-    >>> from extensor._tf import differentiable
     >>> differentiable({"ragged": tf.ragged.constant([[1.0], []]), "text": tf.constant("a")})
     [<tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.], dtype=float32)>]
     """

@@ -28,7 +28,6 @@ _ours = _Ours()
 class Deferred:
     """A context in which constructors may leave out the checks of their arguments.
 
-    >>> from extensor._tf._tf_probability import Deferred, is_deferred
     >>> with Deferred():
     ...     is_deferred()
     True

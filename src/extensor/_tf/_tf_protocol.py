@@ -170,7 +170,6 @@ Extension.__subclasshook__ = admitting(Extension, Extension.__subclasshook__)
 def describes_extension(spec: Any) -> bool:
     """Returns whether a spec is of values of a class that follows the protocol.
 
-    >>> from extensor._tf._tf_protocol import describes_extension
     >>> describes_extension(xt.DenseStructuredTensorSpec([], {})), describes_extension(tf.int32)
     (True, False)
     """

@@ -80,7 +80,6 @@ def number_key(number: Any) -> Any:
     Args:
         number: A number, of Python's or NumPy's, or what an array's `tolist` returns.
 
-    >>> from extensor._tf._tf_spec import number_key
     >>> number_key(np.float32("nan")) == number_key(float("nan"))
     True
     """

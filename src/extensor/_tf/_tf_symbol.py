@@ -17,7 +17,6 @@ from tensorflow.python.util import tf_export
 def public_name(symbol: Any) -> str | None:
     """Returns the name of a symbol of TensorFlow under `tf`, or None if it has none.
 
-    >>> from extensor._tf._tf_symbol import public_name
     >>> public_name(tf.nn.relu), public_name(len)
     ('nn.relu', None)
     """

@@ -17,7 +17,6 @@ from tensorflow.python.framework import type_spec
 def converted_spec(value: Any) -> Any:
     """Returns the spec that a registered conversion function makes of a value, or None.
 
-    >>> from extensor._tf._tf_value_spec import converted_spec
     >>> converted_spec(tf.TensorArray(tf.float32, 2)), converted_spec([1.0])
     (TensorArraySpec(TensorShape(None), tf.float32, False, True), None)
     """

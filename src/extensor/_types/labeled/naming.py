@@ -15,7 +15,6 @@ from extensor.errors import DTypeError, ExtensorError, StructureError
 def described(axes: Iterable[str], shape: tf.TensorShape) -> str:
     """Returns names and sizes of axes, for errors and reprs.
 
-    >>> from extensor._types.labeled.naming import described
     >>> described(("word", "unit"), tf.TensorShape([None, 3]))
     '(word=None, unit=3)'
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from extensor._arrow.schema import is_list, names_of
+from extensor._arrow.arrow_type import inner_fields, names_of, with_inner_fields
 from extensor._path import Path, PathLike
 from extensor.errors import DTypeError, FieldError, StructureError
 
@@ -57,16 +57,11 @@ def _pruned_fields(fields: Any, chosen: list[tuple[str, ...]]) -> list[pa.Field]
 
 
 def _pruned_type(arrow: pa.DataType, chosen: list[tuple[str, ...]]) -> pa.DataType:
+    fields = inner_fields(arrow)
     if pa.types.is_struct(arrow):
-        return pa.struct(_pruned_fields(arrow.fields, chosen))
-    if pa.types.is_fixed_size_list(arrow):
-        element = arrow.value_field
-        return pa.list_(element.with_type(_pruned_type(element.type, chosen)), arrow.list_size)
-    if is_list(arrow):
-        element = arrow.value_field
-        make = pa.large_list if pa.types.is_large_list(arrow) else pa.list_
-        return make(element.with_type(_pruned_type(element.type, chosen)))
-    return arrow
+        return with_inner_fields(arrow, _pruned_fields(fields, chosen))
+    pruned = [field.with_type(_pruned_type(field.type, chosen)) for field in fields]
+    return with_inner_fields(arrow, pruned)
 
 
 def leaf_paths(fields: Any, outer: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

@@ -1,0 +1,141 @@
+"""Arrow types of which a column is one vector: numbers, booleans, strings and dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow import buffers
+from extensor._arrow.arrow_type import is_category, is_string_view, unsupported
+from extensor._arrow.column_type import ColumnType, is_flat
+from extensor._arrow.location import Location
+from extensor._arrow.natural_type import NUMBERS
+from extensor._path import Path
+
+
+class NumberType(ColumnType):
+    """Integers and floats: their buffers have the layout of tensors."""
+
+    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
+        """Returns the spec of a vector of the same dtype."""
+        return tf.TensorSpec([count], NUMBERS[self.arrow])
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        return buffers.numbers_in(array, NUMBERS[self.arrow])
+
+
+class BooleanType(ColumnType):
+    """Booleans, which Arrow packs into bits."""
+
+    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
+        """Returns the spec of a vector of booleans."""
+        return tf.TensorSpec([count], tf.bool)
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        return buffers.booleans_in(array)
+
+
+class StringType(ColumnType):
+    """Strings of characters or bytes, behind offsets of 32 or 64 bits."""
+
+    copies_strings = True
+
+    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
+        """Returns the spec of a vector of strings."""
+        return tf.TensorSpec([count], tf.string)
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        return buffers.strings_in(array, location.path)
+
+    def _write(self, value: Any, path: Path) -> pa.Array:
+        if is_flat(value) and value.dtype == tf.string:
+            return self._write_strings(value, path)
+        return super()._write(value, path)
+
+    def _write_strings(self, strings: tf.Tensor, path: Path) -> pa.Array:
+        return buffers.strings_out(strings, self.arrow, path)
+
+
+class StringViewType(StringType):
+    """Views of strings, which become strings with offsets on the way."""
+
+    def check(self, array: pa.Array, path: Path) -> None:
+        """Raises where views point out of the memory, too."""
+        super().check(array, path)
+        array.validate(full=True)
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        return buffers.strings_in(array.cast(self._with_offsets()), location.path)
+
+    def _write_strings(self, strings: tf.Tensor, path: Path) -> pa.Array:
+        return buffers.strings_out(strings, self._with_offsets(), path).cast(self.arrow)
+
+    def _with_offsets(self) -> pa.DataType:
+        return pa.large_binary() if pa.types.is_binary_view(self.arrow) else pa.large_string()
+
+
+class FixedSizeBinaryType(StringType):
+    """Bytes of one length, which become bytes with offsets on the way."""
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        return buffers.strings_in(array.cast(pa.large_binary()), location.path)
+
+    def _write_strings(self, strings: tf.Tensor, path: Path) -> pa.Array:
+        try:
+            return buffers.strings_out(strings, pa.large_binary(), path).cast(self.arrow)
+        except pa.ArrowInvalid as error:  # strings of other lengths
+            raise self.not_convertible(strings, path) from error
+
+
+class DictionaryType(ColumnType):
+    """Strings written as places in a dictionary of words. Nothing is written so.
+
+    Args:
+        arrow: The Arrow type.
+        words: The type of the dictionary's words.
+    """
+
+    def __init__(self, arrow: pa.DataType, words: ColumnType) -> None:
+        super().__init__(arrow)
+        self.words = words
+
+    @classmethod
+    def of(
+        cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
+    ) -> ColumnType | None:
+        """Returns the type, or None if the words are no strings."""
+        return cls(arrow, inner_type(arrow.value_type, path)) if is_category(arrow) else None
+
+    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
+        """Returns the spec of a vector of strings."""
+        return self.words.spec(count, location)
+
+    def check(self, array: pa.Array, path: Path) -> None:
+        """Checks the dictionary too, which Arrow reads where it joins chunks, and trusts."""
+        super().check(array, path)
+        words = self.words.validate(array.dictionary, path)
+        if not is_string_view(words.type):
+            buffers.offsets_of(words, path)
+        buffers.check_start(array.indices, path)
+        buffers.check_places(array, path)
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        if pa.types.is_dictionary(array.type) and not array.dictionary.null_count:
+            words = self.words.read(array.dictionary, location)
+            return buffers.categories_in(array, words)
+        # Chunks that are decoded already, or a null that no index may point to: decoding tells.
+        return self.words.read(array.cast(self.arrow.value_type), location)
+
+
+class UnreadType(ColumnType):
+    """Any type that is not in the table. Arrow may cast numbers to it; none of it is read."""
+
+    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
+        """Raises UnsupportedTypeError."""
+        raise unsupported(self.arrow, location.path)
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        raise unsupported(self.arrow, location.path)

@@ -1,0 +1,98 @@
+"""The Arrow type that a value becomes where no schema says which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import UnsupportedTypeError
+
+NUMBERS: dict[pa.DataType, tf.DType] = {
+    pa.int8(): tf.int8,
+    pa.int16(): tf.int16,
+    pa.int32(): tf.int32,
+    pa.int64(): tf.int64,
+    pa.uint8(): tf.uint8,
+    pa.uint16(): tf.uint16,
+    pa.uint32(): tf.uint32,
+    pa.uint64(): tf.uint64,
+    pa.float16(): tf.float16,
+    pa.float32(): tf.float32,
+    pa.float64(): tf.float64,
+}
+"""The Arrow types whose buffers have the layout of tensors, and the dtypes of these."""
+
+_FLAT = {dtype: arrow for arrow, dtype in NUMBERS.items()} | {
+    tf.bool: pa.bool_(),
+    tf.string: pa.string(),
+}
+
+
+def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
+    """Returns the Arrow type of the elements of a field's value.
+
+    Numbers keep their type, strings are taken for text, ragged dimensions become `large_list` for
+    int64 row splits and `list` for int32, and further dense dimensions `fixed_size_list`.
+
+    Args:
+        value: A tensor, ragged tensor or StructuredTensor that holds values.
+        path: Its path, for errors.
+        rank: How many outer dimensions are not those of an element.
+
+    Raises:
+        UnsupportedTypeError: If there is no such type (also a TypeError).
+    """
+    if hasattr(value, "row_splits"):
+        if rank > 1:
+            return natural_type(value.values, path, rank - 1)
+        make = pa.large_list if value.row_splits.dtype == tf.int64 else pa.list_
+        return make(natural_type(value.values, path))
+    if isinstance(value, tf.Variable):
+        value = tf.convert_to_tensor(value)
+    expect_writable(value, path)
+    if len(value.shape) > rank:
+        return pa.list_(natural_type(value, path, rank + 1), value.shape[rank])
+    if isinstance(value, StructuredTensor):
+        names = value.field_names()
+        return pa.struct(
+            [
+                pa.field(name, natural_type(value.field_value((name,)), path / name, rank))
+                for name in names
+            ]
+        )
+    return natural_flat_type(value.dtype, path)
+
+
+def natural_flat_type(dtype: tf.DType, path: Path) -> pa.DataType:
+    """Returns the Arrow type of tensors of a dtype; strings are taken for text.
+
+    Raises:
+        UnsupportedTypeError: If Arrow has no such type (also a TypeError).
+    """
+    if dtype in _FLAT:
+        return _FLAT[dtype]
+    raise UnsupportedTypeError(
+        path=path,
+        expected="a dtype that Arrow has",
+        received=dtype.name,
+        mend="Cast the field first, such as bfloat16 to float32.",
+    )
+
+
+def expect_writable(value: Any, path: Path) -> None:
+    """Raises unless a value is one that Arrow has types for.
+
+    Raises:
+        UnsupportedTypeError: If it is of another type (also a TypeError).
+    """
+    if not (isinstance(value, (tf.Tensor, StructuredTensor)) or hasattr(value, "row_splits")):
+        raise UnsupportedTypeError(
+            path=path,
+            expected="a tensor, a ragged tensor or records",
+            received=type(value).__name__,
+            mend="Replace the field by its parts with with_updates, or leave it out with without.",
+        )

@@ -1,0 +1,272 @@
+"""Arrow types that hold other types: structs, lists, lists of one size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow import buffers
+from extensor._arrow.arrow_type import names_of
+from extensor._arrow.column_type import ColumnType, is_rectangular
+from extensor._arrow.location import Location
+from extensor._arrow.side_by_side import LARGE, side_by_side
+from extensor._memory import array_over
+from extensor._path import Path
+from extensor._protocol.row_splits import check_splits
+from extensor._struct.dense import DenseStructuredTensor, DenseStructuredTensorSpec
+from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
+from extensor._struct.reshape import merged, split
+from extensor._struct.spec import StructuredTensorSpec
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import FieldError, StructureError
+
+
+class StructType(ColumnType):
+    """Records.
+
+    Args:
+        arrow: The Arrow type.
+        fields: The types of the fields, by name.
+    """
+
+    def __init__(self, arrow: pa.DataType, fields: dict[str, ColumnType]) -> None:
+        super().__init__(arrow)
+        self.fields = fields
+        self.copies_strings = any(field.copies_strings for field in fields.values())
+
+    @classmethod
+    def of(
+        cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
+    ) -> StructType:
+        """Returns the type, whose fields have names that differ."""
+        fields = arrow.fields
+        names = names_of(fields, path)
+        types = [inner_type(f.type, path / n) for n, f in zip(names, fields, strict=True)]
+        return cls(arrow, dict(zip(names, types, strict=True)))
+
+    def spec(self, count: int | None, location: Location) -> DenseStructuredTensorSpec:
+        """Returns the spec of dense records of rank 1."""
+        fields = {n: f.spec(count, location.field(n)) for n, f in self.fields.items()}
+        return DenseStructuredTensorSpec([count], fields)
+
+    def check(self, array: pa.Array, path: Path) -> None:
+        """Checks the fields too."""
+        super().check(array, path)
+        for i, (name, field) in enumerate(self.fields.items()):
+            field.check(array.field(i), path / name)
+
+    def _read(self, array: pa.Array, location: Location) -> DenseStructuredTensor:
+        columns = [array.field(i) for i in range(len(self.fields))]
+        return self.read_columns(columns, len(array), location)
+
+    def read_columns(
+        self, columns: Sequence[pa.Array], count: int, location: Location
+    ) -> DenseStructuredTensor:
+        """Returns the records that columns, which were validated, hold together.
+
+        Args:
+            columns: One for each field.
+            count: How many records there are.
+            location: Where the records are.
+        """
+        types = list(self.fields.values())
+        locations = [location.field(name) for name in self.fields]
+        sizes = {
+            i: column.get_total_buffer_size()
+            for i, column in enumerate(columns)
+            if types[i].copies_strings
+        }
+        values = side_by_side(
+            lambda i: types[i].read(columns[i], locations[i]),
+            len(columns),
+            {i: size for i, size in sizes.items() if size > LARGE},
+        )
+        fields = dict(zip(self.fields, values, strict=True))
+        rows = None if fields else tf.zeros([count], tf.bool)
+        return DenseStructuredTensor.of_parts(1, fields, rows)
+
+    def _write(self, value: Any, path: Path) -> pa.Array:
+        if not isinstance(value, DenseStructuredTensor) or value.rank != 1:
+            return super()._write(value, path)
+        self._expect_fields(value.field_names(), path)
+        columns = [
+            field.write(value.field_value((name,)), path / name)
+            for name, field in self.fields.items()
+        ]
+        # Variables may have changed their size since they became fields.
+        count = len(columns[0]) if columns else int(value.shape[0])
+        for name, column in zip(self.fields, columns, strict=True):
+            if len(column) != count:
+                raise StructureError(
+                    path=path / name,
+                    expected=f"{count} values, one for each record",
+                    received=f"{len(column)}",
+                    mend="Give every field one value for each record.",
+                )
+        return pa.Array.from_buffers(self.arrow, count, [None], children=columns)
+
+    def _expect_fields(self, names: tuple[str, ...], path: Path) -> None:
+        given = set(names)
+        for name in self.fields:
+            if name not in given:
+                raise FieldError(
+                    path=path / name,
+                    expected="a field of the records, because the schema has it",
+                    received=f"records with the fields {', '.join(names)}",
+                    mend="Add it with with_updates, or take it out of the schema.",
+                )
+        for name in names:
+            if name not in self.fields:
+                raise FieldError(
+                    path=path / name,
+                    expected=f"one of the schema's fields {', '.join(self.fields)}",
+                    received="a field that the schema does not have",
+                    mend="Leave it out with without, or add it to the schema.",
+                )
+
+
+class ListType(ColumnType):
+    """Lists of any length, behind offsets of 32 or 64 bits.
+
+    Args:
+        arrow: The Arrow type.
+        values: The type of the values.
+    """
+
+    def __init__(self, arrow: pa.DataType, values: ColumnType) -> None:
+        super().__init__(arrow)
+        self.values = values
+        self.copies_strings = values.copies_strings
+
+    @classmethod
+    def of(cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]) -> ListType:
+        """Returns the type."""
+        return cls(arrow, inner_type(arrow.value_type, path))
+
+    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
+        """Returns the spec of a ragged tensor, or of ragged records."""
+        values: Any = self.values.spec(None, location)
+        shape = tf.TensorShape([count, None]).concatenate(values.shape[1:])
+        if isinstance(values, StructuredTensorSpec):
+            return RaggedStructuredTensorSpec(shape, values, location.splits)
+        ragged_rank = values.ragged_rank + 1 if isinstance(values, tf.RaggedTensorSpec) else 1
+        return tf.RaggedTensorSpec(shape, values.dtype, ragged_rank, location.splits)
+
+    def check(self, array: pa.Array, path: Path) -> None:
+        """Checks the values too."""
+        super().check(array, path)
+        self.values.check(array.values, path)
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        offsets = buffers.offsets_of(array, location.path)
+        first, last = int(offsets[0]), int(offsets[-1])
+        values = array.values.slice(first, last - first)
+        row_splits = buffers.row_splits_in(array, offsets, location.splits, location.path)
+        inner = self.values.read(values, location.below(offsets - offsets[0]))
+        if isinstance(inner, StructuredTensor):
+            return RaggedStructuredTensor.of_parts(inner, row_splits)
+        return tf.RaggedTensor.from_row_splits(inner, row_splits, validate=False)
+
+    def _write(self, value: Any, path: Path) -> pa.Array:
+        if hasattr(value, "row_splits"):
+            inner = self.values.write(value.values, path)
+            check_splits(array_over(value.row_splits), len(inner), str(path))
+            return self._cut(inner, value.row_splits, path)
+        if not is_rectangular(value):
+            return super()._write(value, path)
+        nrows, size = value.shape[0], value.shape[1]
+        inner = self.values.write(merged(value, [nrows, size]), path)
+        width = np.int64 if pa.types.is_large_list(self.arrow) else np.int32
+        offsets = pa.py_buffer((np.arange(nrows + 1) * size).astype(width))
+        return pa.Array.from_buffers(self.arrow, nrows, [None, offsets], children=[inner])
+
+    def _cut(self, inner: pa.Array, splits: tf.Tensor, path: Path) -> pa.Array:
+        width = np.int64 if pa.types.is_large_list(self.arrow) else np.int32
+        if splits.dtype == width:
+            offsets = buffers.buffer_of(splits)
+        else:
+            numbers = splits.numpy()
+            if numbers[-1] > np.iinfo(width).max:
+                raise StructureError(
+                    path=path,
+                    expected=f"at most 2**31 - 1 values in an Arrow array of type {self.arrow}",
+                    received=f"{numbers[-1]}",
+                    mend="Give schema= with large_list.",
+                )
+            offsets = pa.py_buffer(numbers.astype(width))
+        count = int(splits.shape[0]) - 1
+        return pa.Array.from_buffers(self.arrow, count, [None, offsets], children=[inner])
+
+
+class FixedSizeListType(ListType):
+    """Lists of one size, which become one more dense dimension."""
+
+    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
+        """Returns the spec of the values with one more dimension."""
+        size = self.arrow.list_size
+        values = self.values.spec(None if count is None else count * size, location)
+        return split_spec(values, count, size, location.splits)
+
+    def check(self, array: pa.Array, path: Path) -> None:
+        """Checks whether there are enough values, too."""
+        buffers.check_start(array, path)
+        buffers.check_fixed_size(array, path)
+        super().check(array, path)
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        size = self.arrow.list_size
+        values = array.values.slice(array.offset * size, len(array) * size)
+        inner = self.values.read(values, location.below(size=size))
+        return split(inner, [len(array), size])
+
+    def _write(self, value: Any, path: Path) -> pa.Array:
+        if hasattr(value, "row_splits"):
+            splits = value.row_splits.numpy()
+            self._expect_size(np.diff(splits), path)
+            inner = self.values.write(value.values, path)
+            check_splits(splits, len(inner), str(path))
+            return self._uncut(inner, len(splits) - 1)
+        if not is_rectangular(value):
+            return super()._write(value, path)
+        nrows, size = value.shape[0], value.shape[1]
+        if size != self.arrow.list_size:
+            raise StructureError(
+                path=path,
+                expected=f"lists of {self.arrow.list_size}, as the schema has them",
+                received=f"lists of {size}",
+                mend="Change the schema.",
+            )
+        return self._uncut(self.values.write(merged(value, [nrows, size]), path), nrows)
+
+    def _uncut(self, inner: pa.Array, count: int) -> pa.Array:
+        return pa.Array.from_buffers(self.arrow, count, [None], children=[inner])
+
+    def _expect_size(self, lengths: np.ndarray[Any, Any], path: Path) -> None:
+        wrong = lengths != self.arrow.list_size
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise StructureError(
+                path=path,
+                expected=f"lists of {self.arrow.list_size}, as the schema has them",
+                received=f"a list of {lengths[row]} in row {row}",
+                mend="Give schema= with a list type for this field.",
+            )
+
+
+def split_spec(values: Any, nrows: int | None, size: int, splits: tf.DType) -> tf.TypeSpec:
+    """Returns the spec of values whose first dimension is split into `nrows` rows of one size."""
+    shape = tf.TensorShape([nrows, size]).concatenate(values.shape[1:])
+    if isinstance(values, RaggedStructuredTensorSpec):
+        return RaggedStructuredTensorSpec(
+            tf.TensorShape([nrows, None]).concatenate(values.shape[1:]), values, splits
+        )
+    if isinstance(values, DenseStructuredTensorSpec):
+        fields = {n: split_spec(s, nrows, size, splits) for n, s in values.field_specs.items()}
+        return DenseStructuredTensorSpec(shape, fields)
+    if isinstance(values, tf.RaggedTensorSpec):
+        return tf.RaggedTensorSpec(shape, values.dtype, values.ragged_rank + 1, splits)
+    return tf.TensorSpec(shape, values.dtype)

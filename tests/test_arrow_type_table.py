@@ -1,0 +1,85 @@
+"""The table of Arrow types: what each of its types is in TensorFlow, and its way there and back."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from extensor._arrow.column_type import ColumnType
+from extensor._arrow.flat_types import UnreadType
+from extensor._arrow.type_table import TABLE
+from extensor.errors import DTypeError, NullError
+
+TYPES = [arrow for examples in TABLE.values() for arrow in examples]
+
+
+def values_of(arrow):
+    """Returns three Python values of an Arrow type."""
+    t = pa.types
+    if t.is_boolean(arrow):
+        return [True, False, True]
+    if t.is_floating(arrow):
+        return [np.dtype(arrow.to_pandas_dtype()).type(x) for x in (0.5, 0, -2)]
+    if t.is_integer(arrow):
+        return [1, 0, 127]
+    if t.is_dictionary(arrow):
+        return ["a", "b", "a"]
+    if t.is_struct(arrow):
+        return [{"x": 1}, {"x": 2}, {"x": 3}]
+    if t.is_fixed_size_list(arrow):
+        return [[1, 2], [3, 4], [5, 6]]
+    if t.is_nested(arrow):
+        return [[1], [], [2, 3]]
+    return ["ab", "cd", "ef"]
+
+
+def subclasses(cls):
+    return {cls}.union(*map(subclasses, cls.__subclasses__()))
+
+
+def test_every_description_of_a_type_is_in_the_table():
+    assert subclasses(ColumnType) - {ColumnType, UnreadType} == set(TABLE)
+    assert len({arrow.id for arrow in TYPES}) == len(TYPES), "two rows for one Arrow type"
+
+
+@pytest.mark.parametrize("arrow", TYPES, ids=str)
+@pytest.mark.parametrize("rows", [slice(0, 3), slice(1, 3), slice(0, 0)], ids=["all", "slice", "0"])
+def test_each_type_comes_back_as_it_was(arrow, rows):
+    table = pa.table({"x": pa.array(values_of(arrow), arrow)[rows]})
+    records = xt.from_arrow(table)
+    assert xt.spec_of(records) == xt.spec_from_schema(table.schema, table.num_rows)
+    written = pa.string() if pa.types.is_dictionary(arrow) else arrow
+    schema = pa.schema({"x": written})
+    assert pa.table(xt.to_arrow(records, schema)) == table.cast(schema)
+
+
+@pytest.mark.parametrize("arrow", TYPES, ids=str)
+def test_each_type_in_lists_and_records_is_read_as_alone(arrow):
+    column = pa.array(values_of(arrow), arrow)
+    struct = pa.StructArray.from_arrays([column], ["y"])
+    nested = pa.table({"x": pa.LargeListArray.from_arrays([0, 2, 3], struct)})
+    records = xt.from_arrow(nested)
+    assert xt.spec_from_schema(nested.schema).is_compatible_with(records)
+    alone = xt.from_arrow(pa.table({"y": column}))
+    flat = tf.nest.flatten(records["x"].values, expand_composites=True)
+    for mine, same in zip(flat, tf.nest.flatten(alone, expand_composites=True), strict=True):
+        assert np.array_equal(mine, same)
+
+
+@pytest.mark.parametrize("arrow", TYPES, ids=str)
+def test_nulls_of_each_type_are_refused_with_path_and_record(arrow):
+    first, second, _ = values_of(arrow)
+    with pytest.raises(NullError) as caught:
+        xt.from_arrow(pa.table({"x": pa.array([first, None, second], arrow)}))
+    assert caught.value.path == "x"
+    assert caught.value.received == "1, the first in record 1"
+
+
+def test_bytes_of_one_length_are_strings():
+    records = xt.from_arrow(pa.table({"id": pa.array([b"\x00a", b"b\xff"], pa.binary(2))}))
+    assert records["id"].numpy().tolist() == [b"\x00a", b"b\xff"]
+    with pytest.raises(DTypeError) as caught:
+        xt.to_arrow(records, pa.schema({"id": pa.binary(3)}))
+    assert caught.value.path == "id"
+    assert "fixed_size_binary[3]" in caught.value.expected
