@@ -4,6 +4,7 @@ import sys
 import types
 
 ROOTS = ("tensorflow", "keras")
+DEPTH = 4  # how far what a name stands for is looked into: a registry is a dict of dicts
 
 
 def snapshot():
@@ -12,7 +13,8 @@ def snapshot():
     for module in _modules():
         found[id(module)] = module, {name: _state(v) for name, v in vars(module).items()}
         for value in vars(module).values():
-            if isinstance(value, type) and value.__module__.partition(".")[0] in ROOTS:
+            home = value.__module__ if isinstance(value, type) else ""
+            if home.partition(".")[0] in ROOTS and not home.endswith("_pb2"):
                 classes[id(value)] = value
     for cls in classes.values():
         found[id(cls)] = cls, {name: _state(value) for name, value in vars(cls).items()}
@@ -20,30 +22,36 @@ def snapshot():
 
 
 def changed(before, after):
-    """Returns what is another now, as pairs of a module or class and a name in it.
+    """Returns the dotted names of what is another now, by what tells one thing from another.
 
-    A function that has other code is named once, with None in the place of the name, although
-    many modules hold it. What was imported in between is no change.
+    A function that has other code, or a table with other entries, is named once, by its id, even if
+    many modules hold it. All else is told by the id of what holds it, and its name. What was
+    imported in between is no change.
     """
-    pairs, functions = [], {}
+    found = {}
     for key, (owner, old) in before.items():
         _, new = after[key]
-        for name, state in new.items():
-            value = state[0]
-            if _same(old.get(name), state) or isinstance(value, types.ModuleType):
+        path = owner.__name__
+        if isinstance(owner, type):
+            path = f"{owner.__module__}.{owner.__qualname__}"
+        for name in {**old, **new}:
+            was, now = old.get(name), new.get(name)
+            imported = now is not None and isinstance(now[0], types.ModuleType)
+            if imported or (was is not None and now is not None and _same(was, now)):
                 continue
-            if name in old and isinstance(value, types.FunctionType) and old[name][0] is value:
-                functions[id(value)] = value, None
+            if was is not None and now is not None and was[0] is now[0]:
+                found.setdefault(id(now[0]), f"{path}.{name}")
             else:
-                pairs.append((owner, name))
-        pairs += [(owner, name) for name in old.keys() - new.keys()]
-    return [*pairs, *functions.values()]
+                found[id(owner), name] = f"{path}.{name}"
+    return found
 
 
 def _modules():
     modules = {}
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in ROOTS and type(module) is types.ModuleType:
+        # The classes of messages of protocol buffers come to hold what was once asked of them.
+        ours = name.partition(".")[0] in ROOTS and not name.endswith("_pb2")
+        if ours and type(module) is types.ModuleType:
             modules[id(module)] = module
     return modules.values()
 
@@ -52,7 +60,7 @@ def _state(value):
     """Returns a value with what is in it, in nested tuples, whose leaves are compared by `is`."""
     if isinstance(value, types.FunctionType):
         return value, value.__code__, value.__defaults__, _inside(vars(value), 1)
-    return value, _inside(value, 3)
+    return value, _inside(value, DEPTH)
 
 
 def _inside(value, depth):
@@ -63,12 +71,19 @@ def _inside(value, depth):
         return tuple((key, _inside(item, depth - 1)) for key, item in pairs)
     if isinstance(value, (list, tuple)):
         return tuple(_inside(item, depth - 1) for item in list(value))
-    if type(value).__module__.partition(".")[0] in ROOTS and hasattr(value, "__dict__"):
-        return _inside(vars(value), depth - 1)
+    if depth == DEPTH and type(value).__module__.partition(".")[0] in ROOTS:
+        held = dict(getattr(value, "__dict__", {}))
+        for name, member in vars(type(value)).items():
+            # A registry that keeps its dict in a slot.
+            if isinstance(member, types.MemberDescriptorType):
+                registry = getattr(value, name, None)
+                held.update({name: registry} if isinstance(registry, dict) else {})
+        return _inside(held, depth - 1)
     return value
 
 
 def _same(one, other):
     if type(one) is tuple and type(other) is tuple:
         return len(one) == len(other) and all(map(_same, one, other))
-    return one is other
+    # A number may be made anew each time that it is asked for.
+    return one is other or (type(one) is int and type(other) is int and one == other)

@@ -38,7 +38,7 @@ def sticky_attribute_assignment(plain: Any) -> Any:
 
 
 def _variables_inside(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    components = tf.nest.flatten(to_components(value.__tf_type_spec__(), value))
+    components = tf.nest.flatten(to_components(value._type_spec, value))
     for i, component in enumerate(components):
         if isinstance(component, tf.Variable):
             yield f"{place}_{i}", component

@@ -54,7 +54,7 @@ def wrap_for_composites(plain: Any) -> Any:
 
 
 @changes(
-    "tensorflow.python.framework.ops.gradient_registry._registry",
+    "tensorflow.python.framework.ops.gradient_registry",
     reason="The gradient of tf.py_function gives integers, bools and strings gradients too, which "
     "they cannot have; no second gradient can be registered for its op.",
     probe="gradients_of_ops",
