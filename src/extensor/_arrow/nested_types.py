@@ -16,7 +16,7 @@ from extensor._arrow.location import Location
 from extensor._arrow.side_by_side import LARGE, side_by_side
 from extensor._memory import array_over
 from extensor._path import Path
-from extensor._protocol.row_splits import check_splits
+from extensor._protocol.row_splits import check_row_splits
 from extensor._struct.dense import DenseStructuredTensor, DenseStructuredTensorSpec
 from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
 from extensor._struct.reshape import merged, split
@@ -174,7 +174,7 @@ class ListType(ColumnType):
     def _write(self, value: Any, path: Path) -> pa.Array:
         if hasattr(value, "row_splits"):
             inner = self.values.write(value.values, path)
-            check_splits(array_over(value.row_splits), len(inner), str(path))
+            check_row_splits(array_over(value.row_splits), len(inner), str(path))
             return self._cut(inner, value.row_splits, path)
         if not is_rectangular(value):
             return super()._write(value, path)
@@ -228,7 +228,7 @@ class FixedSizeListType(ListType):
             splits = value.row_splits.numpy()
             self._expect_size(np.diff(splits), path)
             inner = self.values.write(value.values, path)
-            check_splits(splits, len(inner), str(path))
+            check_row_splits(splits, len(inner), str(path))
             return self._uncut(inner, len(splits) - 1)
         if not is_rectangular(value):
             return super()._write(value, path)
