@@ -1,5 +1,5 @@
 # Needs Python 3.10 to 3.13 and make; everything else goes into .venv.
-# Another interpreter: make test PYTHON=python3.12. Fewer tests: make test PYTEST_ARGS="tests/test_spec.py -x".
+# Another interpreter: make test PYTHON=python3.12. Fewer tests: make test PYTEST_ARGS="tests/protocol/test_spec.py -x".
 
 PYTHON ?= python3
 PYTHON_OLDEST ?= python3.10

@@ -1,8 +1,8 @@
-"""Writes the models in `tests/data` that later versions of extensor have to load.
+"""Writes the models in `tests/saved` that later versions of extensor have to load.
 
 A release that changes what is written adds a folder, and none is ever written anew:
 
-    python -c "from tests.stored_model import write; write('tests/data/0.2')"
+    python -c "from tests.stored_model import write; write('tests/saved/0.2')"
 """
 
 import warnings

@@ -16,8 +16,8 @@ import extensor as xt
 from extensor._keras import spec_key
 from extensor._tf import _tf_registry, _tf_saving
 from extensor.errors import FormatError, ImmutableError, MissingTypeError, RegistrationError
-from tests import sample_larder
-from tests.sample_larder import BagSpec, Jar, Lid, Shelf, bag, jar
+from tests.samples import larder as sample_larder
+from tests.samples.larder import BagSpec, Jar, Lid, Shelf, bag, jar
 
 pytestmark = pytest.mark.filterwarnings("ignore:Encoding a StructuredValue:UserWarning:tensorflow")
 stands_in = pytest.mark.filterwarnings("ignore:The type .* is not registered:UserWarning")
@@ -64,23 +64,23 @@ def loading(run_python, saved):
 
 def test_a_model_with_types_that_are_not_imported_is_loaded_with_stand_ins(loading):
     loading("""
-        assert "tests.sample_larder" not in sys.modules
+        assert "tests.samples.larder" not in sys.modules
         assert (
             "The type 'larder.Jar' is not registered: its values are stand-ins, which have its "
-            "components and nothing else of it. It is defined in tests.sample_larder: "
-            "`import tests.sample_larder`, or what registers it, before loading."
+            "components and nothing else of it. It is defined in tests.samples.larder: "
+            "`import tests.samples.larder`, or what registers it, before loading."
         ) in said, said
         assert any(message.startswith("The type 'Bag' is") for message in said), said
 
         # A value comes out, and goes in again.
         bag = model.made(tf.constant([1.0, 2.0]))
         assert repr(bag).startswith("<Bag(component_0=<tf.Tensor: shape=(2,), dtype=float32")
-        assert repr(bag).endswith(", defined in tests.sample_larder, not imported>")
+        assert repr(bag).endswith(", defined in tests.samples.larder, not imported>")
         assert bag.component_1.numpy().tolist() == [False, True]
         doubled = model.doubled(bag)
         assert [c.numpy().tolist() for c in doubled.components] == [[2.0, 4.0], [False, True]]
         assert model.total(doubled).numpy() == 6.0
-        assert "AnonymousSpec('extensor.dotless.Bag', 'tests.sample_larder', (" in repr(
+        assert "AnonymousSpec('extensor.dotless.Bag', 'tests.samples.larder', (" in repr(
             xt.spec_of(bag)
         )
         assert {"component_0", "component_1"} <= set(dir(bag))
@@ -108,7 +108,7 @@ def test_a_model_with_types_that_are_not_imported_is_loaded_with_stand_ins(loadi
             "Bag: expected a class with the attribute 'frobnicate', got a stand-in, because the "
             "class is not imported. "
         )
-        assert "`import tests.sample_larder`" in str(error)
+        assert "`import tests.samples.larder`" in str(error)
         assert not hasattr(bag, "frobnicate")
 
         # In graphs.
@@ -137,7 +137,7 @@ def test_data_of_types_that_are_not_imported_is_loaded_with_stand_ins(loading):
         assert jar.rows.to_list() == [[1], [2, 3]]
         assert jar.components["parts[1]"].numpy() == 2.0
         fields = ["grams", "parts[0]", "parts[1]", "lid", "rows", "size", "label"]
-        assert "tests.sample_larder" not in sys.modules
+        assert "tests.samples.larder" not in sys.modules
         places = [repr(jar).index(f"{field}=") for field in fields]
         assert places == sorted(places) and repr(jar).startswith("<larder.Jar(grams=")
         assert model.doubled_jar(jar).grams.numpy().tolist() == [2.0, 4.0]
@@ -157,7 +157,7 @@ def test_data_of_types_that_are_not_imported_is_loaded_with_stand_ins(loading):
 
 def test_a_class_that_is_imported_later_gives_its_values_to_what_was_loaded(loading):
     loading("""
-        from tests.sample_larder import Bag, bag, jar
+        from tests.samples.larder import Bag, bag, jar
         doubled = model.doubled(bag())
         assert type(doubled) is not Bag
         assert doubled.component_0.numpy().tolist() == [2.0, 4.0, 6.0]
@@ -186,12 +186,12 @@ def test_what_was_loaded_with_stand_ins_is_saved_again_for_both(loading, run_pyt
     loading(
         """
         assert said == set()
-        from tests.sample_larder import Bag, bag, jar
+        from tests.samples.larder import Bag, bag, jar
         assert type(model.doubled(bag())) is Bag
         assert model.doubled_jar(jar()).grams.numpy().tolist() == [2.0, 4.0]
         """,
         again,
-        before="import tests.sample_larder\n",
+        before="import tests.samples.larder\n",
     )
 
 
@@ -377,7 +377,9 @@ def test_the_components_of_a_declared_type_follow_from_what_earlier_versions_wro
 
 def test_those_of_a_type_by_hand_do_not_so_its_class_must_be_imported(unknown):
     proto = without_field(message(xt.spec_of(bag())), _tf_saving.COMPONENTS_FIELD)
-    with pytest.raises(RegistrationError, match=r"It is defined in tests\.sample_larder: `import"):
+    with pytest.raises(
+        RegistrationError, match=r"It is defined in tests\.samples\.larder: `import"
+    ):
         read(proto)
 
 
@@ -387,7 +389,7 @@ def test_a_stored_model_of_the_first_version_loads_without_its_class(run_python)
         warnings.simplefilter("ignore")
         import tensorflow as tf
         import extensor as xt
-        model = tf.saved_model.load("tests/data/0.1/dishes")
+        model = tf.saved_model.load("tests/saved/0.1/dishes")
         one = tf.constant(1.0)
         dish = model.double({"grams": [1.0, 2.0], "parts[0]": one, "parts[1]": one})
         assert dish.grams.numpy().tolist() == [2.0, 4.0]
@@ -495,5 +497,5 @@ def test_specs_with_any_bytes_changed_are_read_or_refused_by_name(is_known, requ
 
 def test_a_keras_model_needs_the_class(unknown):
     key = spec_key.key_of_spec(xt.spec_of(bag()))
-    with pytest.raises(RegistrationError, match=r"^Bag: .*`import tests\.sample_larder`"):
+    with pytest.raises(RegistrationError, match=r"^Bag: .*`import tests\.samples\.larder`"):
         spec_key.spec_of_key(key)

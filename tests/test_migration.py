@@ -9,7 +9,7 @@ import tensorflow as tf
 import extensor as xt
 from extensor.errors import FieldError, ProtocolError, RegistrationError
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parent / "saved"
 
 # TensorFlow says so of every registered spec that it writes.
 pytestmark = pytest.mark.filterwarnings("ignore:Encoding a StructuredValue:UserWarning")

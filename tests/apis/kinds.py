@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 import extensor as xt
-from tests.sample_types import MaskedTensor, MaskedTensorSpec
+from tests.samples.types import MaskedTensor, MaskedTensorSpec
 
 xt.register_type_spec(MaskedTensorSpec, "sample.MaskedTensorSpec")
 

@@ -5,11 +5,11 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from extensor._protocol import elements as _elements
+from extensor._protocol import dataset_batch as _elements
 from tests.apis.kinds import assert_same, recipes
 from tests.apis.matrix import RUN, row
 from tests.apis.test_data import holds, slices
-from tests.sample_types import MaskedTensor, MaskedTensorSpec
+from tests.samples.types import MaskedTensor, MaskedTensorSpec
 
 Dataset = tf.data.Dataset
 Dense, Ragged = xt.DenseStructuredTensor, xt.RaggedStructuredTensor

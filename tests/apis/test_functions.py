@@ -7,7 +7,7 @@ import tensorflow as tf
 import extensor as xt
 from tests.apis.kinds import assert_same, masked, measured
 from tests.apis.matrix import RUN, row
-from tests.sample_types import StaticSpec
+from tests.samples.types import StaticSpec
 
 
 @row("tf.function: arguments and results")

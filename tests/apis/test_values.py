@@ -13,7 +13,7 @@ import extensor as xt
 from tests.apis.kinds import KINDS, assert_same
 from tests.apis.matrix import EAGER, RUN, row
 from tests.apis.process import at_once
-from tests.sample_types import fresh_masked_type, parcel
+from tests.samples.types import fresh_masked_type, parcel
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Encoding a StructuredValue with type:UserWarning:tensorflow"
@@ -289,7 +289,7 @@ def test_saved_functions_read_variables_in_values(kind, run, there):
 
 
 NOT_IMPORTED = {
-    "masked": ("sample.MaskedTensorSpec", "tests.sample_types"),
+    "masked": ("sample.MaskedTensorSpec", "tests.samples.types"),
     "recipes": ("extensor.DenseStructuredTensorSpec", "extensor"),
     "measured": ("tests.apis.kinds.Measured", "tests.apis.kinds"),
 }
@@ -326,7 +326,7 @@ def test_saving_an_unregistered_type_says_how_to_register_it(kind, run, tmp_path
     traced.call(value)
     returned.call = tf.function(lambda: value, input_signature=[])
     expected = r"sample_types\.ParcelSpec: expected a spec with a registered name.*"
-    expected += r'xt\.register_type_spec\(ParcelSpec, "tests\.sample_types\.ParcelSpec"\)'
+    expected += r'xt\.register_type_spec\(ParcelSpec, "tests\.samples\.types\.ParcelSpec"\)'
     for module in (taken, traced, returned):
         with pytest.raises(NotEncodableError, match=expected) as caught:
             tf.saved_model.save(module, str(tmp_path))

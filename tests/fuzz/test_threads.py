@@ -16,7 +16,7 @@ import tensorflow as tf
 
 import extensor as xt
 from tests.fuzz import cases
-from tests.sample_types import fresh_masked_type
+from tests.samples.types import fresh_masked_type
 
 THREADS, ACTIONS = 8, 3
 

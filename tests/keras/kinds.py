@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import extensor as xt
 from tests.keras import sample_models as sample
-from tests.sample_types import fresh_masked_type
+from tests.samples.types import fresh_masked_type
 
 COUNT, BATCH = 10, 4
 _RANDOM = np.random.default_rng(3)

@@ -11,7 +11,7 @@ import extensor as xt
 from tests.keras import kinds
 from tests.keras import sample_models as sample
 from tests.keras.kinds import COUNT, KINDS
-from tests.sample_types import MaskedTensor, fresh_masked_type, parcel
+from tests.samples.types import MaskedTensor, fresh_masked_type, parcel
 
 RECORDS = sample.recipes()
 

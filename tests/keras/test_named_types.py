@@ -239,7 +239,7 @@ def test_layers_take_and_return_classes_that_nobody_here_wrote(run_python):
         import numpy as np
         import tensorflow as tf
         import extensor as xt
-        from tests.sample_foreign import used, values
+        from tests.samples.foreign import used, values
 
         class Used(xt.keras.Layer):
             def call(self, value):

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor import errors
-from tests.sample_types import fresh_masked_type
+from tests.samples.types import fresh_masked_type
 
 
 def called(model, *args, **kwargs):

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
-from tests import sample_declared as declared
-from tests.sample_types import MaskedTensor, MaskedTensorSpec, Parcel, ParcelSpec
+from tests.samples import declared
+from tests.samples.types import MaskedTensor, MaskedTensorSpec, Parcel, ParcelSpec
 
 xt.register_type_spec(MaskedTensorSpec, "sample.MaskedTensorSpec")
 

@@ -10,9 +10,9 @@ import tensorflow as tf
 import extensor as xt
 from extensor import errors
 from extensor.serving import flat_signature
-from tests import sample_declared as declared
 from tests.apis.kinds import KINDS, assert_same
 from tests.keras import sample_models
+from tests.samples import declared
 from tests.serving.sample import (
     RAGGED,
     RECIPE,

@@ -9,7 +9,7 @@ import tensorflow as tf
 import extensor as xt
 from extensor import errors
 from extensor.serving import flat_signature
-from tests.sample_types import fresh_masked_type
+from tests.samples.types import fresh_masked_type
 from tests.serving.sample import (
     RECIPE,
     RECIPE_SPEC,

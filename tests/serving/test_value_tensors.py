@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from extensor import errors
 from extensor.serving import flat_signature
-from tests import sample_declared as declared
+from tests.samples import declared
 from tests.serving.sample import raises
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 import extensor as xt
-from tests.peer import tfp
+from tests.samples.peer import tfp
 
 tfd = tfp.distributions
 

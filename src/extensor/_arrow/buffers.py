@@ -6,7 +6,7 @@
 | offsets of lists | shared, if aligned, starting at 0 and of the width asked for | shared |
 | booleans (bits), strings | copied | copied |
 
-What is not shared is copied; see `extensor._memory`. `tests/test_arrow_buffers.py` proves each
+What is not shared is copied; see `extensor._memory`. `tests/arrow/test_buffers.py` proves each
 word "shared" by comparing addresses.
 """
 

@@ -1,6 +1,6 @@
 """THE table of Arrow types: which there are, and the class that describes each.
 
-Reading, writing and schemas all go by it. `tests/test_arrow_type_table.py` takes every type in it
+Reading, writing and schemas all go by it. `tests/arrow/test_type_table.py` takes every type in it
 from Arrow to a tensor and back.
 """
 

@@ -33,7 +33,7 @@ class Patch:
     Attributes:
         target: The dotted name of what is changed.
         reason: Why.
-        probe: The name of the probe in `tests/test_tf_probe.py` that fails where a release of
+        probe: The name of the probe in `tests/tf/test_tf_probe.py` that fails where a release of
             TensorFlow does not do what the change relies on.
         function: What makes the change.
         apply: Makes it, without arguments. A second time it changes nothing.

@@ -2,7 +2,7 @@
 
 Beside it only `_patches` names what is private to TensorFlow (a test checks), to change it; nothing
 here changes anything. One file a subject, each with a table of the names that it holds, and one
-probe a name in `tests/test_tf_probe.py`, so that a new TensorFlow tells which one broke. Seen to
+probe a name in `tests/tf/test_tf_probe.py`, so that a new TensorFlow tells which one broke. Seen to
 work with TensorFlow 2.20 and 2.21.
 
 The names of the files all begin with `_tf_`, here and in `_patches`, so that the path of a line

@@ -1,0 +1,634 @@
+"""For each law one type that breaks it and no other, the way an author might by accident."""
+
+import collections
+import itertools
+
+import tensorflow as tf
+from tensorflow.python.framework.composite_tensor import CompositeTensor
+
+import extensor as xt
+from tests.samples.types import Parcel, ParcelSpec
+
+
+class Measure:
+    """Amounts and whether each is exact, in a unit: right, whatever spec it is given."""
+
+    spec_class: type
+
+    def __init__(self, amounts, exact, unit="gram"):
+        self.amounts, self.exact, self.unit = amounts, exact, unit
+
+    def __tf_type_spec__(self):
+        return self.spec_class(self.amounts.shape, self.unit)
+
+
+class MeasureSpec(xt.StackableTypeSpec):
+    def __init__(self, shape, unit):
+        self.shape, self.unit = tf.TensorShape(shape), unit
+
+    value_type = Measure
+
+    @property
+    def component_specs(self):
+        return tf.TensorSpec(self.shape, tf.float32), tf.TensorSpec(self.shape, tf.bool)
+
+    def to_components(self, value):
+        return value.amounts, value.exact
+
+    def from_components(self, components):
+        return self.value_type(*components, unit=self.unit)
+
+    def serialize(self):
+        return self.shape, self.unit
+
+
+Measure.spec_class = MeasureSpec
+
+WRONG = {}
+"""Makes a value of a wrong type, by the law that the type breaks."""
+
+
+def two_by_three(value_type):
+    amounts = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    return value_type(amounts, amounts > 2.0)
+
+
+def breaks(law, value_base=Measure):
+    """Enters a subclass of MeasureSpec as the one that breaks a law, with a value class."""
+
+    def enter(spec_class):
+        value_type = type(f"{spec_class.__name__}Value", (value_base,), {"spec_class": spec_class})
+        if "value_type" not in vars(spec_class):
+            spec_class.value_type = value_type
+        WRONG[law] = lambda: two_by_three(value_type)
+        return spec_class
+
+    return enter
+
+
+def spec_of(spec_or_value):
+    if isinstance(spec_or_value, tf.TypeSpec):
+        return spec_or_value
+    return tf.type_spec_from_value(spec_or_value)
+
+
+# Before all else.
+
+
+@breaks("spec-has-repr")
+class SpeechlessSpec(MeasureSpec):
+    """Shows a part that it does not have."""
+
+    def __repr__(self):
+        return f"SpeechlessSpec({self.shape}, {self.units!r})"
+
+
+# Serialization and equality.
+
+
+class Numbered(Measure):
+    numbers = itertools.count()
+
+    def __tf_type_spec__(self):
+        return self.spec_class(self.amounts.shape, f"gram {next(self.numbers)}")
+
+
+@breaks("spec-is-stable", Numbered)
+class NumberedSpec(MeasureSpec):
+    """Its values number their specs."""
+
+
+@breaks("serialization-types")
+class ComplexSpec(MeasureSpec):
+    """Writes a part that no file takes."""
+
+    def serialize(self):
+        return self.shape, self.unit, 1j
+
+    @classmethod
+    def deserialize(cls, serialization):
+        return cls(*serialization[:2])
+
+
+@breaks("serialization-round-trip")
+class ReversedSpec(MeasureSpec):
+    """Reads what it wrote the other way round."""
+
+    @classmethod
+    def deserialize(cls, serialization):
+        shape, unit = serialization
+        return cls(shape[::-1], unit)
+
+
+class OunceSpec(MeasureSpec):
+    """Writes its shape alone, and reads itself with the unit that its constructor has by itself."""
+
+    def __init__(self, shape, unit="ounce"):
+        super().__init__(shape, unit)
+
+    def serialize(self):
+        return (self.shape,)
+
+
+OunceSpec.value_type = type("Ounce", (Measure,), {"spec_class": OunceSpec})
+
+
+@breaks("pickle-round-trip")
+class ForgetfulSpec(MeasureSpec):
+    """Pickles without its unit."""
+
+    def __reduce__(self):
+        return type(self), (self.shape, "gram?")
+
+
+@breaks("repr-shows-all")
+class TerseSpec(MeasureSpec):
+    """Shows half of what it holds."""
+
+    def __repr__(self):
+        return f"TerseSpec({self.shape})"
+
+
+@breaks("equality-is-equivalence")
+class LonelySpec(MeasureSpec):
+    """Equals itself alone."""
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+
+@breaks("hash-follows-equality")
+class ScatteredSpec(MeasureSpec):
+    """Has a hash for every instance."""
+
+    __eq__ = MeasureSpec.__eq__
+    __hash__ = object.__hash__
+
+
+@breaks("equality-tells-components-apart")
+class BlurredSpec(MeasureSpec):
+    """Takes every number of rows for the same."""
+
+    def __eq__(self, other):
+        return type(other) is type(self) and (self.shape[1:], self.unit) == (
+            other.shape[1:],
+            other.unit,
+        )
+
+    def __ne__(self, other):
+        return not self == other
+
+    def __hash__(self):
+        return hash(self.unit)
+
+
+@breaks("inequality-negates-equality")
+class ContrarySpec(MeasureSpec):
+    """Differs from what it equals."""
+
+    def __ne__(self, other):
+        return self is not other
+
+
+@breaks("proto-round-trip")
+class OrderedSpec(MeasureSpec):
+    """Insists on the class of a mapping, which a SavedModel does not keep."""
+
+    def serialize(self):
+        return self.shape, collections.OrderedDict(unit=self.unit)
+
+    @classmethod
+    def deserialize(cls, serialization):
+        shape, parts = serialization
+        return cls(shape, parts["unit"] if isinstance(parts, collections.OrderedDict) else "gram?")
+
+
+xt.register_type_spec(OrderedSpec, "wrong.OrderedSpec")
+
+
+# Compatibility.
+
+
+@breaks("compatibility-is-reflexive")
+class ShySpec(MeasureSpec):
+    """Is compatible with all but itself."""
+
+    def is_compatible_with(self, spec_or_value):
+        return super().is_compatible_with(spec_or_value) and spec_of(spec_or_value) != self
+
+
+@breaks("compatibility-takes-values")
+class SpecsOnlySpec(MeasureSpec):
+    """Knows no value."""
+
+    def is_compatible_with(self, spec_or_value):
+        return isinstance(spec_or_value, tf.TypeSpec) and super().is_compatible_with(spec_or_value)
+
+
+@breaks("compatibility-is-symmetric")
+class SuperiorSpec(MeasureSpec):
+    """Takes compatibility for being more general."""
+
+    def is_compatible_with(self, spec_or_value):
+        if not super().is_compatible_with(spec_or_value):
+            return False
+        return self.most_specific_compatible_type(spec_of(spec_or_value)) == self
+
+
+@breaks("compatibility-keeps-to-type")
+class OpenSpec(MeasureSpec):
+    """Is compatible with everything that has a spec."""
+
+    def is_compatible_with(self, spec_or_value):
+        return type(spec_of(spec_or_value)) is not OpenSpec or super().is_compatible_with(
+            spec_or_value
+        )
+
+
+@breaks("compatibility-follows-components")
+class LaxSpec(MeasureSpec):
+    """Takes the unit for all that there is to compare."""
+
+    def is_compatible_with(self, spec_or_value):
+        other = spec_of(spec_or_value)
+        return type(other) is LaxSpec and other.unit == self.unit
+
+
+@breaks("compatibility-with-generalisation")
+class ExactSpec(MeasureSpec):
+    """Takes compatibility for equality."""
+
+    def is_compatible_with(self, spec_or_value):
+        return spec_of(spec_or_value) == self
+
+
+@breaks("merge-is-idempotent")
+class VagueSpec(MeasureSpec):
+    """Merges to the least specific type."""
+
+    def most_specific_compatible_type(self, other):
+        if super().most_specific_compatible_type(other) is None:
+            return None
+        return VagueSpec([None, None], self.unit)
+
+
+@breaks("merge-is-commutative")
+class MineSpec(MeasureSpec):
+    """Merges to itself, whatever the other one is."""
+
+    def most_specific_compatible_type(self, other):
+        return None if super().most_specific_compatible_type(other) is None else self
+
+
+@breaks("merge-holds-both")
+class MixedSpec(MeasureSpec):
+    """Merges to a type of another unit."""
+
+    def most_specific_compatible_type(self, other):
+        result = super().most_specific_compatible_type(other)
+        return result if result is None or self == other else MixedSpec(result.shape, "spoon")
+
+
+@breaks("merge-is-most-specific")
+class HastySpec(MeasureSpec):
+    """Merges to a type without any size as soon as one differs."""
+
+    def most_specific_compatible_type(self, other):
+        result = super().most_specific_compatible_type(other)
+        return result if result is None or self == other else HastySpec([None, None], self.unit)
+
+
+@breaks("merge-keeps-to-type")
+class StrictSpec(MeasureSpec):
+    """Raises where it should say None."""
+
+    def most_specific_compatible_type(self, other):
+        result = super().most_specific_compatible_type(other)
+        if result is None:
+            raise ValueError("no TypeSpec is compatible with both")
+        return result
+
+
+# Components and nests.
+
+
+@breaks("components-match-specs")
+class MisdescribedSpec(MeasureSpec):
+    """Says int32 where its values hold bool."""
+
+    @property
+    def component_specs(self):
+        return tf.TensorSpec(self.shape, tf.float32), tf.TensorSpec(self.shape, tf.int32)
+
+
+@breaks("components-rebuild-value")
+class UnitlessSpec(MeasureSpec):
+    """Rebuilds values without their unit."""
+
+    def from_components(self, components):
+        return self.value_type(*components, unit="gram?")
+
+
+@breaks("value-type")
+class MistypedSpec(MeasureSpec):
+    """Names another class than the one it makes."""
+
+    value_type = tuple
+
+    def from_components(self, components):
+        return self.made(*components, unit=self.unit)
+
+
+MistypedSpec.made = type("Mistyped", (Measure,), {"spec_class": MistypedSpec})
+WRONG["value-type"] = lambda: two_by_three(MistypedSpec.made)
+
+
+class AnythingSpec(MeasureSpec):
+    """Names the class that all values are of."""
+
+    value_type = object
+
+    def from_components(self, components):
+        return self.made(*components, unit=self.unit)
+
+
+AnythingSpec.made = type("Anything", (Measure,), {"spec_class": AnythingSpec})
+
+
+@breaks("components-run-no-op")
+class BusySpec(MeasureSpec):
+    """Calls an op where none may be."""
+
+    def from_components(self, components):
+        return super().from_components(tuple(map(tf.identity, components)))
+
+
+def wrong_inside():
+    inner = WRONG["components-match-specs"]()
+    return Parcel((inner,), ParcelSpec((tf.type_spec_from_value(inner),)))
+
+
+WRONG["flatten-agrees"] = wrong_inside
+
+
+class Remembered(Measure):
+    def __tf_type_spec__(self):
+        spec = super().__tf_type_spec__()
+        spec.memory = self
+        return spec
+
+
+@breaks("pack-uses-given-tensors", Remembered)
+class RememberingSpec(MeasureSpec):
+    """Keeps the value that it came from, and gives it back whatever the components are."""
+
+    memory = None
+
+    def from_components(self, components):
+        return self.memory or super().from_components(components)
+
+
+class Pair(CompositeTensor, collections.namedtuple("Pair", ["amounts", "exact"])):
+    unit = "gram"
+
+    def __new__(cls, amounts, exact, unit="gram"):
+        return super().__new__(cls, amounts, exact)
+
+    # With the protocol it would be refused.
+    _type_spec = property(Measure.__tf_type_spec__)
+
+
+@breaks("map-structure-rebuilds", Pair)
+class PairSpec(MeasureSpec):
+    """Its values are namedtuples, which tf.nest takes apart by itself."""
+
+    def cast(self, value):
+        own = isinstance(value, Pair) and value._type_spec == self
+        return value if own else super().cast(value)
+
+
+@breaks("same-structure-follows-merge")
+class AgreeableSpec(MeasureSpec):
+    """Overrides what TensorFlow calls in place of the public name."""
+
+    def most_specific_common_supertype(self, others):
+        return self
+
+
+def in_two_units(gram):
+    return [gram, type(gram)(gram.amounts, gram.exact, unit="spoon")]
+
+
+# Two values that no type holds show it.
+agreeable = WRONG["same-structure-follows-merge"]
+WRONG["same-structure-follows-merge"] = lambda: in_two_units(agreeable())
+
+
+# Functions and control flow.
+
+
+class Retraced(Measure):
+    traces = itertools.count()
+
+    def __tf_tracing_type__(self, context):
+        return self.spec_class(self.amounts.shape, f"gram {next(self.traces)}")
+
+
+@breaks("function-carries-value", Retraced)
+class RetracedSpec(MeasureSpec):
+    """Its values are new to tf.function each time."""
+
+
+class Sized(Measure):
+    def __tf_type_spec__(self):
+        return self.spec_class([int(size) for size in self.amounts.shape], self.unit)
+
+
+@breaks("function-takes-generalisation", Sized)
+class SizedSpec(MeasureSpec):
+    """Its values must know their sizes, in a graph too."""
+
+
+@breaks("control-flow-carries-value")
+class GraphBoundSpec(MeasureSpec):
+    """Refuses tensors of an outer graph, which a branch of tf.cond captures."""
+
+    def to_components(self, value):
+        graph = getattr(value.amounts, "graph", None)
+        if tf.inside_function() and graph not in (None, tf.compat.v1.get_default_graph()):
+            raise ValueError("the amounts are of another graph")
+        return super().to_components(value)
+
+
+# Boxes.
+
+
+@breaks("boxed-spec-describes-boxes")
+class MislabelledSpec(MeasureSpec):
+    """Describes its boxes in another order."""
+
+    def boxed_tensor_spec(self, minimum_rank=0):
+        return super().boxed_tensor_spec(minimum_rank)[::-1]
+
+
+@breaks("boxes-rebuild-value")
+class ContradictingSpec(MeasureSpec):
+    """Unboxes the contrary of what it boxed."""
+
+    def from_boxed_tensor(self, boxed_tensor):
+        amounts, exact = boxed_tensor
+        return super().from_boxed_tensor([amounts, ~exact])
+
+
+@breaks("unstacked-undoes-stacked")
+class StuckSpec(MeasureSpec):
+    """Unstacks to itself."""
+
+    def unstacked(self):
+        return self
+
+
+@breaks("stacked-boxes-stack-values")
+class TransposedSpec(MeasureSpec):
+    """Boxes the columns in place of the rows, so that stacking comes last in a value."""
+
+    def to_boxed_tensor(self, value, minimum_rank=0):
+        return list(map(tf.transpose, super().to_boxed_tensor(value, minimum_rank)))
+
+    def from_boxed_tensor(self, boxed_tensor):
+        return self.from_components(tuple(map(tf.transpose, boxed_tensor)))
+
+    def boxed_tensor_spec(self, minimum_rank=0):
+        specs = super().boxed_tensor_spec(minimum_rank)
+        return [tf.TensorSpec(spec.shape[::-1], spec.dtype) for spec in specs]
+
+
+class PackedSpec(MeasureSpec):
+    """Boxes both components into one tensor, in a last dimension: right."""
+
+    def to_boxed_tensor(self, value, minimum_rank=0):
+        return tf.stack([value.amounts, tf.cast(value.exact, tf.float32)], -1)
+
+    def from_boxed_tensor(self, boxed_tensor):
+        return self.value_type(boxed_tensor[..., 0], boxed_tensor[..., 1] > 0, self.unit)
+
+    def boxed_tensor_spec(self, minimum_rank=0):
+        return tf.TensorSpec(self.shape.concatenate([2]), tf.float32)
+
+
+@breaks("boxes-have-minimum-rank")
+class WholeSpec(PackedSpec):
+    """Boxes a value into one text, whether it is going to be unstacked or not."""
+
+    def to_boxed_tensor(self, value, minimum_rank=0):
+        return tf.io.serialize_tensor(super().to_boxed_tensor(value))
+
+    def from_boxed_tensor(self, boxed_tensor):
+        texts = tf.reshape(boxed_tensor, [-1])
+        parts = tf.stack([tf.io.parse_tensor(text, tf.float32) for text in tf.unstack(texts)])
+        return super().from_boxed_tensor(
+            tf.reshape(parts, tf.concat([tf.shape(boxed_tensor), tf.shape(parts)[1:]], 0))
+        )
+
+    def boxed_tensor_spec(self, minimum_rank=0):
+        return tf.TensorSpec(None, tf.string)
+
+
+@breaks("unstacked-boxes-unstack-values")
+class BackwardSpec(PackedSpec):
+    """Boxes the rows last to first, to be unstacked."""
+
+    def to_boxed_tensor(self, value, minimum_rank=0):
+        boxed = super().to_boxed_tensor(value)
+        return boxed[:, ::-1] if minimum_rank else boxed
+
+
+@breaks("concatenated-boxes-concatenate-values")
+class NumberedRowsSpec(PackedSpec):
+    """Boxes rows to be unstacked with their number, and unboxes them in its order."""
+
+    def to_boxed_tensor(self, value, minimum_rank=0):
+        boxed = super().to_boxed_tensor(value)
+        number = tf.cast(tf.range(tf.shape(boxed)[0]), tf.float32) if minimum_rank else 0.0
+        number = tf.reshape(number, [-1] + [1] * (boxed.shape.rank - 1))
+        return tf.concat([boxed, tf.ones_like(boxed[..., :1]) * number], -1)
+
+    def from_boxed_tensor(self, boxed_tensor):
+        if boxed_tensor.shape.rank == 4:
+            numbers = boxed_tensor[:, 0, 0, 2]
+            boxed_tensor = tf.gather(boxed_tensor, tf.argsort(numbers, stable=True))
+        return super().from_boxed_tensor(boxed_tensor)
+
+    def boxed_tensor_spec(self, minimum_rank=0):
+        return tf.TensorSpec(self.shape.concatenate([3]), tf.float32)
+
+
+def and_another(value):
+    return [value, type(value)(value.amounts * 10, value.exact)]
+
+
+# Two values that differ show it.
+numbered = WRONG["concatenated-boxes-concatenate-values"]
+WRONG["concatenated-boxes-concatenate-values"] = lambda: and_another(numbered())
+
+
+@breaks("reshaped-boxes-batch-values")
+class OnceSpec(PackedSpec):
+    """Stacks and unstacks once."""
+
+    def from_boxed_tensor(self, boxed_tensor):
+        if boxed_tensor.shape.rank > 4:
+            raise ValueError("a stack of stacks")
+        return super().from_boxed_tensor(boxed_tensor)
+
+
+@breaks("no-boxes-are-a-batch")
+class NeverEmptySpec(PackedSpec):
+    """Looks at its first row."""
+
+    def from_boxed_tensor(self, boxed_tensor):
+        _ = boxed_tensor[0]
+        return super().from_boxed_tensor(boxed_tensor)
+
+
+@breaks("dataset-batches-and-unbatches")
+class EagerSpec(MeasureSpec):
+    """Boxes through NumPy, which no graph can."""
+
+    def to_boxed_tensor(self, value, minimum_rank=0):
+        return [tf.constant(tensor.numpy()) for tensor in (value.amounts, value.exact)]
+
+
+# Casting.
+
+
+@breaks("cast-keeps-own-values")
+class RemakingSpec(MeasureSpec):
+    """Makes every value anew."""
+
+    def cast(self, value):
+        return self.from_components(self.to_components(value))
+
+
+@breaks("castable-type-is-symmetric")
+class SelfishSpec(MeasureSpec):
+    """Meets all others at itself."""
+
+    def castable_type(self, spec):
+        return self if type(self) is type(spec) else None
+
+
+@breaks("cast-reaches-castable-type")
+class BoastfulSpec(MeasureSpec):
+    """Meets others where none of them gets."""
+
+    def castable_type(self, spec):
+        met = super().castable_type(spec)
+        return None if met is None else type(self)(met.shape, "any")
+
+
+ALSO = [
+    ("serialization-round-trip", lambda: two_by_three(OunceSpec.value_type)),
+    ("value-type", lambda: two_by_three(AnythingSpec.made)),
+]
+"""More laws that types break, each with what makes a value of such a type."""
