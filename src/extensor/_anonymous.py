@@ -14,11 +14,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor import _tf
 from extensor._auto.spec import AutoSpec
 from extensor._declare import static_data
 from extensor._declare.derived_spec import DerivedSpec, leaves_of
 from extensor._protocol.casting import cast_components, not_castable
-from extensor._protocol.spec import TypeSpec
+from extensor._protocol.spec import ReluctantTypeSpec
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.tree import rebuilt
 from extensor._tf import DOTLESS, BatchableTypeSpec, registered_name, registered_spec
@@ -73,7 +74,7 @@ class AnonymousValue:
         return self._spec.shown(self.components)
 
 
-class AnonymousSpec(TypeSpec):
+class AnonymousSpec(ReluctantTypeSpec):
     """The spec of a type whose class is not imported.
 
     Args:
@@ -181,32 +182,12 @@ class AnonymousSpec(TypeSpec):
 
     # Methods that datasets and other APIs that stack values call.
 
-    def _batch(self, batch_size: int | None) -> Any:
-        raise self._does_not_stack()
-
-    def _unbatch(self) -> Any:
-        raise self._does_not_stack()
-
-    def _to_batched_tensor_list(self, value: Any) -> Any:
-        raise self._does_not_stack()
-
-    def _does_not_stack(self) -> MissingTypeError:
+    def not_stackable(self) -> MissingTypeError:
+        """Returns the error where values are stacked."""
         return self.missing("the class, which defines how its values stack")
 
-    @property
-    def _flat_tensor_specs(self) -> Any:
-        self._expect_boxing()
-        return super()._flat_tensor_specs
-
-    def _to_tensor_list(self, value: Any) -> Any:
-        self._expect_boxing()
-        return super()._to_tensor_list(value)
-
-    def _from_compatible_tensor_list(self, tensor_list: Any) -> Any:
-        self._expect_boxing()
-        return super()._from_compatible_tensor_list(tensor_list)
-
-    def _expect_boxing(self) -> None:
+    def expect_boxes(self) -> None:
+        """Raises where only the class knows how values are put into datasets."""
         if self._boxing == _OWN:
             raise self.missing("the class, which defines how its values are boxed")
 
@@ -281,13 +262,13 @@ def described(spec: Any) -> Any:
     A component spec that is also in the state is stored as its index, so that each spec is written
     once, also if specs are nested.
     """
-    state = spec.state if isinstance(spec, AnonymousSpec) else spec._serialize()
+    state = spec.state if isinstance(spec, AnonymousSpec) else _tf.serialize(spec)
     specs = list(_specs_in(state))
 
     def index_or_spec(component_spec: Any) -> Any:
         return specs.index(component_spec) if component_spec in specs else component_spec
 
-    return _boxing_of(spec), tf.nest.map_structure(index_or_spec, spec._component_specs)
+    return _boxing_of(spec), tf.nest.map_structure(index_or_spec, _tf.component_specs(spec))
 
 
 def _specs_in(state: Any) -> Iterator[tf.TypeSpec]:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar, overload
 
 import tensorflow as tf
 
+from extensor import _tf
 from extensor._auto.constructor import Constructor
 from extensor._auto.spec import AutoSpec, not_decorated
 from extensor._tf import (
@@ -27,7 +28,6 @@ from extensor._tf import (
 )
 from extensor._tf._tf_nest import composite_first
 from extensor._tf._tf_probability import is_deferred
-from extensor._tf._tf_protocol import MEMBERS
 from extensor.errors import ArgumentError, ProtocolError, RegistrationError
 
 _Class = TypeVar("_Class", bound=type)
@@ -245,22 +245,13 @@ def _equip(made: Any, spec_class: type[AutoSpec]) -> None:
     """Gives a class all that makes TensorFlow ask its spec."""
     made._extensor_spec = spec_class
     made.__tf_type_spec__ = _spec_of
-    made._type_spec = property(_spec_of)
-    if made._convert_variables_to_tensors in _LEAVES_VARIABLES:
-        made._convert_variables_to_tensors = _with_variables_read
+    _tf.equip(made, _spec_of, _with_variables_read)
     own = getattr(made, "Spec", spec_class)
     if isinstance(own, type) and issubclass(own, AutoSpec):  # none, or one from before
         made.Spec = spec_class
     admit(made)
     abc.update_abstractmethods(made)
     composite_first(made)
-
-
-_LEAVES_VARIABLES = (
-    CompositeTensor._convert_variables_to_tensors,
-    MEMBERS["_convert_variables_to_tensors"],
-)
-"""What a class does about its variables if it has nothing to say about them."""
 
 
 def _check_name(cls: type, name: str) -> None:
@@ -332,5 +323,5 @@ def _read(component: Any) -> Any:
     if isinstance(component, tf.Variable):
         return tf.convert_to_tensor(component)
     if isinstance(component, CompositeTensor):
-        return component._convert_variables_to_tensors()
+        return _tf.variables_read(component)
     return component

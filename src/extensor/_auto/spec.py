@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import tensorflow as tf
 
+from extensor import _tf
 from extensor._auto.argument import Converted, ConvertedSpec, part_of_argument
 from extensor._auto.constructor import Constructor, static_names, static_value
 from extensor._declare import static_data
@@ -246,7 +247,7 @@ def _key(argument: Any) -> Any:
     if isinstance(argument, np.ndarray) and argument.size < _MANY:
         return static_data.key(argument)
     if isinstance(argument, CompositeTensor):
-        spec = argument._type_spec
+        spec = _tf.own_spec(argument)
         if isinstance(spec, DerivedSpec):  # its hash is at hand
             return spec
     return _UNKNOWN

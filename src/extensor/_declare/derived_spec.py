@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
+from extensor import _tf
 from extensor._declare import static_data
 from extensor._declare.static_data import FROZEN, FrozenDict, FrozenPartial, freeze
 from extensor._protocol.box import stacked_spec, unstacked_spec
@@ -334,7 +335,7 @@ class DerivedSpec(StackableTypeSpec):
     def _with_tensor_ranks_only(self) -> Any:
         def relax(leaf: Any) -> Any:
             if isinstance(leaf, tf.TypeSpec):
-                return leaf._with_tensor_ranks_only()
+                return _tf.ranks_only(leaf)
             if isinstance(leaf, tf.TensorShape) and leaf.rank is not None:
                 return tf.TensorShape([None] * leaf.rank)
             return leaf
@@ -343,7 +344,7 @@ class DerivedSpec(StackableTypeSpec):
 
     def _without_tensor_names(self) -> Any:
         return self._mapped(
-            lambda leaf: leaf._without_tensor_names() if isinstance(leaf, tf.TypeSpec) else leaf
+            lambda leaf: _tf.without_names(leaf) if isinstance(leaf, tf.TypeSpec) else leaf
         )
 
     def _mapped(self, function: Callable[[Any], Any]) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import tensorflow as tf
 
+from extensor import _tf
 from extensor._tf import CompositeTensor
 
 
@@ -56,7 +57,7 @@ def _template(value: Any, tensors: list[Any]) -> Iterator[str]:
         yield _PLACEHOLDER
     elif isinstance(value, CompositeTensor):
         spec = tf.type_spec_from_value(value)
-        components = spec._to_components(value)
+        components = _tf.to_components(spec, value)
         names = _names(spec, components)
         yield f"{type(value).__name__}("
         for i, component in enumerate(tf.nest.flatten(components)):

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor import _tf
 from extensor._functions.nested import nested_specs
 from extensor._functions.sequence import Sequence, accumulated, box_all, unbox_all
 
@@ -69,7 +70,9 @@ def scan(
         reverse=reverse,
         name=name,
     )
-    return unbox_all(tf.nest.map_structure(lambda spec: spec._batch(sequence.size), first), boxes)
+    return unbox_all(
+        tf.nest.map_structure(lambda spec: _tf.stacked(spec, sequence.size), first), boxes
+    )
 
 
 def _relaxed(specs: Any, others: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor import _tf
 from extensor._functions.nested import nested_specs, tensor_or_value
 from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._protocol.casting import cast_value, castable_type
@@ -28,7 +29,7 @@ class Sequence:
         for spec in tf.nest.flatten(specs):
             if not isinstance(spec, BatchableTypeSpec):
                 raise does_not_stack(spec)
-        self.element_spec = tf.nest.map_structure(lambda spec: spec._unbatch(), specs)
+        self.element_spec = tf.nest.map_structure(_tf.unstacked, specs)
         self.boxes = box_all(specs, elems, 1)
         self.size = tf.compat.dimension_value(self.boxes[0].shape[0]) if self.boxes else None
 

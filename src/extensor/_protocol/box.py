@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor import _tf
 from extensor._protocol.box_ragged import box_ragged, box_sparse, unbox_ragged
 from extensor._protocol.component_error import does_not_stack
 from extensor._tf import BatchableTypeSpec, describes
@@ -31,7 +32,7 @@ def stacked_spec(spec: Any, num: int | None, path: str) -> Any:
     """
     if not isinstance(spec, BatchableTypeSpec):
         raise does_not_stack(spec, path)
-    return spec._batch(num)
+    return _tf.stacked(spec, num)
 
 
 def unstacked_spec(spec: Any, path: str) -> Any:
@@ -52,7 +53,7 @@ def unstacked_spec(spec: Any, path: str) -> Any:
         raise does_not_stack(spec, path)
     if getattr(getattr(spec, "shape", None), "rank", None) == 0:
         raise _too_flat(spec, path, 1)
-    return spec._unbatch()
+    return _tf.unstacked(spec)
 
 
 def box(spec: Any, value: Any, minimum_rank: int = 0) -> list[Any]:
@@ -88,9 +89,9 @@ def box(spec: Any, value: Any, minimum_rank: int = 0) -> list[Any]:
     if isinstance(spec, _TYPED) or describes(spec, tf.experimental.ExtensionType):
         expect_type(spec, value)
     if minimum_rank == 0:
-        return spec._to_tensor_list(value)
+        return _tf.boxes(spec, value)
     if minimum_rank == 1:
-        return spec._to_batched_tensor_list(value)
+        return _tf.boxes_to_unstack(spec, value)
     if isinstance(spec, tf.RaggedTensorSpec):
         return box_ragged(spec, value, minimum_rank)
     if isinstance(spec, tf.SparseTensorSpec):
@@ -114,7 +115,7 @@ def unbox(spec: Any, boxes: list[Any]) -> Any:
         return boxes[0]
     if isinstance(spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)):
         return unbox_ragged(spec, boxes)
-    return spec._from_compatible_tensor_list(boxes)
+    return _tf.unboxed(spec, boxes)
 
 
 def boxed_specs(spec: Any, minimum_rank: int = 0) -> list[Any]:
@@ -131,7 +132,7 @@ def boxed_specs(spec: Any, minimum_rank: int = 0) -> list[Any]:
         return [spec]
     if _is_stackable(spec):
         return list(as_list(spec.boxed_tensor_spec(minimum_rank)))
-    return spec._flat_tensor_specs
+    return _tf.box_specs(spec)
 
 
 def expect_type(spec: tf.TypeSpec, value: Any) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor import _tf
 from extensor.errors import StructureError
 
 
@@ -39,7 +40,7 @@ def box_ragged(spec: tf.RaggedTensorSpec, value: tf.RaggedTensor, minimum_rank: 
     for axis in range(1, minimum_rank):
         leading.append(tf.cast(_row_length(value, axis), tf.int64))
         value = value.values
-    [tensor] = tf.type_spec_from_value(value)._to_batched_tensor_list(value)
+    [tensor] = _tf.boxes_to_unstack(tf.type_spec_from_value(value), value)
     return [tf.reshape(tensor, leading)]
 
 
@@ -83,7 +84,7 @@ def box_sparse(spec: tf.SparseTensorSpec, value: tf.SparseTensor, minimum_rank: 
         )
     leading, rest = value.dense_shape[:minimum_rank], value.dense_shape[minimum_rank:]
     rows = tf.sparse.reshape(value, tf.concat([[tf.reduce_prod(leading)], rest], 0))
-    [tensor] = tf.type_spec_from_value(rows)._to_batched_tensor_list(rows)
+    [tensor] = _tf.boxes_to_unstack(tf.type_spec_from_value(rows), rows)
     return [tf.reshape(tensor, tf.concat([leading, [3]], 0))]
 
 
@@ -107,7 +108,7 @@ def unbox_ragged(spec: Any, boxes: list[Any]) -> Any:
 
 def _decoded(spec: Any, boxes: list[Any]) -> Any:
     if isinstance(spec, tf.SparseTensorSpec) or spec.flat_values_spec is not None:
-        return spec._from_compatible_tensor_list(boxes)
+        return _tf.unboxed(spec, boxes)
     # What TensorFlow does, but for checks that take it longer than all else.
     parts = tf.raw_ops.RaggedTensorFromVariant(
         encoded_ragged=boxes[0],
@@ -116,7 +117,7 @@ def _decoded(spec: Any, boxes: list[Any]) -> Any:
         Tvalues=spec.dtype,
         Tsplits=spec.row_splits_dtype,
     )
-    return spec._from_components([parts.output_dense_values, *parts.output_nested_splits])
+    return _tf.from_components(spec, [parts.output_dense_values, *parts.output_nested_splits])
 
 
 def _no_sparse(spec: tf.SparseTensorSpec, sizes: list[Any]) -> Any:
@@ -133,7 +134,7 @@ def _no_ragged(spec: tf.RaggedTensorSpec, sizes: list[Any]) -> Any:
         splits.append(tf.cast(tf.range(rows + 1) * length, spec.row_splits_dtype))
         rows *= length
     inner = [size or 0 for size in spec.shape[spec.ragged_rank + 1 :]]
-    return spec._from_components([tf.zeros([0, *inner], spec.dtype), *splits])
+    return _tf.from_components(spec, [tf.zeros([0, *inner], spec.dtype), *splits])
 
 
 def take(boxes: tf.Tensor, positions: Any) -> tf.Tensor:

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import tensorflow as tf
 
+from extensor import _tf
 from extensor._path import Path
 from extensor._protocol.box import box
 from extensor._protocol.casting import cast_value, required
@@ -205,7 +206,7 @@ def _stacked(spec: Any, parts: list[_Part]) -> Any:
     if not _has_parts(spec):
         return spec
     if any(part.grows for part in parts):
-        spec = spec._with_tensor_ranks_only()
+        spec = _tf.ranks_only(spec)
     return spec.stacked(None)
 
 

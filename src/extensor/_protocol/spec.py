@@ -351,6 +351,42 @@ class TypeSpec(tf.TypeSpec):
 nan_equal_to_itself(TypeSpec)
 
 
+class ReluctantTypeSpec(TypeSpec):
+    """A spec that says itself why its values do not stack, or are not put into datasets."""
+
+    @abc.abstractmethod
+    def not_stackable(self) -> Exception:
+        """Returns the error to raise where values are stacked."""
+        raise NotImplementedError
+
+    @abc.abstractmethod
+    def expect_boxes(self) -> None:
+        """Raises an error if values are not put into datasets."""
+        raise NotImplementedError
+
+    def _batch(self, batch_size: int | None) -> Any:
+        raise self.not_stackable()
+
+    def _unbatch(self) -> Any:
+        raise self.not_stackable()
+
+    def _to_batched_tensor_list(self, value: Any) -> Any:
+        raise self.not_stackable()
+
+    @property
+    def _flat_tensor_specs(self) -> Any:
+        self.expect_boxes()
+        return super()._flat_tensor_specs
+
+    def _to_tensor_list(self, value: Any) -> Any:
+        self.expect_boxes()
+        return super()._to_tensor_list(value)
+
+    def _from_compatible_tensor_list(self, tensor_list: Any) -> Any:
+        self.expect_boxes()
+        return super()._from_compatible_tensor_list(tensor_list)
+
+
 def deserialized(cls: type[TypeSpec], serialization: Any) -> TypeSpec:
     """Returns the spec of a class that was serialized: what unpickles a spec."""
     return cls.deserialize(serialization)

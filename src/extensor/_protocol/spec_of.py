@@ -74,7 +74,7 @@ def _public(spec: Any) -> Any:
     """Returns a spec that answers to the public names, equal to the given one."""
     if isinstance(spec, (TypeSpec, StandIn)):
         return spec
-    return _stand_in(type(spec))._deserialize(_tf.serialize(spec))
+    return _tf.deserialize(_stand_in(type(spec)), _tf.serialize(spec))
 
 
 class _PublicNames(StandIn):
@@ -84,26 +84,26 @@ class _PublicNames(StandIn):
 
     def serialize(self: Any) -> tuple[Any, ...]:
         """As `xt.TypeSpec.serialize`."""
-        return self._serialize()
+        return _tf.serialize(self)
 
     @classmethod
     def deserialize(cls: Any, serialization: tuple[Any, ...]) -> Any:
         """As `xt.TypeSpec.deserialize`."""
-        return cls._deserialize(serialization)
+        return _tf.deserialize(cls, serialization)
 
     @property
     def component_specs(self: Any) -> Any:
         """As `xt.TypeSpec.component_specs`."""
-        return _as_tuple(self._component_specs)
+        return _as_tuple(_tf.component_specs(self))
 
     def to_components(self: Any, value: Any) -> Any:
         """As `xt.TypeSpec.to_components`. What is no tensor yet is converted to one."""
-        return _as_tuple(self._to_components(_converted(self, value)))
+        return _as_tuple(_tf.to_components(self, _converted(self, value)))
 
     def from_components(self: Any, components: Any) -> Any:
         """As `xt.TypeSpec.from_components`."""
-        is_list = isinstance(self._component_specs, list)
-        return self._from_components(list(components) if is_list else components)
+        is_list = isinstance(_tf.component_specs(self), list)
+        return _tf.from_components(self, list(components) if is_list else components)
 
     # Job 4. TensorFlow compares the classes of specs, so those that are stood for are compared.
 

@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._path import Path
+from extensor._protocol.box import stacked_spec, unstacked_spec
 from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.registry import register_type_spec
 from extensor._protocol.stackable_spec import ragged_row
@@ -493,7 +494,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         shape = tf.TensorShape([None]).concatenate(self._shape[1:])
         specs: Mapping[str, Any] = self._field_specs
         return DenseStructuredTensorSpec(
-            shape, {name: spec._unbatch()._batch(None) for name, spec in specs.items()}
+            shape, {name: stacked_spec(unstacked_spec(spec), None) for name, spec in specs.items()}
         )
 
     def _with_row_splits_dtype(self, dtype: tf.DType) -> DenseStructuredTensorSpec:

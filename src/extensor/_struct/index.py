@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor import _tf
 from extensor._memory import array_over
 from extensor._path import Path
-from extensor._protocol.box import box, unbox
+from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
 from extensor._protocol.box_ragged import take as take_box
 from extensor._struct.records import Records
 from extensor._struct.spec import no_such_field, resolve
@@ -125,9 +126,9 @@ def _take_boxed(value: Any, positions: tuple[Any, ...]) -> Any:
     spec: Any = tf.type_spec_from_value(value)
     boxes = [take_box(b, positions) for b in box(spec, value, len(positions))]
     for _ in positions:
-        spec = spec._unbatch()
+        spec = _tf.unstacked(spec)
     for _ in range(sum(isinstance(p, slice) for p in positions)):
-        spec = spec._batch(None)
+        spec = _tf.stacked(spec, None)
     return unbox(spec, boxes)
 
 
@@ -183,5 +184,5 @@ def gather(value: Any, numbers: Any) -> Any:
     if isinstance(value, CompositeTensor) and not isinstance(value, _GATHERED):
         spec: Any = tf.type_spec_from_value(value)
         boxes = [tf.gather(b, numbers) for b in box(spec, value, 1)]
-        return unbox(spec._unbatch()._batch(None), boxes)
+        return unbox(stacked_spec(unstacked_spec(spec), None), boxes)
     return tf.gather(value, numbers)

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._protocol.box import box, unbox
+from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
 from extensor._struct.records import Records
 from extensor._tf import BaseResourceVariable
 
@@ -28,7 +28,7 @@ def merged(value: Any, sizes: Sizes) -> Any:
         return value._merged(sizes)
     spec = tf.type_spec_from_value(value)
     boxes = [_reshaped(tensor, [sizes[0] * sizes[1]], 2) for tensor in box(spec, value, 2)]
-    return unbox(spec._unbatch()._unbatch()._batch(None), boxes)
+    return unbox(stacked_spec(unstacked_spec(unstacked_spec(spec)), None), boxes)
 
 
 def split(value: Any, sizes: Sizes) -> Any:

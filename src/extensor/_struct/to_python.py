@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor import _tf
 from extensor._protocol.box import box, unbox
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.records import Records
@@ -71,7 +72,7 @@ def _plain(value: Any, rank: int = 1) -> list[Any]:
         return _zipped(value)
     spec = tf.type_spec_from_value(value)
     boxes = box(spec, value, 1)
-    element = spec._unbatch()
+    element = _tf.unstacked(spec)
     elements = [unbox(element, [b[i] for b in boxes]) for i in range(boxes[0].shape[0])]
     return elements if rank == 1 else [_plain(e, rank - 1) for e in elements]
 

@@ -36,7 +36,15 @@ from extensor._tf._tf_casting import CAST_CONTEXT
 from extensor._tf._tf_composite import CompositeTensor, describes, is_refused, refuse
 from extensor._tf._tf_data import as_numpy, data_nest, mapped, restructured
 from extensor._tf._tf_gradient import GRADIENT, differentiable, with_differentiable
-from extensor._tf._tf_protocol import Extension, admit, admit_late, describes_extension
+from extensor._tf._tf_protocol import (
+    Extension,
+    admit,
+    admit_late,
+    describes_extension,
+    equip,
+    own_spec,
+    variables_read,
+)
 from extensor._tf._tf_registry import (
     DOTLESS,
     name_for_saving,
@@ -49,15 +57,21 @@ from extensor._tf._tf_spec import (
     BaseResourceVariable,
     BatchableTypeSpec,
     VariableSpec,
+    box_specs,
+    boxes,
+    boxes_to_unstack,
     component_specs,
     deserialize,
     from_components,
     nan_equal_to_itself,
     number_key,
+    ranks_only,
     serialize,
     stacked,
     to_components,
+    unboxed,
     unstacked,
+    without_names,
 )
 
 __all__ = [
@@ -72,18 +86,24 @@ __all__ = [
     "admit",
     "admit_late",
     "as_numpy",
+    "box_specs",
+    "boxes",
+    "boxes_to_unstack",
     "component_specs",
     "data_nest",
     "describes",
     "describes_extension",
     "deserialize",
     "differentiable",
+    "equip",
     "from_components",
     "is_refused",
     "mapped",
     "name_for_saving",
     "nan_equal_to_itself",
     "number_key",
+    "own_spec",
+    "ranks_only",
     "refuse",
     "registered_name",
     "registered_spec",
@@ -93,6 +113,9 @@ __all__ = [
     "serialize",
     "stacked",
     "to_components",
+    "unboxed",
     "unstacked",
+    "variables_read",
     "with_differentiable",
+    "without_names",
 ]

@@ -75,6 +75,33 @@ MEMBERS: dict[str, Any] = {
 }
 
 
+def own_spec(value: Any) -> Any:
+    """Returns the spec of any composite tensor, TensorFlow's or ours."""
+    return value._type_spec
+
+
+def variables_read(value: Any) -> Any:
+    """Returns any composite tensor with its variables read."""
+    return value._convert_variables_to_tensors()
+
+
+_LEAVES_VARIABLES = (CompositeTensor._convert_variables_to_tensors, _convert_variables_to_tensors)
+"""What a class does about its variables if its author wrote nothing about them."""
+
+
+def equip(cls: Any, spec_of: Callable[[Any], Any], read: Callable[[Any], Any]) -> None:
+    """Gives a class two members that TensorFlow asks for.
+
+    Args:
+        cls: The class.
+        spec_of: Returns the spec of a value.
+        read: Returns a value with its variables read, unless the class has a way of its own.
+    """
+    cls._type_spec = property(spec_of)
+    if cls._convert_variables_to_tensors in _LEAVES_VARIABLES:
+        cls._convert_variables_to_tensors = read
+
+
 class _Refused:
     """An attribute of a container that TensorFlow asks of composite tensors."""
 

@@ -23,15 +23,21 @@ __all__ = [
     "BaseResourceVariable",
     "BatchableTypeSpec",
     "VariableSpec",
+    "box_specs",
+    "boxes",
+    "boxes_to_unstack",
     "component_specs",
     "deserialize",
     "from_components",
     "nan_equal_to_itself",
     "number_key",
+    "ranks_only",
     "serialize",
     "stacked",
     "to_components",
+    "unboxed",
     "unstacked",
+    "without_names",
 ]
 
 
@@ -68,6 +74,36 @@ def stacked(spec: Any, num: int | None) -> Any:
 def unstacked(spec: Any) -> Any:
     """Returns the spec of one of the values that are stacked in a value of any spec."""
     return spec._unbatch()
+
+
+def boxes(spec: Any, value: Any) -> Any:
+    """Returns the tensors by which datasets hold a value of any spec."""
+    return spec._to_tensor_list(value)
+
+
+def boxes_to_unstack(spec: Any, value: Any) -> Any:
+    """Returns the same of a value that is unstacked, along the first dimension of each tensor."""
+    return spec._to_batched_tensor_list(value)
+
+
+def unboxed(spec: Any, tensors: Any) -> Any:
+    """Returns the value of any spec that datasets hold by the given tensors."""
+    return spec._from_compatible_tensor_list(tensors)
+
+
+def box_specs(spec: Any) -> Any:
+    """Returns the specs of what `boxes` returns."""
+    return spec._flat_tensor_specs
+
+
+def ranks_only(spec: Any) -> Any:
+    """Returns any spec with tensors of the same ranks, but of any sizes."""
+    return spec._with_tensor_ranks_only()
+
+
+def without_names(spec: Any) -> Any:
+    """Returns any spec without the names of tensors in it."""
+    return spec._without_tensor_names()
 
 
 _NAN = object()

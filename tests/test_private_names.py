@@ -1,0 +1,126 @@
+"""No file outside the quarantine reads a private attribute of somebody else's spec or value."""
+
+import ast
+from pathlib import Path
+
+import keras
+import pytest
+import tensorflow as tf
+from tensorflow.python.framework.composite_tensor import CompositeTensor
+from tensorflow.python.framework.type_spec import BatchableTypeSpec
+
+SOURCE = Path(__file__).parents[1] / "src" / "extensor"
+
+# They define what TensorFlow calls, so that the specs of users and of extensor need public names
+# only.
+BRIDGES = {"_protocol/spec.py", "_protocol/stackable_spec.py"}
+DEFINES = {
+    *BRIDGES,
+    # What TensorFlow's default would do by running the constructor of the author's class.
+    "_declare/derived_spec.py",
+    # What TensorFlow asks before it writes a file, and nobody else.
+    "_auto/spec.py",
+    # A subclass of CompositeTensor itself, as TensorFlow Probability's.
+    "_auto/decorator.py",
+}
+
+
+def private(*classes):
+    """The private names of classes, without those of Python itself."""
+    names = {name for cls in classes for name in dir(cls)}
+    return {name for name in names if name.startswith("_") and not name.endswith("__")}
+
+
+# Of a spec or a composite tensor each of these is TensorFlow's, also where the class is ours.
+OF_SPECS = private(tf.TypeSpec, BatchableTypeSpec, CompositeTensor) - {"_abc_impl"}
+# Classes of ours have attributes of some of these names, such as `_shape`.
+OF_VALUES = private(
+    *(tf.Tensor, tf.Variable, tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices, tf.Module),
+    *(tf.data.Dataset, tf.Graph, tf.Operation, tf.GradientTape, tf.TensorShape, tf.DType),
+    *(keras.layers.Layer, keras.Model, keras.KerasTensor, keras.losses.Loss),
+)
+
+
+def parsed(path):
+    return ast.parse(path.read_text(), str(path))
+
+
+def own_names(tree):
+    """The names that a file gives to functions, and to attributes of `self` and `cls`."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.Call):  # self.__dict__.update(_shape=...)
+            yield from (keyword.arg for keyword in node.keywords if keyword.arg)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from node.value.split()  # __slots__
+
+
+def read_names(tree, names):
+    """The attributes of some names that a file reads or sets, with their lines."""
+    return [
+        (node.lineno, node.attr)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in names
+    ]
+
+
+def defined_names(tree, names):
+    """The methods of some names that the classes of a file define, with their lines."""
+    return [
+        (node.lineno, node.name)
+        for cls in ast.walk(tree)
+        if isinstance(cls, ast.ClassDef)
+        for node in cls.body
+        if isinstance(node, ast.FunctionDef) and node.name in names
+    ]
+
+
+def is_quarantine(path):
+    return path.name.startswith(("_tf_", "_keras_"))
+
+
+FILES = [path for path in sorted(SOURCE.rglob("*.py")) if not is_quarantine(path)]
+OWN = {name for path in FILES for name in own_names(parsed(path))}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_private_attributes_are_read_in_the_quarantine_only(path):
+    name, tree = path.relative_to(SOURCE).as_posix(), parsed(path)
+    allowed = OF_SPECS if name in BRIDGES else set()
+    assert read_names(tree, (OF_SPECS | (OF_VALUES - OWN)) - allowed) == []
+    assert name in DEFINES or defined_names(tree, OF_SPECS) == []
+
+
+def test_the_names_are_those_that_tensorflow_has():
+    assert {
+        *("_batch", "_unbatch", "_serialize", "_deserialize", "_component_specs", "_type_spec"),
+        *("_to_components", "_from_components", "_to_tensor_list", "_to_batched_tensor_list"),
+        *("_from_compatible_tensor_list", "_flat_tensor_specs", "_with_tensor_ranks_only"),
+        *("_without_tensor_names", "_convert_variables_to_tensors", "_consumers"),
+    } <= OF_SPECS
+    assert {"_trackable_children", "_numpy", "_variant_tensor"} <= OF_VALUES - OWN
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("def f(spec): return spec._unbatch()", "_unbatch"),
+        ("def f(value): return value._type_spec", "_type_spec"),
+        ("def f(x): x._type_spec = 1", "_type_spec"),
+        ("def f(dataset): return dataset._variant_tensor", "_variant_tensor"),
+        ("class Spec(TypeSpec):\n  def f(self): return super()._serialize()", "_serialize"),
+    ],
+)
+def test_a_private_name_that_is_planted_is_found(code, name):
+    found = read_names(ast.parse(code), OF_SPECS | (OF_VALUES - OWN))
+    assert [attribute for _, attribute in found] == [name]
+
+
+def test_a_private_method_that_is_defined_is_found():
+    tree = ast.parse("class Spec(TypeSpec):\n  def _batch(self, size): pass")
+    assert defined_names(tree, OF_SPECS) == [(2, "_batch")]
