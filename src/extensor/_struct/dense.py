@@ -12,7 +12,6 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._protocol.box import stacked_spec, unstacked_spec
 from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.registry import register_type_spec
 from extensor._protocol.stackable_spec import ragged_row
@@ -40,6 +39,7 @@ from extensor._struct.spec import (
     with_row_splits_dtype,
 )
 from extensor._struct.tensor import StructuredTensor
+from extensor._tf import stacked, unstacked
 from extensor.errors import DTypeError, StructureError
 
 _set = object.__setattr__
@@ -494,7 +494,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         shape = tf.TensorShape([None]).concatenate(self._shape[1:])
         specs: Mapping[str, Any] = self._field_specs
         return DenseStructuredTensorSpec(
-            shape, {name: stacked_spec(unstacked_spec(spec), None) for name, spec in specs.items()}
+            shape, {name: stacked(unstacked(spec), None) for name, spec in specs.items()}
         )
 
     def _with_row_splits_dtype(self, dtype: tf.DType) -> DenseStructuredTensorSpec:
@@ -511,7 +511,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         """Returns the spec of `num` stacked values."""
         return DenseStructuredTensorSpec(
             tf.TensorShape([num]).concatenate(self._shape),
-            {name: batchable(s, Path(name))._batch(num) for name, s in self._field_specs.items()},
+            {name: stacked(batchable(s, Path(name)), num) for name, s in self._field_specs.items()},
         )
 
     def unstacked(self) -> DenseStructuredTensorSpec:
@@ -520,5 +520,5 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             raise nothing_to_unstack(self)
         return DenseStructuredTensorSpec(
             self._shape[1:],
-            {name: batchable(s, Path(name))._unbatch() for name, s in self._field_specs.items()},
+            {name: unstacked(batchable(s, Path(name))) for name, s in self._field_specs.items()},
         )

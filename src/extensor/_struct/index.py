@@ -13,11 +13,11 @@ import tensorflow as tf
 from extensor import _tf
 from extensor._memory import array_over
 from extensor._path import Path
-from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
+from extensor._protocol.box import box, unbox
 from extensor._protocol.box_ragged import take as take_box
 from extensor._struct.records import Records
 from extensor._struct.spec import no_such_field, resolve
-from extensor._tf import BaseResourceVariable, CompositeTensor
+from extensor._tf import BaseResourceVariable, CompositeTensor, stacked, unstacked
 from extensor.errors import DTypeError, RowError, UnsupportedTypeError
 
 ALL = slice(None)
@@ -184,5 +184,5 @@ def gather(value: Any, numbers: Any) -> Any:
     if isinstance(value, CompositeTensor) and not isinstance(value, _GATHERED):
         spec: Any = tf.type_spec_from_value(value)
         boxes = [tf.gather(b, numbers) for b in box(spec, value, 1)]
-        return unbox(stacked_spec(unstacked_spec(spec), None), boxes)
+        return unbox(stacked(unstacked(spec), None), boxes)
     return tf.gather(value, numbers)

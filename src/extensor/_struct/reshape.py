@@ -10,9 +10,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
+from extensor._protocol.box import box, unbox
 from extensor._struct.records import Records
-from extensor._tf import BaseResourceVariable
+from extensor._tf import BaseResourceVariable, stacked, unstacked
 
 Sizes = list[Any]
 """Sizes of dimensions: ints, and scalar tensors where a graph does not know them yet."""
@@ -28,7 +28,7 @@ def merged(value: Any, sizes: Sizes) -> Any:
         return value._merged(sizes)
     spec = tf.type_spec_from_value(value)
     boxes = [_reshaped(tensor, [sizes[0] * sizes[1]], 2) for tensor in box(spec, value, 2)]
-    return unbox(stacked_spec(unstacked_spec(unstacked_spec(spec)), None), boxes)
+    return unbox(stacked(unstacked(unstacked(spec)), None), boxes)
 
 
 def split(value: Any, sizes: Sizes) -> Any:
@@ -43,7 +43,7 @@ def split(value: Any, sizes: Sizes) -> Any:
     spec = tf.type_spec_from_value(value)
     boxes = [_reshaped(tensor, sizes, 1) for tensor in box(spec, value, 1)]
     nrows, length = (size if isinstance(size, int) else None for size in sizes)
-    return unbox(spec._unbatch()._batch(length)._batch(nrows), boxes)
+    return unbox(stacked(stacked(unstacked(spec), length), nrows), boxes)
 
 
 def uniform_row_splits(sizes: Sizes, dtype: tf.DType) -> tf.Tensor:

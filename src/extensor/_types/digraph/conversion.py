@@ -101,5 +101,5 @@ def _rows(value: Any) -> list[Any]:
         return array.tolist() if array.ndim == 1 else list(array)
     spec: Any = tf.type_spec_from_value(value)
     boxes = [tf.unstack(part) for part in box(spec, value, 1)]
-    found = [unbox(unstacked_spec(spec), list(row)) for row in zip(*boxes, strict=True)]
+    found = [unbox(unstacked_spec(spec, "features"), list(row)) for row in zip(*boxes, strict=True)]
     return [row.numpy() if isinstance(row, tf.Tensor) else row for row in found]
