@@ -147,7 +147,7 @@ ON_EVERY_PYTHON = """
 
 @pytest.mark.parametrize("python", list(interpreters()))
 def test_the_dispatch_protocol_is_the_same_on_every_python(python):
-    code = f"PATH = {str(ROOT / 'src' / 'extensor' / 'dispatch' / 'protocol.py')!r}\n"
+    code = f"PATH = {str(ROOT / 'src' / 'extensor' / '_dispatch' / 'dispatchable.py')!r}\n"
     code += textwrap.dedent(ON_EVERY_PYTHON)
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -21,7 +21,7 @@ VERSIONS = ("2.20", "2.21")
 """The releases of TensorFlow with which the patches are seen to work."""
 
 TABLE: list[Patch] = []
-"""The patches that are always installed; all others are rows of `_tf_functions` and its kin."""
+"""The patches that are always installed, whether or not dispatch is switched off."""
 
 _ROOT = Path(__file__).parents[1]
 
