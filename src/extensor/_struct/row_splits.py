@@ -173,9 +173,9 @@ def uncut(value: Any, row_splits: Any, at: Path) -> Any:
         )
     if own is row_splits:
         return value.values
-    told = hasattr(own, "numpy") and hasattr(row_splits, "numpy")
+    known = hasattr(own, "numpy") and hasattr(row_splits, "numpy")
     if own.dtype != row_splits.dtype or (
-        told and not np.array_equal(own.numpy(), row_splits.numpy())
+        known and not np.array_equal(own.numpy(), row_splits.numpy())
     ):
         raise StructureError(
             path=at,
