@@ -1,5 +1,6 @@
 """How a type says what TensorFlow's operations do with its values."""
 
+from extensor._dispatch.call import follows_protocol
 from extensor._dispatch.dispatchable import DispatchableType
 from extensor._dispatch.handlers import handle, implements
 from extensor._dispatch.kind import (
@@ -18,6 +19,7 @@ from extensor._dispatch.operators import OperatorsMixin
 __all__ = [
     "DispatchableType",
     "OperatorsMixin",
+    "follows_protocol",
     "handle",
     "implements",
     "is_binary_elementwise_op",

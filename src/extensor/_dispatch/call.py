@@ -56,7 +56,14 @@ class Asking(NamedTuple):
 
 
 def follows_protocol(kind: type) -> bool:
-    """Returns whether a class says what TensorFlow's operations do with its values."""
+    """Returns whether a class says what TensorFlow's operations do with its values.
+
+    Args:
+        kind: Any class, whatever its metaclass does.
+
+    >>> xt.dispatch.follows_protocol(xt.types.MaskedTensor), xt.dispatch.follows_protocol(tf.Tensor)
+    (True, False)
+    """
     if class_attribute(kind, _PROTOCOL) is not None:
         return True
     overrides_nothing(kind)

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from extensor._types.labeled import naming
 from extensor._types.labeled.value import LabeledTensor
-from extensor.dispatch import DispatchableType
+from extensor.dispatch import follows_protocol
 from extensor.errors import StructureError
 
 
@@ -50,7 +50,7 @@ def broadcast(function: Callable[..., Any], operands: Sequence[Any], path: str) 
 
 def overrides_operations(operand: Any) -> bool:
     """Returns whether a value is of another type that is asked what operations do with it."""
-    return not isinstance(operand, LabeledTensor) and issubclass(type(operand), DispatchableType)
+    return not isinstance(operand, LabeledTensor) and follows_protocol(type(operand))
 
 
 def ordered(x: LabeledTensor, axes: Sequence[str]) -> tf.Tensor:
