@@ -91,7 +91,7 @@ RAISES = {
         lambda: xt.TypeSpec.serialize(SPEC),
         xt.errors.AbstractMethodError,
         NotImplementedError,
-        "Cup.Spec.serialize: expected a method of its own, got none",
+        "Cup.Spec.serialize: expected an override of this abstract member",
     ),
 }
 

@@ -1,8 +1,7 @@
-"""Nests of tensors, with extension values taken apart on demand.
+"""`tf.nest` functions with a documented argument `expand_composites`.
 
-TensorFlow's own `tf.nest`, under one roof with its `expand_composites` argument documented: with
-`expand_composites=True` an extension value is a nest of its components, and a TypeSpec a nest of
-its component specs.
+With `expand_composites=True` an extension value is a nest of its components, and a TypeSpec a nest
+of its component specs.
 """
 
 from extensor._protocol.nest import assert_same_structure, flatten, map_structure, pack_sequence_as

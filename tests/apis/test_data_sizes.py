@@ -282,7 +282,7 @@ def test_rows_of_ragged_fields_stay_ragged_unless_a_shape_is_given(run):
 @RUNS
 def test_a_size_that_is_too_small_is_an_error(run):
     error = (xt.errors.StructureError, tf.errors.InvalidArgumentError)
-    with pytest.raises(error, match=r"a size that can be padded to .*larger one in dimension 0"):
+    with pytest.raises(error, match=r"a size that can be padded to .*larger size in dimension 0"):
         elements(run, lambda: sized(masked).padded_batch(2, [1]))
 
 
@@ -290,17 +290,17 @@ def test_a_size_that_is_too_small_is_an_error(run):
     ("make", "shapes", "values", "says"),
     [
         (masked, [1, 2], None, r"padded_batch, 0: expected a shape that \(None,\) can be "),
-        (masked, ([1], [1], [1]), None, "one for each of the components 0, 1, got 3"),
-        (record, {"number": [3]}, None, "padded_shapes: .*some of the components inner, numbers.*"),
+        (masked, ([1], [1], [1]), None, "1 item for each of the components 0, 1, got 3"),
+        (record, {"number": [3]}, None, "padded_shapes: .*only names of the components inner.*"),
         (record, {"inner": {"flag": [3]}}, None, "padded_shapes, inner: .*flags, got flag"),
         (record, {"pairs": [None, 1]}, None, r"pairs: expected a shape that \(None, 2\) can be"),
         (record, [3], None, r"padded_batch, \w+: expected a shape that .* can be padded to"),
         (record, {"pairs": tf.TensorShape(None)}, None, "a padded shape of known rank"),
-        (record, None, {"texts": 3}, "padded_batch, texts: expected what converts to .*string"),
+        (record, None, {"texts": 3}, "texts: expected a value that converts to .*string"),
         (record, None, {"numbers": 0.5}, "padded_batch, numbers: expected values that dtype int32"),
         (record, None, {"number": 0}, "padding_values: .*got number"),
         (lambda n: Sentence(tf.RaggedTensor.from_tensor(n[:, None]), 1), {"words": [3, 3]}, None,
-         "padded_batch, words: expected no padded shape, because it is stacked as it is"),
+         "padded_batch, words: expected no padded shape, because this component is not"),
     ],
 )  # fmt: skip
 def test_shapes_and_values_that_do_not_fit_are_errors_at_once(make, shapes, values, says):

@@ -102,7 +102,7 @@ def test_components_that_do_not_match_their_specs(use, kind):
         f"AmountSpec.to_components{place}",
         expected,
         received,
-        "Let component_specs describe, one by one, what to_components returns.",
+        "Make component_specs and to_components match, component by component.",
     )
 
 
@@ -168,7 +168,7 @@ def test_an_array_that_cannot_be_frozen():
     path, expected, received, mend = told(DTypeError, lambda: Step([1], (np.array([{}]),)))
     assert (path, expected) == ("Step.tools[0]", "an array of numbers, strings, bytes or times")
     assert received == "a ndarray of dtype object"
-    assert mend == "Give it such a dtype, or make it a tuple."
+    assert mend == "Convert it to such a dtype, or to a tuple."
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_an_array_is_held_to_the_dtype_in_its_annotation():
     cls = holder(npt.NDArray[np.float32])
     assert told(DTypeError, lambda: cls(np.int32([1])))[1:] == (
         "an array of dtype float32",
-        "one of dtype int32",
+        "an array of dtype int32",
         "Convert it with value.astype.",
     )
     assert holder(npt.NDArray[Any])(np.int32([1])).x.dtype == np.int32
@@ -326,7 +326,7 @@ def test_data_that_holds_itself():
         path, expected, received, _ = told(DTypeError, lambda a=annotation, v=value: holder(a)(v))
         assert path.endswith(f".x{place}")
         assert expected == "static data that can be frozen"
-        assert received == f"a {type(value).__name__} that holds itself"
+        assert received == f"a {type(value).__name__} that contains itself"
     same = [1]
     assert holder(Any)([same, same]).x == ((1,), (1,))
 
@@ -354,7 +354,7 @@ def test_a_type_that_is_not_registered_is_saved(tmp_path):
 MASKED = MaskedTensor(tf.constant([1.0, 2.0]), tf.constant([True, False]))
 RAGGED = tf.ragged.constant([[1, 2], [3]])
 GIVE = (
-    "Give what to_boxed_tensor of the same type returned, and stack or unstack the spec as often "
+    "Give the result of to_boxed_tensor of the same type, and stack or unstack the spec as often "
     "as the tensors."
 )
 
@@ -458,4 +458,4 @@ def test_a_cast_between_types_that_have_nothing_to_do_with_each_other(value):
     assert path == "MaskedTensorSpec"
     assert expected == f"a value that can be cast to {xt.spec_of(MASKED)}"
     assert received == str(tf.type_spec_from_value(value))
-    assert mend == "Convert it before, or say in MaskedTensorSpec.cast how to."
+    assert mend == "Convert the value first, or override MaskedTensorSpec.cast."

@@ -206,16 +206,18 @@ def test_a_ragged_tensor_whose_rows_have_one_length_becomes_a_dense_one():
     assert function(rows).shape == [2, 2]
     with pytest.raises(StructureError, match="rows of different lengths"):
         cast_value(spec, tf.ragged.constant([[1, 2, 3], [4]]))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="rows of one length"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="rows of the same length"):
         function(tf.ragged.constant([[1, 2, 3], [4]]))
     even = R([2, 2], tf.int32, 1)
     assert cast_value(even, rows).shape == [2, 2]
     one_and_three = tf.ragged.constant([[1], [2, 3, 4]])
-    with pytest.raises(StructureError, match="rows of 2 in dimension 1, got rows of other"):
+    with pytest.raises(
+        StructureError, match="rows of length 2 in dimension 1, got rows of another"
+    ):
         cast_value(even, one_and_three)
     checked = tf.function(lambda x: cast_value(even, x), input_signature=[R([None, None], "int32")])
     assert checked(rows).shape == [2, 2]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="rows of 2 in dimension 1"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="rows of length 2 in dimension 1"):
         checked(one_and_three)
     with pytest.raises(StructureError):  # as many numbers as room, but not so laid out
         cast_value(T([None, None, 0]), tf.RaggedTensor.from_row_lengths(tf.zeros([3, 0]), [1, 2]))
@@ -225,13 +227,13 @@ def test_ragged_records_whose_rows_differ_do_not_become_dense():
     spec = DenseSpec([None, None], {"x": T([None, None], tf.int32)})
     rows = Ragged.from_row_splits(Dense([3], {"x": [1, 2, 3]}), [0, 1, 3])
     even = Ragged.from_row_splits(Dense([4], {"x": [1, 2, 3, 4]}), [0, 2, 4])
-    with pytest.raises(StructureError, match="rows of one length"):
+    with pytest.raises(StructureError, match="rows of the same length"):
         spec.cast(rows)
     signature = RaggedSpec([None, None], DenseSpec([None], {"x": T([None], tf.int32)}))
     function = tf.function(spec.cast, input_signature=[signature])
     assert function(even).to_py() == even.to_py()
     assert function(even[:0]).to_py() == []
-    with pytest.raises(tf.errors.InvalidArgumentError, match="rows of one length"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="rows of the same length"):
         function(rows)
     wide = DenseSpec([None, 3], {"x": T([None, 3], tf.int32)})
     with pytest.raises(StructureError, match="rows of 3 records"):
@@ -292,7 +294,7 @@ def test_nested_records_are_cast_from_python(records):
 @pytest.mark.parametrize(
     ("spec", "value", "error", "says"),
     [
-        (DISH, {"amounts": [1.0]}, TypeError, "mapping with amounts, tags, got one with amounts"),
+        (DISH, {"amounts": [1.0]}, TypeError, "with amounts, tags, got a mapping with amounts"),
         (DISH, [1.0, 2.0], TypeError, "a mapping with amounts, tags, got a list of 2"),
         (DISH, {"amounts": ["a"], "tags": []}, TypeError, r"Dish\.Spec\.amounts: .*got a list"),
         (DISH, tf.constant(1.0), TypeError, "can be cast to Dish.Spec.*got TensorSpec"),
@@ -498,7 +500,7 @@ def test_a_loop_keeps_to_the_invariants_that_it_is_given():
     assert loop(TABLE, LISTS, R([None, None])).to_list() == LISTS.to_list()
     even = tf.ragged.constant([[1.0, 2.0]])
     assert loop(TABLE, even, tf.TensorShape([None, None])).numpy().tolist() == [[1.0, 2.0]]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="rows of one length"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="rows of the same length"):
         loop(TABLE, LISTS, tf.TensorShape([None, None]))
 
 

@@ -81,7 +81,7 @@ def test_what_stacks_values_raises_one_error(stack):
     error = caught.value
     assert error.path == "BagSpec"
     assert error.expected == "a type whose values stack"
-    assert error.received == "BagSpec, whose values do not"
+    assert error.received == "BagSpec, which is not stackable"
     assert error.mend == "Derive BagSpec from xt.StackableTypeSpec."
 
 
@@ -109,7 +109,7 @@ def test_a_component_that_does_not_stack_is_named_with_the_spec_that_holds_it():
             stack()
         assert caught.value.path.endswith("Holder.Spec")
         assert caught.value.expected == "components whose values stack"
-        assert caught.value.received == "BagSpec, which does not"
+        assert caught.value.received == "BagSpec, which is not stackable"
 
 
 def test_a_spec_that_derives_from_tensorflows_own_batchable_one_still_stacks():

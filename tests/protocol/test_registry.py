@@ -201,7 +201,7 @@ def test_an_abstract_spec_is_refused_for_a_class_of_somebody_elses_too():
         (HalfSpec,),
         {"value_type": OtherHalf, "from_value": classmethod(lambda cls, value: cls())},
     )
-    with pytest.raises(ProtocolError, match=r"expected a concrete TypeSpec.*, got one without"):
+    with pytest.raises(ProtocolError, match=r"expected a concrete TypeSpec.*, got a class without"):
         xt.register_extension_type(OtherHalf, spec_class)
     assert not hasattr(OtherHalf, "__tf_type_spec__")
 

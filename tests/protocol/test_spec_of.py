@@ -406,7 +406,7 @@ def test_what_has_no_spec_is_an_error_that_names_the_mend(value):
     with pytest.raises(DTypeError) as caught:
         xt.spec_of(value)
     assert caught.value.path == "spec_of"
-    assert caught.value.expected.startswith("a value that TensorFlow takes")
+    assert caught.value.expected.startswith("a value with a TypeSpec")
     assert caught.value.received == type(value).__qualname__
     assert "tf.nest.map_structure(xt.spec_of, nest)" in caught.value.mend
 

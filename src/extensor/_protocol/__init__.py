@@ -1,1 +1,1 @@
-"""What makes a class an extension type: its spec, the protocol, nests and boxes."""
+"""The protocol of extension types: specs, components, the registry, nests and boxed tensors."""

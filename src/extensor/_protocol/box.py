@@ -1,4 +1,4 @@
-"""Boxes: values of any spec that stacks, TensorFlow's or ours, as tensors that stack."""
+"""Boxed tensors: values of any stackable spec, TensorFlow's or ours, as tensors that stack."""
 
 # The boxes of TensorFlow's own types have no public name.
 # pyright: reportPrivateUsage=false
@@ -20,12 +20,12 @@ def stacked_spec(spec: Any, num: int | None, path: str) -> Any:
     """Returns the spec of `num` stacked values of any spec that stacks.
 
     Args:
-        spec: Any TypeSpec, of TensorFlow's or of yours.
-        num: How many; None if that is not known.
+        spec: Any TypeSpec, TensorFlow's or your own.
+        num: The number of values; None if it is not known.
         path: Where the spec is used, for errors.
 
     Raises:
-        ProtocolError: If its values do not stack (also a TypeError).
+        ProtocolError: If values of the spec do not stack (also a TypeError).
 
     >>> xt.authoring.stacked_spec(tf.TensorSpec([3]), None, "Recipe.Spec")
     TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)
@@ -36,15 +36,15 @@ def stacked_spec(spec: Any, num: int | None, path: str) -> Any:
 
 
 def unstacked_spec(spec: Any, path: str) -> Any:
-    """Returns the spec of one of the values that a value of any spec stacks.
+    """Returns the spec of one row of a value: the inverse of `stacked_spec`.
 
     Args:
-        spec: Any TypeSpec, of TensorFlow's or of yours.
+        spec: Any TypeSpec, TensorFlow's or your own.
         path: Where the spec is used, for errors.
 
     Raises:
-        ProtocolError: If its values do not stack (also a TypeError).
-        StructureError: If it has no dimension to unstack (also a ValueError).
+        ProtocolError: If values of the spec do not stack (also a TypeError).
+        StructureError: If the spec has no dimension to unstack (also a ValueError).
 
     >>> xt.authoring.unstacked_spec(tf.RaggedTensorSpec([2, None]), "Recipe.Spec")
     RaggedTensorSpec(TensorShape([None]), tf.float32, 0, tf.int64)
@@ -52,23 +52,24 @@ def unstacked_spec(spec: Any, path: str) -> Any:
     if not isinstance(spec, BatchableTypeSpec):
         raise does_not_stack(spec, path)
     if getattr(getattr(spec, "shape", None), "rank", None) == 0:
-        raise _too_flat(spec, path, 1)
+        raise _too_few_dimensions(spec, path, 1)
     return _tf.unstacked(spec)
 
 
 def box(spec: Any, value: Any, minimum_rank: int = 0) -> list[Any]:
-    """Returns the boxed tensors of a value of any spec that stacks.
+    """Returns the boxed tensors of a value of any stackable spec.
 
     Args:
-        spec: Ours, or TensorFlow's (dense, ragged, sparse, its own extension types).
-        value: A value of it.
+        spec: An `xt.StackableTypeSpec`, or the spec of a dense, ragged or sparse tensor or of a
+            `tf.experimental.ExtensionType`.
+        value: A value of this spec.
         minimum_rank: As in `StackableTypeSpec.to_boxed_tensor`.
 
     Raises:
         ProtocolError: If the spec does not stack (also a TypeError).
         DTypeError: If the value is of another type (also a TypeError).
-        StructureError: If the value has not as many leading dimensions of one size (also a
-            ValueError).
+        StructureError: If the value has fewer than `minimum_rank` leading dimensions of uniform
+            size (also a ValueError).
 
     >>> ragged = tf.ragged.constant([[1, 2], [3]])
     >>> spec = tf.type_spec_from_value(ragged)
@@ -85,8 +86,8 @@ def box(spec: Any, value: Any, minimum_rank: int = 0) -> list[Any]:
         return list(as_list(spec.to_boxed_tensor(value, minimum_rank)))
     if not isinstance(spec, BatchableTypeSpec):
         raise does_not_stack(spec)
-    # A stack of datasets is no Dataset, so not of every spec.
-    if isinstance(spec, _TYPED) or describes(spec, tf.experimental.ExtensionType):
+    # Not for every spec: a stack of datasets is not a Dataset.
+    if isinstance(spec, _CHECKED_SPECS) or describes(spec, tf.experimental.ExtensionType):
         expect_type(spec, value)
     if minimum_rank == 0:
         return _tf.boxes(spec, value)
@@ -98,18 +99,18 @@ def box(spec: Any, value: Any, minimum_rank: int = 0) -> list[Any]:
         return box_sparse(spec, value, minimum_rank)
     if isinstance(value, tf.experimental.BatchableExtensionType):
         return _box_extension(spec, value, minimum_rank)
-    raise _too_flat(spec, type(spec).__qualname__, minimum_rank)
+    raise _too_few_dimensions(spec, type(spec).__qualname__, minimum_rank)
 
 
-_TYPED = (tf.RaggedTensorSpec, tf.SparseTensorSpec)
+_CHECKED_SPECS = (tf.RaggedTensorSpec, tf.SparseTensorSpec)
 
 
 def unbox(spec: Any, boxes: list[Any]) -> Any:
-    """Returns the value of a spec that boxed tensors stand for, the reverse of `box`.
+    """Returns the value that boxed tensors hold: the inverse of `box`.
 
     Args:
-        spec: Any spec that stacks.
-        boxes: What `box` returned, or what came of stacking or unstacking such tensors.
+        spec: Any stackable spec.
+        boxes: The result of `box`, or of stacking or unstacking such tensors.
     """
     if isinstance(spec, tf.TensorSpec):
         return boxes[0]
@@ -119,10 +120,10 @@ def unbox(spec: Any, boxes: list[Any]) -> Any:
 
 
 def boxed_specs(spec: Any, minimum_rank: int = 0) -> list[Any]:
-    """Returns the TensorSpecs of what `box` returns.
+    """Returns the TensorSpecs of the tensors that `box` returns.
 
     Args:
-        spec: Any spec that stacks.
+        spec: Any stackable spec.
         minimum_rank: As for `box`.
 
     >>> xt.authoring.boxed_specs(tf.TensorSpec([3]))
@@ -136,7 +137,7 @@ def boxed_specs(spec: Any, minimum_rank: int = 0) -> list[Any]:
 
 
 def expect_type(spec: tf.TypeSpec, value: Any) -> None:
-    """Raises DTypeError unless a value is of the type that a spec describes."""
+    """Raises DTypeError unless a value has the type that a spec describes."""
     if not isinstance(value, spec.value_type):
         raise DTypeError(
             path=type(spec).__qualname__,
@@ -146,7 +147,7 @@ def expect_type(spec: tf.TypeSpec, value: Any) -> None:
         )
 
 
-def _too_flat(spec: tf.TypeSpec, path: str, minimum_rank: int) -> StructureError:
+def _too_few_dimensions(spec: tf.TypeSpec, path: str, minimum_rank: int) -> StructureError:
     return StructureError(
         path=path,
         expected=f"at least {minimum_rank} dimension(s) to unstack",
@@ -156,7 +157,7 @@ def _too_flat(spec: tf.TypeSpec, path: str, minimum_rank: int) -> StructureError
 
 
 def _box_extension(spec: Any, value: Any, minimum_rank: int) -> list[Any]:
-    """As `BatchableExtensionType` does, by what its encoder makes of a value."""
+    """Returns the boxes of a `BatchableExtensionType` value, as encoded by its batch encoder."""
     encoder = spec.__batch_encoder__
     boxes: list[Any] = []
     tf.nest.map_structure(
@@ -168,10 +169,10 @@ def _box_extension(spec: Any, value: Any, minimum_rank: int) -> list[Any]:
 
 
 def _is_stackable(spec: Any) -> bool:
-    # An `xt.StackableTypeSpec`, which is made of the functions here.
+    # True for an `xt.StackableTypeSpec`, whose module imports this one.
     return hasattr(spec, "to_boxed_tensor")
 
 
 def as_list(boxed: Any) -> Any:
-    """Returns boxes as a list or tuple, where one box may stand alone."""
+    """Returns boxes as a list or tuple; a single tensor becomes a list of one."""
     return boxed if isinstance(boxed, (list, tuple)) else [boxed]

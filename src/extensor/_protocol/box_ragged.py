@@ -1,8 +1,8 @@
-"""The boxes of ragged and sparse tensors, where TensorFlow's own encoders and decoders end.
+"""Boxes of ragged and sparse tensors, for cases that TensorFlow's encoders do not support.
 
-The encoders unstack once. To unstack oftener, leading dimensions are made one, along which they
-encode, and what comes out gets the shape of those dimensions. The decoders cannot tell the inner
-dimensions of no values, which the spec can.
+TensorFlow's encoders unstack one dimension. To unstack several, the functions here merge the
+leading dimensions, encode along the merged one, and reshape the result. TensorFlow's decoders lose
+the inner dimensions of an empty value; the functions here take them from the spec.
 """
 
 # The boxes of TensorFlow's own types have no public name.
@@ -19,15 +19,16 @@ from extensor.errors import StructureError
 
 
 def box_ragged(spec: tf.RaggedTensorSpec, value: tf.RaggedTensor, minimum_rank: int) -> list[Any]:
-    """Returns a ragged tensor as a tensor of its rows, the rows of these, and so on, in boxes.
+    """Returns a variant tensor of rank `minimum_rank` that holds the rows of a ragged tensor.
 
     Args:
         spec: The value's spec.
-        value: Of which the first `minimum_rank - 1` partitions have rows of one length each.
+        value: A ragged tensor whose first `minimum_rank - 1` partitions have a uniform row length.
         minimum_rank: The rank of the result.
 
     Raises:
-        StructureError: If it has fewer partitions, or one of these is ragged (also a ValueError).
+        StructureError: If the value has fewer partitions, or one of the first `minimum_rank - 1`
+            is ragged (also a ValueError).
     """
     if minimum_rank > spec.ragged_rank:
         raise StructureError(
@@ -45,7 +46,7 @@ def box_ragged(spec: tf.RaggedTensorSpec, value: tf.RaggedTensor, minimum_rank: 
 
 
 def _row_length(value: tf.RaggedTensor, axis: int) -> Any:
-    """Returns the one length that all rows have."""
+    """Returns the length that all rows have; raises if their lengths differ."""
     if value.uniform_row_length is not None:
         return value.uniform_row_length
     lengths = value.row_lengths()
@@ -54,8 +55,8 @@ def _row_length(value: tf.RaggedTensor, axis: int) -> Any:
     if known is not None and len(set(known.tolist())) > 1:
         raise StructureError(
             path=f"RaggedTensor, axis {axis}",
-            expected="rows of one length, to unstack along the next axis too",
-            received="ragged rows",
+            expected="rows of the same length, to unstack along the next axis too",
+            received="rows of different lengths",
             mend="Unstack as far as the first ragged axis.",
         )
     with tf.control_dependencies(
@@ -65,22 +66,23 @@ def _row_length(value: tf.RaggedTensor, axis: int) -> Any:
 
 
 def box_sparse(spec: tf.SparseTensorSpec, value: tf.SparseTensor, minimum_rank: int) -> list[Any]:
-    """Returns a sparse tensor as a tensor of its rows, the rows of these, and so on, in boxes.
+    """Returns a variant tensor that holds the rows of a sparse tensor.
 
     Args:
         spec: The value's spec.
         value: Any sparse tensor.
-        minimum_rank: How many dimensions are unstacked. A box is a vector of three tensors.
+        minimum_rank: The number of dimensions to unstack. Each row is a vector of three variants,
+            so the result has rank `minimum_rank + 1`.
 
     Raises:
-        StructureError: If it has no dimension more (also a ValueError).
+        StructureError: If the rank of the value is not above `minimum_rank` (also a ValueError).
     """
     if spec.shape.rank is not None and spec.shape.rank <= minimum_rank:
         raise StructureError(
             path=type(spec).__qualname__,
             expected=f"more than {minimum_rank} dimension(s), to unstack {minimum_rank} times",
             received=str(spec),
-            mend="Unstack fewer times: what is unstacked has a dimension, too.",
+            mend="Unstack fewer times: each row must keep at least one dimension.",
         )
     leading, rest = value.dense_shape[:minimum_rank], value.dense_shape[minimum_rank:]
     rows = tf.sparse.reshape(value, tf.concat([[tf.reduce_prod(leading)], rest], 0))
@@ -89,10 +91,10 @@ def box_sparse(spec: tf.SparseTensorSpec, value: tf.SparseTensor, minimum_rank: 
 
 
 def unbox_ragged(spec: Any, boxes: list[Any]) -> Any:
-    """Returns the ragged or sparse tensor that stands in a tensor of boxes, or of none."""
+    """Returns the ragged or sparse tensor that a tensor of boxes holds; the boxes may be empty."""
     [tensor] = boxes
     is_sparse = isinstance(spec, tf.SparseTensorSpec)
-    # The shape of an eager tensor takes long the first time that it is asked for.
+    # First the check without `tensor.shape`, whose first access is slow for an eager tensor.
     if spec.shape.rank is None or (not is_sparse and spec.shape.rank == spec.ragged_rank + 1):
         return _decoded(spec, boxes)
     leading_rank = None if tensor.shape.rank is None else tensor.shape.rank - is_sparse
@@ -101,7 +103,7 @@ def unbox_ragged(spec: Any, boxes: list[Any]) -> Any:
     sizes = tf.unstack(tf.shape(tensor, tf.int64), tensor.shape.rank)[:leading_rank]
     return tf.cond(
         tf.equal(tf.size(tensor), 0),
-        lambda: _no_sparse(spec, sizes) if is_sparse else _no_ragged(spec, sizes),
+        lambda: _empty_sparse(spec, sizes) if is_sparse else _empty_ragged(spec, sizes),
         lambda: _decoded(spec, boxes),
     )
 
@@ -109,25 +111,25 @@ def unbox_ragged(spec: Any, boxes: list[Any]) -> Any:
 def _decoded(spec: Any, boxes: list[Any]) -> Any:
     if isinstance(spec, tf.SparseTensorSpec) or spec.flat_values_spec is not None:
         return _tf.unboxed(spec, boxes)
-    # What TensorFlow does, but for checks that take it longer than all else.
+    # Does the same as TensorFlow, without its checks, which take most of the time.
     parts = tf.raw_ops.RaggedTensorFromVariant(
         encoded_ragged=boxes[0],
         input_ragged_rank=-1,
-        output_ragged_rank=max(spec.ragged_rank, 0),  # less than none where rows were unstacked
+        output_ragged_rank=max(spec.ragged_rank, 0),  # negative after unstacking
         Tvalues=spec.dtype,
         Tsplits=spec.row_splits_dtype,
     )
     return _tf.from_components(spec, [parts.output_dense_values, *parts.output_nested_splits])
 
 
-def _no_sparse(spec: tf.SparseTensorSpec, sizes: list[Any]) -> Any:
+def _empty_sparse(spec: tf.SparseTensorSpec, sizes: list[Any]) -> Any:
     inner = [size or 0 for size in spec.shape[len(sizes) :]]
     dense_shape = tf.concat([sizes, tf.constant(inner, tf.int64)], 0)
     indices = tf.zeros([0, spec.shape.rank], tf.int64)
     return tf.SparseTensor(indices, tf.zeros([0], spec.dtype), dense_shape)
 
 
-def _no_ragged(spec: tf.RaggedTensorSpec, sizes: list[Any]) -> Any:
+def _empty_ragged(spec: tf.RaggedTensorSpec, sizes: list[Any]) -> Any:
     rows, splits = sizes[0], list[Any]()
     for axis in range(1, spec.ragged_rank + 1):
         length = sizes[axis] if axis < len(sizes) else tf.constant(0, tf.int64)
@@ -138,9 +140,9 @@ def _no_ragged(spec: tf.RaggedTensorSpec, sizes: list[Any]) -> Any:
 
 
 def take(boxes: tf.Tensor, positions: Any) -> tf.Tensor:
-    """Returns `boxes[positions]`, with the gradient that TensorFlow has for tensors of numbers.
+    """Returns `boxes[positions]`, with a correct gradient for variant tensors.
 
-    Its own gradient for variants is wrong: the rows that are not taken are of no size in it.
+    TensorFlow's gradient for variants is wrong: rows that are not taken lose their size in it.
 
     Args:
         boxes: A tensor of boxes, of any dtype.
@@ -162,7 +164,7 @@ def take(boxes: tf.Tensor, positions: Any) -> tf.Tensor:
         def gradient(upstream: Any) -> Any:
             shape, flat = tf.shape(boxes), tf.reshape(boxes, [-1])
             numbers = tf.range(tf.size(boxes))
-            # Only one variant at a time has zeros like it.
+            # tf.zeros_like takes variants of rank 0 only.
             zeros = tf.map_fn(
                 tf.zeros_like, flat, fn_output_signature=tf.TensorSpec([], tf.variant)
             )

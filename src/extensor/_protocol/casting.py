@@ -1,7 +1,7 @@
-"""Casting: a value of one type as an equivalent value of another, and the type where two meet.
+"""Casting: converts values between types, and finds a common type for two specs.
 
-The rules here are those between TensorFlow's own types. A type of the user's own says in the
-methods `cast` and `castable_type` of its spec what else it is cast from; both are asked here.
+This module has the rules between TensorFlow's own types. The spec of an extension type adds its
+rules in its methods `cast` and `castable_type`, which the functions here call.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ def castable_type(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
 
     Args:
         a: A spec of any type.
-        b: Another. Which one comes first makes no difference, unless their types disagree.
+        b: Another spec. The order matters only if the two `castable_type` methods disagree.
 
     >>> castable_type(tf.TensorSpec([2, 3]), tf.RaggedTensorSpec([2, None]))
     RaggedTensorSpec(TensorShape([2, None]), tf.float32, 1, tf.int64)
     """
     if isinstance(a, VariableSpec) or isinstance(b, VariableSpec):
-        return _of_variables(a, b)
+        return _common_spec_with_variable(a, b)
     found = supertype(a, b)
     for spec, other in ((a, b), (b, a)):
         if found is None and hasattr(spec, "castable_type"):
             found = spec.castable_type(other)  # pyright: ignore[reportAttributeAccessIssue]
-    return _of_tensors(a, b) if found is None else found
+    return _common_ragged_spec(a, b) if found is None else found
 
 
 def cast_value(spec: tf.TypeSpec, value: Any, path: str | None = None) -> Any:
-    """Returns a value that is equivalent to `value` and belongs to the type of a spec.
+    """Returns a value that is equivalent to `value` and has the type of a spec.
 
     Args:
         spec: A spec of any type.
-        value: A value of a type that it is cast from, or what Python has for one: numbers,
-            lists, arrays.
-        path: What to call it in errors.
+        value: A value of a type that can be cast to the spec's type, or Python numbers, lists, or
+            arrays.
+        path: The name of the value in errors.
 
     Raises:
-        DTypeError: If there is no such value (also a TypeError).
-        StructureError: If its shape does not fit (also a ValueError). In a graph that may show
-            only when it runs.
+        DTypeError: If the value cannot be cast (also a TypeError).
+        StructureError: If the shape does not fit (also a ValueError). In a graph, the error may
+            be raised only when the graph runs.
 
     >>> xt.authoring.cast_value(tf.RaggedTensorSpec([None, None]), tf.ones([1, 2]))
     <tf.RaggedTensor [[1.0, 1.0]]>
@@ -72,21 +72,21 @@ def cast_value(spec: tf.TypeSpec, value: Any, path: str | None = None) -> Any:
     except ExtensorError:
         raise
     except (AttributeError, AssertionError, NotImplementedError, TypeError, ValueError) as error:
-        # So TensorFlow's own specs fail on a value that is none of theirs.
+        # TensorFlow's own specs raise any of these for a value of another type.
         raise not_castable(spec, value, path) from error
 
 
 def cast_components(specs: Any, components: Any, path: str) -> Any:
-    """Returns components cast one by one.
+    """Returns a nest of components, each cast to its spec.
 
     Args:
-        specs: The nest of their specs.
-        components: A nest of the same structure, in which lists may stand for tensors.
-        path: What they are the components of, for errors.
+        specs: The nest of component specs.
+        components: A nest of the same structure. Lists are converted to tensors.
+        path: The name of the whole value in errors.
 
     Raises:
-        DTypeError: If they have another structure, or one cannot be cast (also a TypeError).
-        StructureError: If the shape of one does not fit (also a ValueError).
+        DTypeError: If the structure differs, or a component cannot be cast (also a TypeError).
+        StructureError: If the shape of a component does not fit (also a ValueError).
     """
     if isinstance(specs, Mapping):
         by_name = cast("Mapping[Any, Any]", specs)
@@ -113,20 +113,20 @@ def not_castable(
     Args:
         spec: The spec.
         value: The value, or its spec.
-        path: What to call it. Default: the spec's class.
-        mend: What to do about it.
+        path: The name of the value in the error. Default: the spec's class.
+        mend: How to correct the error.
     """
     name = type(spec).__qualname__
     return DTypeError(
         path=path or name,
         expected=f"a value that can be cast to {spec}",
         received=str(value) if isinstance(value, tf.TypeSpec) else described(value),
-        mend=mend or f"Convert it before, or say in {name}.cast how to.",
+        mend=mend or f"Convert the value first, or override {name}.cast.",
     )
 
 
 def described(value: Any) -> str:
-    """Returns in words what a value is, without what is in it."""
+    """Returns the spec of a value, or the name of its type, as text."""
     if isinstance(value, (tf.Tensor, CompositeTensor)):
         return str(tf.type_spec_from_value(value))
     return f"a {type(value).__name__}"
@@ -135,7 +135,8 @@ def described(value: Any) -> str:
 def _other_structure(expected: str, components: Any, path: str) -> DTypeError:
     received = described(components)
     if isinstance(components, Mapping):
-        received = f"one with {', '.join(sorted(map(str, cast('Any', components)))) or 'nothing'}"
+        names = ", ".join(sorted(map(str, cast("Any", components))))
+        received = f"a mapping with {names}" if names else "an empty mapping"
     elif isinstance(components, (list, tuple)):
         received = f"a {type(components).__name__} of {len(cast('Any', components))}"
     return DTypeError(
@@ -146,13 +147,13 @@ def _other_structure(expected: str, components: Any, path: str) -> DTypeError:
     )
 
 
-def _of_variables(a: Any, b: Any) -> Any:
-    """Returns where specs meet of which one at least is of a variable."""
+def _common_spec_with_variable(a: Any, b: Any) -> Any:
+    """Returns a common spec of two specs, at least one of them a VariableSpec, or None."""
     if isinstance(a, VariableSpec) and isinstance(b, VariableSpec):
-        # Which variable it is does not count: a function is traced for one, and takes others.
+        # The variable's identity does not count: a function traced for one takes others.
         same = (a.shape, a.dtype, a.trainable) == (b.shape, b.dtype, b.trainable)
         return a if same else None
-    # A variable where a tensor is asked for is read.
+    # A variable is read where a tensor is needed.
     readable = (VariableSpec, tf.TensorSpec)
     if isinstance(a, readable) and isinstance(b, readable):
         read = tf.TensorSpec(a.shape, a.dtype)
@@ -160,8 +161,8 @@ def _of_variables(a: Any, b: Any) -> Any:
     return None
 
 
-def _of_tensors(a: Any, b: Any) -> tf.RaggedTensorSpec | None:
-    """Returns where a dense and a ragged tensor meet, or two that are ragged in different ways."""
+def _common_ragged_spec(a: Any, b: Any) -> tf.RaggedTensorSpec | None:
+    """Returns a RaggedTensorSpec for a ragged and a dense spec, or two ragged specs, or None."""
     if isinstance(b, tf.RaggedTensorSpec):
         a, b = b, a
     if not isinstance(a, tf.RaggedTensorSpec):
@@ -175,7 +176,7 @@ def _of_tensors(a: Any, b: Any) -> tf.RaggedTensorSpec | None:
         return None
     ragged_rank = max(spec.ragged_rank for spec in ragged)
     if isinstance(b, tf.TensorSpec) and 0 < ragged_rank >= (b.shape.rank or 0):
-        return None  # too few dimensions for ragged rows, or not known how many
+        return None  # the rank is too small for ragged rows, or unknown
     return tf.RaggedTensorSpec(
         a.shape.most_specific_compatible_shape(b.shape),
         a.dtype,
@@ -185,7 +186,7 @@ def _of_tensors(a: Any, b: Any) -> tf.RaggedTensorSpec | None:
 
 
 def _tensor(spec: tf.TensorSpec, value: Any, path: str) -> Any:
-    """Returns a value as a tensor of a spec."""
+    """Returns a value as a dense tensor that matches a spec."""
     if isinstance(value, tf.RaggedTensor):
         value = _uniform(value, path)
     elif not isinstance(value, (tf.Tensor, BaseResourceVariable)):
@@ -196,7 +197,7 @@ def _tensor(spec: tf.TensorSpec, value: Any, path: str) -> Any:
             raise _unconverted(spec, value, path, error) from error
         rank = value.shape.rank
         if spec.shape.rank is not None and rank < spec.shape.rank and 0 in value.shape:
-            # A list without items does not tell how long its items would be.
+            # An empty list lacks the inner sizes: take them from the spec.
             inner = [size or 0 for size in spec.shape[rank:]]
             value = tf.zeros([*value.shape, *inner], spec.dtype)
     if (
@@ -204,7 +205,7 @@ def _tensor(spec: tf.TensorSpec, value: Any, path: str) -> Any:
         and not value.shape.is_subtype_of(spec.shape)
         and value.shape.is_compatible_with(spec.shape)
     ):
-        # TensorFlow would take the spec's word for the sizes that a graph does not know.
+        # TensorFlow's own cast would not check, at run time, the sizes that are unknown now.
         value = tf.ensure_shape(value, spec.shape)
     if isinstance(value, tf.Tensor) and not value.shape.is_compatible_with(spec.shape):
         raise StructureError(
@@ -220,7 +221,7 @@ def _tensor(spec: tf.TensorSpec, value: Any, path: str) -> Any:
 
 
 def _ragged(spec: Any, value: Any, path: str) -> Any:
-    """Returns a value as a RaggedTensor of a spec."""
+    """Returns a value as a RaggedTensor that matches a spec."""
     dense_spec = tf.TensorSpec(spec.shape, spec.dtype)
     if spec.ragged_rank <= 0 and spec.flat_values_spec is None:
         return _tensor(dense_spec, value, path)
@@ -247,7 +248,7 @@ def _ragged(spec: Any, value: Any, path: str) -> Any:
     own = tf.type_spec_from_value(value)
     if own.is_subtype_of(spec):
         return value
-    # What a graph does not know of the shape, the spec does.
+    # The spec may know sizes that the value's static shape does not.
     value = _with_lengths(value, spec.shape, path)
     parts = cast_components(component_specs(spec), to_components(own, value), path)
     return from_components(spec, parts)
@@ -267,14 +268,14 @@ def _ragged_of_lists(spec: Any, value: Any, path: str) -> Any:
     except (TypeError, ValueError) as error:
         raise _unconverted(spec, value, path, error) from error
     if ragged.flat_values.shape[0] == 0 and ragged.flat_values.shape.rank <= inner.rank:
-        # Lists without items do not tell how long the items would be.
+        # Empty lists lack the inner sizes: take them from the spec.
         flat = tf.zeros([0, *(size or 0 for size in inner)], spec.dtype)
         ragged = ragged.with_flat_values(flat)
     return ragged
 
 
 def _partitioned(value: Any, ragged_rank: int, path: str) -> Any:
-    """Returns a RaggedTensor with a number of row partitions."""
+    """Returns a RaggedTensor with exactly `ragged_rank` row partitions."""
     if value.ragged_rank < ragged_rank:
         flat = tf.RaggedTensor.from_tensor(
             value.flat_values,
@@ -293,27 +294,27 @@ def _partitioned(value: Any, ragged_rank: int, path: str) -> Any:
 
 
 def _uniform(value: Any, path: str) -> tf.Tensor:
-    """Returns a RaggedTensor whose rows all have one length as a tensor.
+    """Returns the dense tensor of a RaggedTensor whose rows all have the same length.
 
     Raises:
-        StructureError: If their lengths differ; in a graph, an InvalidArgumentError when it runs.
+        StructureError: If the lengths differ; in a graph, an InvalidArgumentError when it runs.
     """
     dense = value.to_tensor()
-    # Where nothing was padded there are as many items as before.
-    items = tf.shape(value.flat_values)[0]
-    room = tf.reduce_prod(tf.shape(dense)[: value.ragged_rank + 1])
+    # The counts are equal only if `to_tensor` padded nothing.
+    ragged_count = tf.shape(value.flat_values)[0]
+    dense_count = tf.reduce_prod(tf.shape(dense)[: value.ragged_rank + 1])
     wrong = StructureError(
         path=path,
-        expected="rows of one length, as a dense tensor has",
+        expected="rows of the same length, for a dense tensor",
         received="rows of different lengths",
-        mend="Pad them before, with to_tensor().",
+        mend="Pad them first, with to_tensor().",
     )
-    with tf.control_dependencies(required(items == room, wrong)):
+    with tf.control_dependencies(required(ragged_count == dense_count, wrong)):
         return tf.identity(dense)
 
 
 def _with_lengths(value: Any, shape: tf.TensorShape, path: str) -> Any:
-    """Returns a RaggedTensor whose rows are as long as a shape says, where it says that."""
+    """Returns a RaggedTensor, with a check that its rows have the static lengths of a shape."""
     for axis in range(1, value.ragged_rank + 1):
         if shape[axis] is None or value.shape[axis] is not None:
             continue
@@ -321,9 +322,9 @@ def _with_lengths(value: Any, shape: tf.TensorShape, path: str) -> Any:
         lengths = lengths.flat_values if isinstance(lengths, tf.RaggedTensor) else lengths
         wrong = StructureError(
             path=path,
-            expected=f"rows of {shape[axis]} in dimension {axis}",
-            received="rows of other lengths",
-            mend="Slice or pad them before.",
+            expected=f"rows of length {shape[axis]} in dimension {axis}",
+            received="rows of another length",
+            mend="Slice or pad them first.",
         )
         same = tf.reduce_all(lengths == tf.cast(shape[axis], lengths.dtype))
         with tf.control_dependencies(required(same, wrong)):
@@ -332,16 +333,16 @@ def _with_lengths(value: Any, shape: tf.TensorShape, path: str) -> Any:
 
 
 def required(holds: Any, error: StructureError) -> list[Any]:
-    """Raises an error unless something holds; inside a graph, returns the ops that check it.
+    """Returns the ops that check a condition in a graph; in eager mode, raises if it is False.
 
     Args:
-        holds: A scalar bool tensor.
-        error: What to raise if it does not hold. In a graph, the text of the error.
+        holds: The condition: a scalar bool tensor.
+        error: The error to raise. A graph op fails with its text.
 
     Returns:
-        What `tf.control_dependencies` takes: no op where it is known already that it holds.
+        A list for `tf.control_dependencies`. Empty in eager mode.
 
-    >>> wrong = xt.errors.StructureError(path="Recipe.steps", expected="a step", received="none")
+    >>> wrong = xt.errors.StructureError(path="Recipe.steps", expected="steps", received="0 steps")
     >>> xt.authoring.required(tf.constant(True), wrong)
     []
     """
@@ -353,11 +354,11 @@ def required(holds: Any, error: StructureError) -> list[Any]:
 
 
 def _unconverted(spec: tf.TypeSpec, value: Any, path: str, error: Exception) -> DTypeError:
-    """Returns the error for a value that TensorFlow does not convert."""
+    """Returns the error for a value that TensorFlow cannot convert."""
     mend = error.mend if isinstance(error, DTypeError) else None
     return DTypeError(
         path=path,
-        expected=f"what converts to {spec}",
+        expected=f"a value that converts to {spec}",
         received=described(value),
         mend=mend or "Give numbers or strings of that dtype, in evenly nested lists.",
     )

@@ -1,4 +1,4 @@
-"""Components that are not what the spec of their value says they are, or that do not stack."""
+"""Errors for components that do not match their specs, or that do not stack."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import tensorflow as tf
 from extensor._tf import VariableSpec
 from extensor.errors import ProtocolError
 
-_MEND = "Let component_specs describe, one by one, what to_components returns."
+_MEND = "Make component_specs and to_components match, component by component."
 
 
 def mismatch(spec: Any, components: Any) -> ProtocolError | None:
-    """Returns the error for components that do not match the component specs, or None if they do.
+    """Returns the error for components that do not match the component specs, or None.
 
     Args:
         spec: The spec of a value.
-        components: What its `to_components` returned.
+        components: The result of its `to_components`.
 
     >>> spec = xt.spec_of(tf.ragged.constant([[1, 2], [3]]))
     >>> print(mismatch(spec, (tf.constant([1, 2, 3]), tf.constant([0, 2, 3]))))
     RaggedTensorSpec.to_components, component 1: expected TensorSpec(shape=(3,), dtype=tf.int64,
-    name=None), got TensorSpec(shape=(3,), dtype=tf.int32, name=None). Let component_specs
-    describe, one by one, what to_components returns.
+    name=None), got TensorSpec(shape=(3,), dtype=tf.int32, name=None). Make component_specs and
+    to_components match, component by component.
     """
     path = f"{type(spec).__qualname__}.to_components"
     specs = spec.component_specs
@@ -52,9 +52,9 @@ def does_not_stack(spec: tf.TypeSpec, path: str | None = None) -> ProtocolError:
     """Returns the error for a spec whose values do not stack.
 
     Args:
-        spec: Such a spec.
-        path: The name of the spec that it is a part of, or the path of a field. Default: it is
-            part of nothing.
+        spec: A spec that is not stackable.
+        path: The name of the spec that contains it, or the path of a field. Default: `spec` is
+            not a component of another spec.
     """
     name = type(spec).__qualname__
     if isinstance(spec, VariableSpec):
@@ -65,13 +65,13 @@ def does_not_stack(spec: tf.TypeSpec, path: str | None = None) -> ProtocolError:
         return ProtocolError(
             path=name,
             expected="a type whose values stack",
-            received=f"{received}, whose values do not",
+            received=f"{received}, which is not stackable",
             mend=mend,
         )
     return ProtocolError(
         path=path,
         expected="components whose values stack",
-        received=f"{received}, which does not",
+        received=f"{received}, which is not stackable",
         mend=mend,
     )
 
@@ -81,7 +81,7 @@ def _has_spec(component: Any) -> bool:
 
 
 def _described(component: Any) -> Any:
-    """Returns the spec of a component, or the name of its class if it is no value for a graph."""
+    """Returns the spec of a component, or the name of its class if it has no spec."""
     try:
         return tf.type_spec_from_value(component)
     except (TypeError, ValueError):

@@ -1,10 +1,11 @@
-"""Batches of extension values that differ in their sizes: `ragged_batch` and `padded_batch`.
+"""Batches of extension values of different sizes: `ragged_batch` and `padded_batch`.
 
-tf.data does both with plain tensors only. For the first, values are cast to what stacks raggedly;
-for the second they are taken apart: each dense component is stacked raggedly, and padded then.
+tf.data implements both for plain tensors only. `ragged_batch` casts each value to a type that
+stacks as ragged tensors. `padded_batch` decomposes values, stacks each dense component as a ragged
+tensor, and then pads it.
 """
 
-# What a spec says of its parts is no name for its authors to override.
+# The methods of specs that this module calls are private, so that authors do not override them.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from extensor.errors import FieldError, StructureError
 def ragged_batch(
     dataset: Any, batch_size: Any, drop_remainder: Any, row_splits_dtype: Any, name: Any
 ) -> Any:
-    """Returns batches in which what is dense, and of unknown size, is ragged.
+    """Returns a dataset of batches in which dense components of unknown size become ragged.
 
     Args:
-        dataset: Of any elements.
-        batch_size: As in `Dataset.ragged_batch`, like all that follow.
-        drop_remainder: See there.
-        row_splits_dtype: See there.
-        name: See there.
+        dataset: A dataset of any elements.
+        batch_size: As in `Dataset.ragged_batch`.
+        drop_remainder: As in `Dataset.ragged_batch`.
+        row_splits_dtype: As in `Dataset.ragged_batch`.
+        name: As in `Dataset.ragged_batch`.
 
     Raises:
         DTypeError: If a type cannot hold ragged components (also a TypeError).
@@ -58,20 +59,21 @@ def padded_batch(
     drop_remainder: Any,
     name: Any,
 ) -> Any:
-    """Returns batches in which every dense component is padded to one size.
+    """Returns a dataset of batches in which every dense component is padded to one size.
 
     Args:
-        dataset: Of any elements.
+        dataset: A dataset of any elements.
         batch_size: As in `Dataset.padded_batch`.
-        padded_shapes: As there. For an extension value: None, one shape for all its components,
-            or a nest like that of its components, of which any may be left out. What is ragged
-            stays so, except for rows of a ragged tensor for which a shape is given.
-        padding_values: As there. For an extension value likewise.
+        padded_shapes: As in `Dataset.padded_batch`. For an extension value: None, one shape for
+            all its components, or a nest with the structure of its components, from which
+            components may be missing. Ragged components stay ragged, except for rows of a ragged
+            tensor for which a shape is given.
+        padding_values: As in `Dataset.padded_batch`. For an extension value: like `padded_shapes`.
         drop_remainder: As in `Dataset.padded_batch`.
         name: As in `Dataset.padded_batch`.
 
     Raises:
-        FieldError: If one is given for a component that is not there (also a KeyError).
+        FieldError: If a shape or value names a component that does not exist (also a KeyError).
         StructureError: If a shape does not fit its component (also a ValueError).
         DTypeError: If a padding value is of another dtype (also a TypeError).
     """
@@ -85,7 +87,7 @@ def padded_batch(
         values = [
             component
             for spec, value in zip(specs, data_nest.flatten(element), strict=True)
-            for component in _taken_apart(spec, value)
+            for component in _decomposed(spec, value)
         ]
         pairs = zip(flat, values, strict=True)
         return tuple(b for part, value in pairs for b in box(part.row, part.checked(value)))
@@ -93,8 +95,7 @@ def padded_batch(
     def padded(batch: Any) -> Any:
         rest = iter([part.padded(value) for part, value in zip(flat, batch, strict=True)])
         values = [
-            _put_together(_stacked(spec, each), rest)
-            for spec, each in zip(specs, parts, strict=True)
+            _rebuilt(_stacked(spec, each), rest) for spec, each in zip(specs, parts, strict=True)
         ]
         return data_nest.pack_sequence_as(element_spec, values)
 
@@ -103,11 +104,11 @@ def padded_batch(
 
 
 def bucket_shapes(element_spec: Any, padded_shapes: Any) -> Any:
-    """Returns shapes for `padded_batch` in which none is left out.
+    """Returns complete padded shapes: one for each component of an element.
 
     Args:
-        element_spec: Of a dataset.
-        padded_shapes: As `padded_batch` takes them.
+        element_spec: The element spec of a dataset.
+        padded_shapes: The shapes as passed to `padded_batch`, which may be incomplete.
     """
     shapes = [
         tf.nest.map_structure(lambda part: part.shape, tree)
@@ -118,14 +119,14 @@ def bucket_shapes(element_spec: Any, padded_shapes: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class _Part:
-    """A dense component, which is padded, or another value, which is stacked as it is.
+    """A dense component, which is padded, or another component, which is stacked without padding.
 
     Attributes:
-        path: What to call it in errors.
-        spec: Its spec, before it is padded and stacked.
-        row: The spec by which it is stacked.
-        shape: To which it is padded, with None for the longest; of another value empty.
-        value: With what it is padded, a scalar tensor; of another value None.
+        path: The name of the component in errors.
+        spec: The spec of the component before it is padded and stacked.
+        row: The spec of the component while it is stacked.
+        shape: The padded shape, with None for the size of the longest; empty without padding.
+        value: The padding value, a scalar tensor; None without padding.
     """
 
     path: str
@@ -136,7 +137,7 @@ class _Part:
 
     @property
     def grows(self) -> bool:
-        """Whether it is padded to another size than the one that its spec says."""
+        """Whether padding changes a size that the spec knows statically."""
         if self.row is self.spec or self.spec.shape.rank is None:
             return False
         return any(
@@ -145,7 +146,7 @@ class _Part:
         )
 
     def checked(self, value: Any) -> Any:
-        """Returns the value as one of `row`, if it is not too large."""
+        """Returns a component cast to `row`; raises if it is larger than the padded shape."""
         if self.row is self.spec:
             return value
         value = tf.ensure_shape(value, [None] * len(self.shape))
@@ -155,8 +156,8 @@ class _Part:
                 wrong = StructureError(
                     path=self.path,
                     expected=f"a size that can be padded to {self.shape}",
-                    received=f"a larger one in dimension {axis}",
-                    mend="Pad to a larger shape, or slice what is longer before.",
+                    received=f"a larger size in dimension {axis}",
+                    mend="Pad to a larger shape, or slice the value first.",
                 )
                 fits = tf.shape(value, tf.int64)[axis] <= tf.cast(size, tf.int64)
                 checks.extend(required(fits, wrong))
@@ -164,7 +165,7 @@ class _Part:
             return cast_value(self.row, tf.identity(value), self.path)
 
     def padded(self, stack: Any) -> Any:
-        """Returns a stack of such values, padded."""
+        """Returns a stack of components, padded."""
         if self.row is self.spec:
             return stack
         shape: Any = [None, *self.shape]
@@ -177,8 +178,8 @@ def _is_equal(size: Any, other: Any) -> bool:
     return not isinstance(other, tf.Tensor) and size == other
 
 
-def _taken_apart(spec: Any, value: Any) -> list[Any]:
-    """Returns the components of a value, and theirs, down to what is a part of its own."""
+def _decomposed(spec: Any, value: Any) -> list[Any]:
+    """Returns the leaf components of a value; nested extension values are decomposed too."""
     if not _has_parts(spec):
         return [value]
     pairs = zip(
@@ -186,14 +187,14 @@ def _taken_apart(spec: Any, value: Any) -> list[Any]:
         tf.nest.flatten(spec.to_components(value)),
         strict=True,
     )
-    return [part for inner, component in pairs for part in _taken_apart(inner, component)]
+    return [part for inner, component in pairs for part in _decomposed(inner, component)]
 
 
-def _put_together(spec: Any, parts: Iterator[Any]) -> Any:
-    """Returns the value whose parts an iterator yields."""
+def _rebuilt(spec: Any, parts: Iterator[Any]) -> Any:
+    """Returns the value whose leaf components an iterator yields: the inverse of `_decomposed`."""
     if not _has_parts(spec):
         return next(parts)
-    components = [_put_together(inner, parts) for inner in tf.nest.flatten(spec.component_specs)]
+    components = [_rebuilt(inner, parts) for inner in tf.nest.flatten(spec.component_specs)]
     return spec.from_components(tf.nest.pack_sequence_as(spec.component_specs, components))
 
 
@@ -202,7 +203,7 @@ def _has_parts(spec: Any) -> bool:
 
 
 def _stacked(spec: Any, parts: list[_Part]) -> Any:
-    """Returns the spec of a stack of values whose parts are padded."""
+    """Returns the spec of a stack of values after padding."""
     if not _has_parts(spec):
         return spec
     if any(part.grows for part in parts):
@@ -211,7 +212,7 @@ def _stacked(spec: Any, parts: list[_Part]) -> Any:
 
 
 def _trees(element_spec: Any, padded_shapes: Any, padding_values: Any) -> list[Any]:
-    """Returns for each value of an element the nest of its parts."""
+    """Returns a list of nests of `_Part`s: one nest for each value of an element."""
     specs: Any = data_nest.flatten(element_spec)
     shapes: Any = [None] * len(specs)
     if padded_shapes is not None:
@@ -226,13 +227,13 @@ def _trees(element_spec: Any, padded_shapes: Any, padding_values: Any) -> list[A
 
 
 def _tree(spec: Any, shape: Any, value: Any, path: Path) -> Any:
-    """Returns the nest of the parts of values of a spec.
+    """Returns the nest of `_Part`s of a spec.
 
     Args:
-        spec: A spec, or a nest of those of components.
-        shape: The padded shape that was given for it, or a nest of them.
-        value: The padding value that was given for it, or a nest of them.
-        path: Where it stands in the value.
+        spec: A spec, or a nest of component specs.
+        shape: The padded shape for it, or a nest of them.
+        value: The padding value for it, or a nest of them.
+        path: The path of the spec in the value.
     """
     if _has_parts(spec):
         tree = _tree(spec._named_components(), shape, value, path)
@@ -250,9 +251,9 @@ def _tree(spec: Any, shape: Any, value: Any, path: Path) -> Any:
     }
 
 
-def _for_each(keys: list[Any], given: Any, is_one: Any, name: str, path: Path) -> list[Any]:
-    """Returns for each of several components what was given for it, or None."""
-    if given is None or is_one(given):
+def _for_each(keys: list[Any], given: Any, is_single: Any, name: str, path: Path) -> list[Any]:
+    """Returns the argument for each component, or None where none was given."""
+    if given is None or is_single(given):
         return [given] * len(keys)
     where = f"{name}, {path}" if path.names else name
     names = ", ".join(map(str, keys))
@@ -262,18 +263,18 @@ def _for_each(keys: list[Any], given: Any, is_one: Any, name: str, path: Path) -
         if unknown:
             raise FieldError(
                 path=where,
-                expected=f"some of the components {names}",
+                expected=f"only names of the components {names}",
                 received=", ".join(unknown),
-                mend="Name components as the spec does.",
+                mend="Use the component names of the spec.",
             )
         return [by_key.get(key) for key in keys]
     if len(given) == len(keys):
         return list(given)
     raise StructureError(
         path=where,
-        expected=f"one for all, or one for each of the components {names}",
-        received=f"{len(given)}",
-        mend="Give a dict of those that are not padded by default.",
+        expected=f"1 item for all, or 1 item for each of the components {names}",
+        received=f"{len(given)} items",
+        mend="Give a dict with the components that need another shape or value than the default.",
     )
 
 
@@ -282,7 +283,7 @@ def _is_nest(given: Any) -> bool:
 
 
 def _is_shape(given: Any) -> bool:
-    """Whether something is one shape, and not a nest of shapes."""
+    """Returns whether an argument is a single shape, and not a nest of shapes."""
     if isinstance(given, (list, tuple)):
         sizes = cast("list[Any]", given)
         return not any(_is_nest(size) or isinstance(size, tf.TensorShape) for size in sizes)
@@ -296,11 +297,11 @@ def _part(spec: Any, shape: Any, value: Any, path: str) -> _Part:
         if not isinstance(spec, tf.RaggedTensorSpec) or spec.ragged_rank > 0:
             raise StructureError(
                 path=path,
-                expected="no padded shape, because it is stacked as it is",
+                expected="no padded shape, because this component is not a dense tensor",
                 received=str(shape),
-                mend="Give shapes for tensors only, by the names of the components.",
+                mend="Give shapes for dense tensors only, by the names of the components.",
             )
-        # One row of a ragged tensor is a tensor. It becomes a dense one for whom says how large.
+        # A row of a ragged tensor is a dense tensor. With a padded shape, it stacks as a dense one.
         spec = tf.TensorSpec(spec.shape, spec.dtype)
     sizes = _sizes(spec.shape if shape is None else shape, path)
     own = [None] * len(sizes) if spec.shape.rank is None else spec.shape.as_list()
@@ -312,7 +313,7 @@ def _part(spec: Any, shape: Any, value: Any, path: str) -> _Part:
             path=path,
             expected=f"a shape that {spec.shape} can be padded to",
             received=str(shape),
-            mend="Give one with as many dimensions, none of them smaller.",
+            mend="Give a shape of the same rank, in which no size is smaller.",
         )
     padded = [
         axis
@@ -329,7 +330,7 @@ def _part(spec: Any, shape: Any, value: Any, path: str) -> _Part:
 
 
 def _sizes(shape: Any, path: str) -> list[Any]:
-    """Returns the sizes of a shape: numbers, scalar tensors, and None for the longest."""
+    """Returns the sizes of a shape: integers, scalar tensors, and None for the longest."""
     if isinstance(shape, tf.Tensor):
         return tf.unstack(shape)
     try:
@@ -346,7 +347,7 @@ def _sizes(shape: Any, path: str) -> list[Any]:
 
 
 def _check_rows(spec: Any, tree: Any, path: Path) -> None:
-    """Raises if the rows themselves would be padded, of which some parts are not."""
+    """Raises if a value is padded as a whole but has components that cannot be padded."""
     shape: Any = getattr(spec, "shape", None)
     parts: list[_Part] = tf.nest.flatten(tree)
     if not isinstance(shape, tf.TensorShape) or shape.is_fully_defined():

@@ -7,11 +7,11 @@ from typing import Any, Protocol, runtime_checkable
 
 @runtime_checkable
 class ExtensionType(Protocol):
-    """What a class defines so that every generic TensorFlow API takes its values.
+    """The protocol of classes whose values every generic TensorFlow API accepts.
 
     A value must be immutable and decompose into two parts: tensors (dynamic data, which may
     differ from one run of a graph to the next) and a `TypeSpec` (static data, which may not).
-    The class needs no base class and imports nothing of extensor; one method is all:
+    The class needs no base class and no import of extensor, only this method:
 
     >>> class MaskedTensor:
     ...     def __init__(self, values, mask):

@@ -1,7 +1,7 @@
-"""What is lost, without a word, where TensorFlow makes a tensor of a dtype.
+"""Checks that a conversion to a tensor does not silently lose data.
 
-It refuses to make integers of `[1.5]`, and makes them of `np.array([1.5])`. What loses nothing but
-what everybody expects goes through: `1` becomes a float, and a float64 is rounded to a float32.
+TensorFlow refuses to convert `[1.5]` to integers, but converts `np.array([1.5])`. The check refuses
+both. It accepts the usual conversions: an integer to a float, and a float64 rounded to a float32.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from extensor.errors import DTypeError
 
 
 def lossless(value: Any, dtype: tf.DType | None, path: str) -> Any:
-    """Returns a value that TensorFlow makes a tensor of without losing what is in it.
+    """Returns a value that TensorFlow converts to a dtype without loss of data.
 
     Args:
-        value: What `tf.convert_to_tensor` takes, or not: that it will say itself.
+        value: A value for `tf.convert_to_tensor`, which itself raises for a value of a wrong type.
         dtype: The dtype of the tensor; None for the value's own.
-        path: What to call the value.
+        path: The name of the value in errors.
 
     Returns:
-        The value; a list where it is an array of objects.
+        The value; an array of objects becomes a list.
 
     Raises:
-        DTypeError: If fractions, imaginary parts or a mask would be lost, or numbers would become
-            bools, or one is out of the dtype's range (also a TypeError).
+        DTypeError: If fractions, imaginary parts or a mask would be lost, numbers would become
+            bools, or a number is out of the dtype's range (also a TypeError).
 
     >>> xt.authoring.lossless([1, 2], tf.float32, "Cup.grams")
     [1, 2]
@@ -41,28 +41,28 @@ def lossless(value: Any, dtype: tf.DType | None, path: str) -> Any:
         raise DTypeError(
             path=path,
             expected="an array without a mask",
-            received="one of numpy.ma, of which some is masked",
-            mend="Fill it before: value.filled(0). xt.types.MaskedTensor.from_numpy keeps masks.",
+            received="a numpy.ma.MaskedArray with masked items",
+            mend="Fill it first: value.filled(0). xt.types.MaskedTensor.from_numpy keeps masks.",
         )
-    if dtype is None or _place(dtype) is None:
+    if dtype is None or _numeric_rank(dtype) is None:
         return value
     if isinstance(value, np.ndarray) and value.dtype.hasobject:
-        value = value.tolist()  # a list, of which TensorFlow looks at the items
+        value = value.tolist()  # TensorFlow inspects the items of a list
     _expect_held(value, dtype, path)
     return value
 
 
 def _expect_held(value: Any, dtype: tf.DType, path: str) -> None:
-    if isinstance(value, (tf.Tensor, tf.Variable)):  # one in a list, which TensorFlow would cast
+    if isinstance(value, (tf.Tensor, tf.Variable)):  # inside a list, TensorFlow would cast it
         _expect_kind(value.dtype, dtype, path)
         return
-    # The first is asked for the dtype itself; of the second TensorFlow makes no tensor, but NumPy
-    # might take out all its items.
+    # `__tf_tensor__` gets the dtype and checks it. TensorFlow refuses composite tensors, but
+    # np.asarray might iterate over all their items.
     if hasattr(value, "__tf_tensor__") or is_tensor_like(value):
         return
     try:
         array = np.asarray(value)
-    except Exception:  # ragged lists, symbolic tensors, or whatever the items say
+    except Exception:  # ragged lists, symbolic tensors, or any error that the items raise
         array = None
     if array is not None and not array.dtype.hasobject:
         _expect_array(array, dtype, path)
@@ -72,22 +72,25 @@ def _expect_held(value: Any, dtype: tf.DType, path: str) -> None:
 
 
 def _expect_array(array: Any, dtype: tf.DType, path: str) -> None:
-    if not array.size:  # an empty list has no dtype, and NumPy says float64
+    if not array.size:  # NumPy gives an empty list float64
         return
-    if array.dtype.kind in "SU" and not dtype.is_bool:  # the rest TensorFlow refuses itself
+    if array.dtype.kind in "SU" and not dtype.is_bool:  # TensorFlow refuses strings, but for bool
         return
     try:
         given = tf.dtypes.as_dtype(array.dtype)
-    except TypeError:  # of times, for example, of which no tensor is made if no dtype is given
+    except TypeError:  # datetime64, for example, which TensorFlow converts if a dtype is given
         raise _not_held(dtype, str(array.dtype), path) from None
     _expect_kind(given, dtype, path)
     if _overflows(array, dtype):
-        mend = "Choose a wider dtype, or clip them before."
-        raise _not_held(dtype, f"{given.name}, of which some is out of range", path, mend)
+        mend = "Choose a wider dtype, or clip the values first."
+        raise _not_held(dtype, f"{given.name} values out of range", path, mend)
 
 
 def _overflows(array: Any, dtype: tf.DType) -> bool:
-    """Returns whether a number is out of the range of a dtype of its own kind, or a wider one."""
+    """Returns whether an array has a number out of the range of a dtype.
+
+    The dtype is of the kind of the array (bool, integer, float, complex) or of a wider kind.
+    """
     if np.can_cast(array.dtype, dtype.as_numpy_dtype):
         return False
     if dtype.is_integer:
@@ -101,14 +104,14 @@ def _overflows(array: Any, dtype: tf.DType) -> bool:
 
 
 def _expect_kind(given: tf.DType, dtype: tf.DType, path: str) -> None:
-    place, last = _place(given), _place(dtype)
-    if place is None or (last is not None and place > last):
+    rank, highest = _numeric_rank(given), _numeric_rank(dtype)
+    if rank is None or (highest is not None and rank > highest):
         raise _not_held(dtype, given.name, path)
 
 
-@functools.cache  # it takes long to tell the kind of a dtype
-def _place(dtype: tf.DType) -> int | None:
-    """Returns the place of a kind of numbers, of which each holds those before; None of others."""
+@functools.cache  # the properties of tf.DType are slow
+def _numeric_rank(dtype: tf.DType) -> int | None:
+    """Returns the rank of a dtype in bool < integer < float < complex; None for other dtypes."""
     kinds = (dtype.is_bool, dtype.is_integer, dtype.is_floating, dtype.is_complex)
     return kinds.index(True) if True in kinds else None
 
@@ -117,7 +120,7 @@ def _not_held(
     dtype: tf.DType,
     received: str,
     path: str,
-    mend: str = "Round or cast them before, so that it can be seen what is lost.",
+    mend: str = "Round or cast the values first, so that the loss is explicit.",
 ) -> DTypeError:
     return DTypeError(
         path=path, expected=f"values that dtype {dtype.name} holds", received=received, mend=mend
@@ -132,5 +135,5 @@ def is_tensor_like(value: Any) -> bool:
     """
     try:
         return isinstance(value, (tf.Tensor, CompositeTensor))
-    except Exception:  # of a class of somebody else's, which has no hash
+    except Exception:  # isinstance of an ABC fails for a class that cannot be hashed
         return False

@@ -1,4 +1,4 @@
-"""Nests of tensors, with extension values taken apart on demand."""
+"""`tf.nest` functions, with the argument `expand_composites` that decomposes extension values."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ def assert_same_structure(
 
     Args:
         nest1: Any nest of values or of specs.
-        nest2: Another.
-        check_types: Whether the types of containers must agree too.
-        expand_composites: Whether extension values (or specs) are taken apart; two of them then
-            agree if some TypeSpec is compatible with both.
+        nest2: Another nest.
+        check_types: Whether the types of containers must be the same too.
+        expand_composites: Whether extension values (or specs) are decomposed; two of them then
+            have the same structure if some TypeSpec is compatible with both.
 
     Raises:
         ValueError: If the structures differ, or no TypeSpec is compatible with both values.
@@ -89,11 +89,11 @@ def assert_same_structure(
         nest1, nest2, check_types=check_types, expand_composites=expand_composites
     )
     if expand_composites:
-        # tf.nest compares two values, or a value and a spec, but takes any two specs for the same.
-        tf.nest.map_structure(_assert_specs_meet, nest1, nest2, check_types=check_types)
+        # tf.nest compares two values, or a value and a spec, but accepts any two specs as equal.
+        tf.nest.map_structure(_assert_common_supertype, nest1, nest2, check_types=check_types)
 
 
-def _assert_specs_meet(a: Any, b: Any) -> None:
+def _assert_common_supertype(a: Any, b: Any) -> None:
     specs = [x for x in (a, b) if isinstance(x, tf.TypeSpec) and not isinstance(x, tf.TensorSpec)]
     if len(specs) == 2 and a.most_specific_common_supertype([b]) is None:
         raise StructureError(

@@ -1,4 +1,4 @@
-"""Names under which specs are saved, and the specs of classes that nobody here can edit."""
+"""Registers TypeSpecs: under the names in SavedModels, and for classes that cannot be edited."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def register_type_spec(
     type_spec_subclass: None = None, name: str | None = None
 ) -> Callable[[_SpecClass], _SpecClass]: ...
 def register_type_spec(type_spec_subclass: Any = None, name: str | None = None) -> Any:
-    """Registers a globally unique name for a TypeSpec, so that a SavedModel can hold it.
+    """Registers a globally unique name for a TypeSpec, so that it can be stored in a SavedModel.
 
-    The registry is TensorFlow's own. May be called, or stand above a class as a decorator, bare
-    or with a name. Registering the same pair again changes nothing; a class that is defined anew
-    under its old module and name (a notebook cell run again, a module reloaded) takes the place
-    of the old one.
+    The registry is TensorFlow's own. Call the function, or use it as a class decorator, with or
+    without a name. Registering the same pair again changes nothing. A class that is defined again
+    under its old module and name (a notebook cell that runs again, a reloaded module) replaces
+    the old one.
 
     Args:
         type_spec_subclass: A concrete TypeSpec class.
         name: Words of letters, digits and `_`, joined by dots. Default: the class's module and
             name. A name without a dot is kept in TensorFlow's registry with the prefix
-            `extensor.dotless.`, because TensorFlow asks for two words.
+            `extensor.dotless.`, because TensorFlow requires two words.
 
     Returns:
         The class, unchanged.
@@ -54,7 +54,7 @@ def register_type_spec(type_spec_subclass: Any = None, name: str | None = None) 
     Raises:
         RegistrationError: If another TypeSpec has the name, or the class has another name (also
             a ValueError).
-        ProtocolError: If it is not a TypeSpec class, or an abstract one (also a TypeError).
+        ProtocolError: If the class is not a TypeSpec, or is abstract (also a TypeError).
 
     >>> @xt.register_type_spec(name="cookbook.StepSpec")
     ... class StepSpec(xt.TypeSpec):
@@ -92,17 +92,17 @@ def _expect_concrete(cls: Any) -> None:
     if inspect.isabstract(cls):
         raise ProtocolError(
             path=_named(cls),
-            expected="a concrete TypeSpec, of which there are specs to save",
-            received=f"one without {', '.join(sorted(cls.__abstractmethods__))}",
-            mend="Define them, or register the classes that are derived from it.",
+            expected="a concrete TypeSpec",
+            received=f"a class without {', '.join(sorted(cls.__abstractmethods__))}",
+            mend="Define these members, or register the subclasses instead.",
         )
 
 
 def registered_types() -> dict[str, type]:
-    """Returns every TypeSpec class that has a name to be saved under, by that name.
+    """Returns all registered TypeSpec classes, by name.
 
-    These are your own, those of libraries that you imported, extensor's and TensorFlow's. A class
-    that follows the protocol and whose spec has no name is not among them.
+    These are your own classes, those of imported libraries, extensor's and TensorFlow's. TypeSpecs
+    without a registered name are not included.
 
     >>> registered_types = xt.registered_types()
     >>> registered_types["tf.RaggedTensorSpec"] is tf.RaggedTensorSpec
@@ -119,34 +119,33 @@ _lock = threading.RLock()
 
 
 def register_extension_type(cls: _Class, spec_class: type) -> _Class:
-    """Makes a class that you cannot edit an extension type, by a TypeSpec that you write for it.
+    """Makes a class that you cannot edit an extension type, with a TypeSpec that you write for it.
 
-    From then on it works everywhere as if it had `__tf_type_spec__`, which `spec_class.from_value`
-    answers. The spec is registered too, under its module and name if it has no name yet.
+    The class gets a method `__tf_type_spec__`, which returns `spec_class.from_value(self)`. The
+    spec is registered too, under its module and name if it has no name yet.
 
     Warning:
-        Think twice. The values must be what extension types are: immutable, with all that may
-        change from run to run in tensors. And a class has one spec in a process: two libraries
-        that each register their own for it cannot be used together, and a model that was saved
-        under one does not load under the other. Where you can, make a class of your own that
-        holds the value, or ask the author of the class for `__tf_type_spec__`, which needs no
-        import of extensor.
+        Prefer a class of your own that holds the value, or ask the author of the class to add
+        `__tf_type_spec__`, which needs no import of extensor. The values must be immutable, and
+        all data that changes from run to run must be in tensors. A class has one spec in a
+        process: two libraries that register different specs for it cannot be used together, and a
+        model that was saved with one spec does not load with the other.
 
     Args:
-        cls: The class: Python's own, or anybody's, that lets attributes be set on it. TensorFlow
-            must not have met it yet: register it where you import it.
-        spec_class: A TypeSpec class whose `from_value(value)`, a class method, returns the spec of
-            a value. It holds for this very class: a subclass is registered on its own.
+        cls: Any class on which attributes can be set. Register it right after you import it,
+            before TensorFlow gets a value of it.
+        spec_class: A TypeSpec class whose class method `from_value(value)` returns the spec of a
+            value. It applies to this class only: register each subclass separately.
 
     Returns:
         The class.
 
     Raises:
-        RegistrationError: If the class has another spec, or TensorFlow has met it already (also a
-            ValueError).
-        ProtocolError: If either class is not fit for it (also a TypeError).
+        RegistrationError: If the class has another spec, or TensorFlow already got a value of it
+            (also a ValueError).
+        ProtocolError: If one of the two classes cannot be used (also a TypeError).
 
-    >>> class Tally:  # somebody else's
+    >>> class Tally:  # of another library
     ...     def __init__(self, count):
     ...         self.count = count
     >>> class TallySpec(xt.TypeSpec):
@@ -171,7 +170,7 @@ def register_extension_type(cls: _Class, spec_class: type) -> _Class:
     3
     """
     _expect_spec_class(cls, spec_class)
-    _expect_whole(cls)
+    _expect_leaf_type(cls)
     with _lock:
         given = getattr(cls, _PROTOCOL, None)
         holder = getattr(given, "spec_class", None)
@@ -185,28 +184,28 @@ def register_extension_type(cls: _Class, spec_class: type) -> _Class:
                 if holder is None
                 else f"the spec that is registered for it, {_named(holder)}",
                 received=f"a class with {_PROTOCOL}" if holder is None else _named(spec_class),
-                mend="A class has one spec in a process: use that one, or make a class of your own "
-                "that holds the value.",
+                mend="A class has one spec in a process: use the existing spec, or make a class "
+                "of your own that holds the value.",
             )
         named = inspect.getattr_static(spec_class, "value_type", None)
         if isinstance(named, type):
             _expect_same(cls, spec_class, named)
         if registered_name(spec_class) is None:
             register_type_spec(spec_class)
-        _give(cls, spec_class)
+        _add_type_spec(cls, spec_class)
     return cls
 
 
-def _give(cls: Any, spec_class: Any) -> None:
-    """Gives a class its `__tf_type_spec__`, or leaves it as it was and raises."""
+def _add_type_spec(cls: Any, spec_class: Any) -> None:
+    """Adds `__tf_type_spec__` to a class; if it raises, the class is unchanged."""
 
     def type_spec(self: Any) -> Any:
         if type(self) is not cls:
             raise ProtocolError(
                 path=_named(type(self)),
-                expected=f"a registered class, as its base {_named(cls)} is",
-                received="one that is not, whose values would become ones of the base",
-                mend=f"xt.register_extension_type({type(self).__name__}, its own TypeSpec).",
+                expected=f"a registered class, because its base {_named(cls)} is registered",
+                received="an unregistered subclass",
+                mend=f"Call xt.register_extension_type({type(self).__name__}, its own TypeSpec).",
             )
         spec = spec_class.from_value(self)
         _expect_same(cls, type(spec), spec.value_type)
@@ -219,8 +218,8 @@ def _give(cls: Any, spec_class: Any) -> None:
     except (TypeError, AttributeError) as error:
         raise ProtocolError(
             path=_named(cls),
-            expected="a class that lets attributes be set on it",
-            received="one of a C extension, or of a metaclass, that does not",
+            expected="a class on which attributes can be set",
+            received="a class of a C extension, or of a metaclass that forbids them",
             mend="Make a class of your own that holds the value.",
         ) from error
     if _PROTOCOL not in before and not admit_late(cls):
@@ -228,20 +227,20 @@ def _give(cls: Any, spec_class: Any) -> None:
             delattr(cls, name)
         raise RegistrationError(
             path=_named(cls),
-            expected="a class of which TensorFlow has not met a value yet",
-            received="one that it has met, and remembers as a Python object",
-            mend="Register it right after importing it, before any call of TensorFlow.",
+            expected="a class of which TensorFlow has seen no value yet",
+            received="a class that TensorFlow has cached as a plain Python object",
+            mend="Register the class right after importing it, before TensorFlow gets a value.",
         )
 
 
 def _expect_same(cls: type, spec_class: type, value_type: Any) -> None:
-    """Raises unless the specs of a class make values of it."""
+    """Raises unless a spec class has this class as its `value_type`."""
     if value_type is not cls:
         raise ProtocolError(
             path=f"{_named(spec_class)}.value_type",
             expected=_named(cls),
             received=_named(value_type) if isinstance(value_type, type) else repr(value_type),
-            mend="Write a TypeSpec for this very class, whose values from_components returns.",
+            mend="Write a TypeSpec for this class, whose from_components returns its values.",
         )
 
 
@@ -249,7 +248,7 @@ def _expect_spec_class(cls: Any, spec_class: Any) -> None:
     if not (isinstance(spec_class, type) and issubclass(spec_class, tf.TypeSpec)):
         raise ProtocolError(
             path="register_extension_type",
-            expected="a class, and a subclass of TypeSpec for its values",
+            expected="a class and a subclass of TypeSpec",
             received=f"{cls!r} and {spec_class!r}",
             mend="Write a TypeSpec for the class: see xt.ExtensionType.",
         )
@@ -258,19 +257,19 @@ def _expect_spec_class(cls: Any, spec_class: Any) -> None:
         raise ProtocolError(
             path=f"{_named(spec_class)}.from_value",
             expected="a class method that returns the spec of a value",
-            received="none",
+            received="no such method",
             mend="Add `@classmethod def from_value(cls, value)`.",
         )
 
 
-def _expect_whole(cls: Any) -> None:
-    """Raises unless TensorFlow takes values of a class for leaves, and has no own use for them."""
+def _expect_leaf_type(cls: Any) -> None:
+    """Raises unless values of a class are plain leaves to TensorFlow."""
     if not isinstance(cls, type):
         received = repr(cls)
     elif issubclass(cls, (tf.Tensor, tf.Variable, tf.TypeSpec)) or (
         issubclass(cls, CompositeTensor) and not hasattr(cls, _PROTOCOL)
     ):
-        received = "one that TensorFlow knows already"
+        received = "a class of tensors, variables, TypeSpecs or composite tensors"
     else:
         refuse(cls)
         return
@@ -304,7 +303,7 @@ def _register(cls: type, name: str) -> None:
             path=f"{cls.__module__}.{cls.__qualname__}",
             expected=f"the name {known.removeprefix(DOTLESS)!r}, under which it is registered",
             received=repr(name),
-            mend="A TypeSpec has one name: drop one of the two registrations.",
+            mend="A TypeSpec has one name: remove one of the two registrations.",
         )
     holder = registered_spec(key)
     if holder is not None and not redefines(cls, holder):
@@ -318,9 +317,9 @@ def _register(cls: type, name: str) -> None:
 
 
 def redefines(cls: type, holder: type) -> bool:
-    """Whether `cls` is what `holder` became when its definition ran again.
+    """Returns whether `cls` comes from the same definition as `holder`, which ran again.
 
-    Two classes of one function (`<locals>`) may well live side by side, so they do not count.
+    False for classes defined in a function (`<locals>`), because several of them may be in use.
     """
     return (
         cls.__module__ == holder.__module__

@@ -1,4 +1,4 @@
-"""Row splits: whether they cut values into rows."""
+"""A check that row splits are valid."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ def check_row_splits(splits: Any, count: int | None, path: str) -> None:
 
     Args:
         splits: A NumPy vector of integers.
-        count: How many values they cut; None if that is not known.
-        path: What to call them.
+        count: The number of values; None if it is not known.
+        path: The name of the splits in errors.
 
     Raises:
-        StructureError: If they do not cut the values (also a ValueError).
+        StructureError: If the splits are not valid (also a ValueError).
 
     >>> xt.authoring.check_row_splits(np.array([0, 2, 1]), 1, "Recipe.row_splits")
     Traceback (most recent call last):
     extensor.errors.StructureError: Recipe.row_splits: expected splits that never decrease, got a
     decrease after row 1. ...
     """
-    steps_down = splits[1:] < splits[:-1]
+    decreases = splits[1:] < splits[:-1]
     if len(splits) == 0:
-        expected, received = "at least the number 0", "an empty vector"
+        expected, received = "at least one split, the number 0", "an empty vector"
     elif splits[0] != 0:
         expected, received = "splits that begin with 0", f"a first split of {splits[0]}"
-    elif steps_down.any():
+    elif decreases.any():
         expected = "splits that never decrease"
-        received = f"a decrease after row {int(steps_down.argmax())}"
+        received = f"a decrease after row {int(decreases.argmax())}"
     elif count is not None and splits[-1] != count:
         expected = f"splits that end with {count}, the number of values"
         received = f"a last split of {splits[-1]}"

@@ -1,4 +1,4 @@
-"""TypeSpec: the static half of an extension type, with its four jobs."""
+"""TypeSpec: the static part of an extension type."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _PROPERTIES = ("component_specs", "value_type")
-"""Public names that are read as properties; a plain method in their place is a slip."""
+"""Public names that must be properties; a plain method under such a name is a mistake."""
 
 
 class TypeSpec(tf.TypeSpec):
-    """Describes the type of an extension value: all that is static about it.
+    """Describes the type of an extension value: its static data.
 
     A subclass has four jobs:
 
@@ -43,7 +43,7 @@ class TypeSpec(tf.TypeSpec):
     4. **Compare** types: `__eq__`, `__hash__`, `is_compatible_with`,
        `most_specific_compatible_type`. All of them have defaults that follow from `serialize`.
 
-    It overrides these public names and no other. See `ExtensionType` for a whole example.
+    It overrides these public names only. See `ExtensionType` for a complete example.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -59,7 +59,7 @@ class TypeSpec(tf.TypeSpec):
         value_type = vars(cls).get("value_type")
         if isinstance(value_type, type) and is_refused(value_type):
             refuse(value_type)
-        # The `class Spec` in a declared class is a base, and no TypeSpec itself.
+        # `cast` may come from the `class Spec` in a declared class, a base that is no TypeSpec.
         author = next(base for base in cls.__mro__ if "cast" in vars(base))
         own = vars(author)["cast"]
         is_new = author is cls or not issubclass(author, tf.TypeSpec)
@@ -72,12 +72,12 @@ class TypeSpec(tf.TypeSpec):
     def serialize(self) -> tuple[Any, ...]:
         """Returns the state of this spec as a nested tuple.
 
-        It may hold bool, int, float, str, None, `tf.DType`, `tf.TensorShape`, `tf.TensorSpec`,
-        TypeSpec, `np.ndarray`, and nested tuples, namedtuples, dicts and OrderedDicts of these.
+        The tuple may contain bool, int, float, str, None, `tf.DType`, `tf.TensorShape`,
+        `tf.TensorSpec`, TypeSpec, `np.ndarray`, and nested tuples, namedtuples, dicts and
+        OrderedDicts of these.
 
-        The defaults of equality, hashing, pickling, repr, compatibility and SavedModel storage
-        follow from it. If it is not the tuple of the constructor's arguments, override
-        `deserialize` too.
+        By default, equality, hashing, pickling, repr, compatibility and SavedModel storage use
+        it. If it is not the tuple of the constructor's arguments, override `deserialize` too.
         """
         raise not_overridden(self, "serialize")
 
@@ -86,8 +86,8 @@ class TypeSpec(tf.TypeSpec):
         """Returns the spec that `serialize` described.
 
         Args:
-            serialization: What `serialize` returned. A namedtuple that went through a SavedModel
-                comes back as another namedtuple class of the same name and fields.
+            serialization: The result of `serialize`. A namedtuple from a SavedModel is of another
+                class with the same name and fields.
         """
         return cls(*serialization)
 
@@ -107,7 +107,7 @@ class TypeSpec(tf.TypeSpec):
 
     @abc.abstractmethod
     def to_components(self, value: Any) -> Any:
-        """Returns the tensors that a value is made of.
+        """Returns the components of a value.
 
         Args:
             value: A value that this spec describes.
@@ -120,7 +120,7 @@ class TypeSpec(tf.TypeSpec):
 
     @abc.abstractmethod
     def from_components(self, components: Any) -> Any:
-        """Returns the value that is made of the given components.
+        """Returns a value with the given components.
 
         Args:
             components: A nest that matches `component_specs`.
@@ -133,11 +133,11 @@ class TypeSpec(tf.TypeSpec):
     # Job 4: compare types.
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Returns whether a value belongs to this type, or a spec shares values with it.
+        """Returns whether a value has this type, or a spec describes some of the same values.
 
-        By default two specs are compatible if they are of the same class and their
-        serializations are: shapes, dtypes and specs by their own rule, all else by equality.
-        Equal specs always are.
+        By default, two specs are compatible if they have the same class and compatible
+        serializations: shapes, dtypes and specs are compared by their own `is_compatible_with`,
+        all else by equality. Equal specs are always compatible.
 
         Args:
             spec_or_value: A TypeSpec, or a value that has one.
@@ -153,16 +153,16 @@ class TypeSpec(tf.TypeSpec):
         return self == other or tree.compatible(self.serialize(), other.serialize())
 
     def most_specific_compatible_type(self, other: tf.TypeSpec) -> TypeSpec | None:
-        """Returns the most specific spec whose type holds the values of both, or None.
+        """Returns the most specific spec that describes the values of both specs, or None.
 
-        By default two specs of one class whose serializations differ in shapes only are merged
+        By default, two specs of one class whose serializations differ in shapes only are merged
         by merging the shapes.
 
         Args:
             other: Another TypeSpec.
 
         Returns:
-            A TypeSpec, or None where no type holds the values of both.
+            A TypeSpec; None if no type has the values of both.
         """
         if type(self) is not type(other):
             return None
@@ -174,19 +174,19 @@ class TypeSpec(tf.TypeSpec):
     # Casting: values of other types as values of this one.
 
     def cast(self, value: Any, casting_context: Any = None) -> Any:
-        """Returns a value that is equivalent to `value` and belongs to this type.
+        """Returns a value that is equivalent to `value` and has this type.
 
-        A value of this type comes back as it is. By default a value is cast one component after
-        the other, if it is of the same type but for what its components are (a dense tensor for
-        a ragged one, a spec with the same static data), or if it is a nest of what the components
-        are made of, with Python's numbers and lists or NumPy's arrays for tensors.
+        A value of this type is returned unchanged. By default, two other kinds of values are cast,
+        component by component: values of the same class and static data whose components can be
+        cast (a dense tensor to a ragged one, for example), and nests with one item for each
+        component, such as a tensor, number, list or NumPy array.
 
-        A subclass that can be made from values of other types overrides this as `cast(self,
-        value)` and leaves all that it does not know to `super().cast(value)`.
+        To cast values of other types too, override this method as `cast(self, value)` and call
+        `super().cast(value)` for all other values.
 
         Args:
             value: A value of a type that can be cast to this one.
-            casting_context: What TensorFlow gives when it casts the arguments of a function.
+            casting_context: The context that TensorFlow passes when it casts arguments.
 
         Raises:
             DTypeError: If the value cannot be cast, or its static data differs (also a
@@ -207,7 +207,7 @@ class TypeSpec(tf.TypeSpec):
         Interval.Spec(..., unit='mm'), got Interval.Spec(..., unit='inch'). ...
         """
         if isinstance(value, tf.TypeSpec):
-            # TensorFlow gives the spec of an argument where there is no value of it yet.
+            # TensorFlow passes the spec of an argument that has no value yet.
             if value == self or value.is_subtype_of(self):
                 return self
             raise not_castable(self, value)
@@ -219,13 +219,13 @@ class TypeSpec(tf.TypeSpec):
         else:
             spec = type_spec()
             if type(spec) is not type(self) and redefines(type(spec), type(self)):
-                # One of the two classes is what is left of a notebook cell that ran again.
+                # The two classes come from one notebook cell that ran twice.
                 spec = self.deserialize(spec.serialize())
-            if self._takes(spec):
+            if self._accepts(spec):
                 return value
             own = spec
             if type(self) is not type(spec) and hasattr(spec, "_extensor_resolved"):
-                # Of a stand-in, for a class that was imported later.
+                # A spec from a SavedModel whose class was imported only later.
                 spec = spec._extensor_resolved()
             if type(self) is not type(spec) or self.castable_type(spec) is None:
                 raise not_castable(self, value)
@@ -234,32 +234,33 @@ class TypeSpec(tf.TypeSpec):
             cast_components(self.component_specs, components, type(self).__qualname__)
         )
 
-    def _takes(self, spec: Any) -> bool:
-        """Whether values of a spec are values of this one."""
-        # TensorFlow casts each argument of a function with a signature three times a call, most
-        # often of few shapes.
-        taken: set[Any] = self.__dict__.setdefault("_taken", set())
-        if spec == self or spec in taken:
+    def _accepts(self, spec: Any) -> bool:
+        """Returns whether values of a spec are values of this one."""
+        # A cache, because a tf.function with a signature casts each argument three times a call,
+        # and most arguments have few different shapes.
+        accepted: set[Any] = self.__dict__.setdefault("_accepted", set())
+        if spec == self or spec in accepted:
             return True
         try:
-            takes = spec.is_subtype_of(self)
+            is_subtype = spec.is_subtype_of(self)
         except NotImplementedError:  # as in `supertype`
-            takes = False
-        if takes:
-            if len(taken) >= _MOST_TAKEN:
-                taken.clear()
-            taken.add(spec)
-        return takes
+            is_subtype = False
+        if is_subtype:
+            if len(accepted) >= _MAX_ACCEPTED:
+                accepted.clear()
+            accepted.add(spec)
+        return is_subtype
 
     def castable_type(self, spec: tf.TypeSpec) -> tf.TypeSpec | None:
         """Returns the spec of a type that values of this spec and another can be cast to, or None.
 
-        Branches of `tf.cond`, datasets that are concatenated and whatever else joins values meet
-        at that type. By default it is `most_specific_compatible_type`; and two specs of one class
-        whose serializations differ in shapes and in specs only meet where those meet.
+        TensorFlow APIs that join values of two types, such as the branches of `tf.cond` and
+        concatenated datasets, cast both to that type. By default it is the result of
+        `most_specific_compatible_type`. If that is None and the serializations of two specs of
+        one class differ in shapes and specs only, these are merged with `castable_type`.
 
-        A subclass overrides this together with `cast`. Where two types meet, it is enough that
-        one of them knows the other.
+        A subclass overrides this together with `cast`. For two different types, one of the two
+        overrides is enough.
 
         Args:
             spec: A spec of any type.
@@ -279,7 +280,7 @@ class TypeSpec(tf.TypeSpec):
             found = None
         if found is None:
             a, b = self.serialize(), cast("TypeSpec", spec).serialize()
-            # What would merge without a cast has been refused by the type's own rule.
+            # If the trees merge without a cast, the type's own rule has refused that merge.
             merged = tree.merged(a, b, castable_type) if tree.merged(a, b) is None else None
             found = None if merged is None else self.deserialize(merged)
         return found
@@ -287,7 +288,7 @@ class TypeSpec(tf.TypeSpec):
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return deserialized, (type(self), self.serialize())
 
-    # What TensorFlow calls. A subclass has no reason to override anything below.
+    # Methods that TensorFlow calls. A subclass does not override anything below.
 
     def _serialize(self) -> Any:
         return self.serialize()
@@ -306,7 +307,7 @@ class TypeSpec(tf.TypeSpec):
     def _from_components(self, components: Any) -> Any:
         return self.from_components(components)
 
-    # A spec that stacks overrides these three, as StackableTypeSpec does.
+    # StackableTypeSpec overrides these three.
 
     def _batch(self, batch_size: int | None) -> Any:
         raise does_not_stack(self)
@@ -315,12 +316,12 @@ class TypeSpec(tf.TypeSpec):
         raise does_not_stack(self)
 
     def _to_batched_tensor_list(self, value: Any) -> Any:
-        if isinstance(self, BatchableTypeSpec):  # by a base that comes after this one
+        if isinstance(self, BatchableTypeSpec):  # a later base in the MRO implements it
             return super()._to_batched_tensor_list(value)
         raise does_not_stack(self)
 
     def to_tensors(self, value: Any) -> Any:
-        """Returns the tensors of a value, one after the other; TensorFlow asks this."""
+        """Returns the flat list of tensors of a value. Called by TensorFlow."""
         try:
             return super().to_tensors(value)
         except (TypeError, ValueError, AttributeError) as error:
@@ -330,7 +331,7 @@ class TypeSpec(tf.TypeSpec):
             raise wrong from error
 
     def most_specific_common_supertype(self, others: Sequence[Any]) -> TypeSpec | None:
-        """Returns the most specific spec that holds the values of all; TensorFlow asks this."""
+        """Returns the most specific spec for the values of all specs. Called by TensorFlow."""
         result = self
         for other in others:
             if result == other:
@@ -342,7 +343,7 @@ class TypeSpec(tf.TypeSpec):
         return result
 
     def is_subtype_of(self, other: Any) -> bool:
-        """Returns whether every value of this type is one of `other`'s; TensorFlow asks this."""
+        """Returns whether each value of this type is a value of `other`. Called by TensorFlow."""
         if type(self) is not type(other):
             return False
         return self == other or self.most_specific_compatible_type(other) == other
@@ -352,16 +353,16 @@ nan_equal_to_itself(TypeSpec)
 
 
 class ReluctantTypeSpec(TypeSpec):
-    """A spec that says itself why its values do not stack, or are not put into datasets."""
+    """A spec with its own errors for values that do not stack, or cannot be in datasets."""
 
     @abc.abstractmethod
     def not_stackable(self) -> Exception:
-        """Returns the error to raise where values are stacked."""
+        """Returns the error to raise when values are stacked."""
         raise NotImplementedError
 
     @abc.abstractmethod
     def expect_boxes(self) -> None:
-        """Raises an error if values are not put into datasets."""
+        """Raises an error if values cannot be elements of datasets."""
         raise NotImplementedError
 
     def _batch(self, batch_size: int | None) -> Any:
@@ -388,22 +389,22 @@ class ReluctantTypeSpec(TypeSpec):
 
 
 def deserialized(cls: type[TypeSpec], serialization: Any) -> TypeSpec:
-    """Returns the spec of a class that was serialized: what unpickles a spec."""
+    """Returns the spec for a class and a serialization. Used by pickle."""
     return cls.deserialize(serialization)
 
 
 def not_overridden(spec: Any, name: str) -> AbstractMethodError:
-    """Returns the error for the body of a method that subclasses define."""
+    """Returns the error for a call of a method that the subclass must define."""
     return AbstractMethodError(
         path=f"{type(spec).__qualname__}.{name}",
-        expected="a method of its own",
-        received="none, or one that calls that of the base",
+        expected="an override of this abstract member",
+        received="a call of the base class",
         mend=f"Define {name}, and do not call super().{name} in it.",
     )
 
 
 def _with_context(own: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """Returns an author's `cast(self, value)`, as TensorFlow calls it too."""
+    """Returns an author's `cast(self, value)` with the third parameter that TensorFlow passes."""
 
     @functools.wraps(own)
     def cast(self: Any, value: Any, casting_context: Any = None) -> Any:
@@ -414,5 +415,5 @@ def _with_context(own: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return cast
 
 
-_MOST_TAKEN = 64
-"""How many specs a spec remembers to have taken values of."""
+_MAX_ACCEPTED = 64
+"""The maximum size of the cache in `TypeSpec._accepts`."""

@@ -1,4 +1,4 @@
-"""The specs of values that TensorFlow has, under the names that a TypeSpec of ours has."""
+"""`spec_of`: the specs of TensorFlow's own values, with the public methods of `xt.TypeSpec`."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ from extensor.errors import DTypeError, ExtensorError, ProtocolError
 
 
 def spec_of(value: Any) -> Any:
-    """Returns the spec of any value that TensorFlow takes, with the methods of `xt.TypeSpec`.
+    """Returns the spec of any value that TensorFlow accepts, with the methods of `xt.TypeSpec`.
 
-    The spec of an extension type is the one that `__tf_type_spec__` returns. Of all else it is
-    TensorFlow's own (an instance of `tf.RaggedTensorSpec`, say, equal to the one that
-    `tf.type_spec_from_value` gives, and to be used in its place), which answers to the public names
-    too: `value_type`,
-    `component_specs`, `to_components`, `from_components`, `serialize`, `deserialize`,
-    `is_compatible_with`, `most_specific_compatible_type`, `cast` and `castable_type`; and, if its
-    values stack, to those of `xt.StackableTypeSpec`.
+    The spec of an extension value is the result of its `__tf_type_spec__`. For any other value, it
+    is an instance of TensorFlow's own spec class (`tf.RaggedTensorSpec`, for example), equal to
+    the result of `tf.type_spec_from_value` and usable in its place. It also has the public
+    methods `value_type`, `component_specs`, `to_components`, `from_components`, `serialize`,
+    `deserialize`, `is_compatible_with`, `most_specific_compatible_type`, `cast` and
+    `castable_type`; and, if its values stack, those of `xt.StackableTypeSpec`.
 
     Args:
         value: A Tensor, Variable, RaggedTensor, SparseTensor, IndexedSlices, Dataset, iterator,
-            Optional, or extension value, of either kind; what `tf.convert_to_tensor` takes
-            (numbers, texts, lists, NumPy arrays); or a spec of any of these.
+            Optional, extension value, or `tf.experimental.ExtensionType`; a value for
+            `tf.convert_to_tensor` (a number, string, list, NumPy array); or a spec of any of these.
 
     Raises:
-        DTypeError: If it is none of these, such as a dict (also a TypeError).
+        DTypeError: If the value is none of these, such as a dict (also a TypeError).
         ProtocolError: If its `__tf_type_spec__` returns no TypeSpec (also a TypeError).
 
     >>> sparse = tf.sparse.from_dense([[1, 0], [0, 2]])
@@ -55,10 +54,10 @@ def spec_of(value: Any) -> Any:
         except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
             raise DTypeError(
                 path="spec_of",
-                expected="a value that TensorFlow takes as one, or what converts to a tensor",
+                expected="a value with a TypeSpec, or a value that converts to a tensor",
                 received=type(value).__qualname__,
-                mend="Of a nest, take the specs of its leaves: "
-                "tf.nest.map_structure(xt.spec_of, nest). A class of yours needs __tf_type_spec__.",
+                mend="For a nest, use tf.nest.map_structure(xt.spec_of, nest). For a class of your "
+                "own, define __tf_type_spec__.",
             ) from error
     if not isinstance(spec, tf.TypeSpec):
         raise ProtocolError(
@@ -71,14 +70,14 @@ def spec_of(value: Any) -> Any:
 
 
 def _public(spec: Any) -> Any:
-    """Returns a spec that answers to the public names, equal to the given one."""
+    """Returns an equal spec that has the public methods."""
     if isinstance(spec, (TypeSpec, StandIn)):
         return spec
     return _tf.deserialize(_stand_in(type(spec)), _tf.serialize(spec))
 
 
 class _PublicNames(StandIn):
-    """The public names, in front of a class of TensorFlow's that has private ones."""
+    """Mixin with the public methods, for a spec class of TensorFlow that has private ones."""
 
     # Jobs 2 and 3.
 
@@ -97,7 +96,7 @@ class _PublicNames(StandIn):
         return _as_tuple(_tf.component_specs(self))
 
     def to_components(self: Any, value: Any) -> Any:
-        """As `xt.TypeSpec.to_components`. What is no tensor yet is converted to one."""
+        """As `xt.TypeSpec.to_components`; converts a value to a tensor if needed."""
         return _as_tuple(_tf.to_components(self, _converted(self, value)))
 
     def from_components(self: Any, components: Any) -> Any:
@@ -105,7 +104,7 @@ class _PublicNames(StandIn):
         is_list = isinstance(_tf.component_specs(self), list)
         return _tf.from_components(self, list(components) if is_list else components)
 
-    # Job 4. TensorFlow compares the classes of specs, so those that are stood for are compared.
+    # Job 4. TensorFlow compares the classes of specs, so these methods compare the plain specs.
 
     def is_compatible_with(self: Any, spec_or_value: Any) -> bool:
         """As `xt.TypeSpec.is_compatible_with`."""
@@ -113,11 +112,11 @@ class _PublicNames(StandIn):
         try:
             if plain.is_compatible_with(plain_spec(spec_or_value)):
                 return True
-            # Of what it would convert, such as a list, TensorFlow knows the spec if asked for it.
+            # TensorFlow's method refuses values that convert to tensors, such as lists.
             return not isinstance(spec_or_value, tf.TypeSpec) and plain.is_compatible_with(
                 plain_spec(spec_of(spec_or_value))
             )
-        except (TypeError, ValueError):  # it is nothing that has a spec
+        except (TypeError, ValueError):  # the value has no spec
             return False
 
     def most_specific_compatible_type(self: Any, other: Any) -> Any:
@@ -152,7 +151,7 @@ class _PublicNames(StandIn):
 
     def cast(self: Any, value: Any, casting_context: Any = None) -> Any:
         """As `xt.TypeSpec.cast`."""
-        if isinstance(value, tf.TypeSpec):  # as TensorFlow asks
+        if isinstance(value, tf.TypeSpec):  # TensorFlow passes specs too
             return self.plain.cast(plain_spec(value), casting_context)
         return cast_value(self.plain, value)
 
@@ -163,11 +162,11 @@ class _PublicNames(StandIn):
 
 
 class _StackableNames(_PublicNames):
-    """The same for a class whose values stack. One boxed tensor stands alone, in no list."""
+    """As `_PublicNames`, for a stackable spec class. One boxed tensor is not put into a list."""
 
     def to_boxed_tensor(self: Any, value: Any, minimum_rank: int = 0) -> Any:
         """As `xt.StackableTypeSpec.to_boxed_tensor`."""
-        return _alone(box(self.plain, _converted(self, value), minimum_rank))
+        return _single_or_list(box(self.plain, _converted(self, value), minimum_rank))
 
     def from_boxed_tensor(self: Any, boxed_tensor: Any) -> Any:
         """As `xt.StackableTypeSpec.from_boxed_tensor`."""
@@ -176,7 +175,7 @@ class _StackableNames(_PublicNames):
 
     def boxed_tensor_spec(self: Any, minimum_rank: int = 0) -> Any:
         """As `xt.StackableTypeSpec.boxed_tensor_spec`."""
-        return _alone(boxed_specs(self.plain, minimum_rank))
+        return _single_or_list(boxed_specs(self.plain, minimum_rank))
 
     def stacked(self: Any, num: int | None) -> Any:
         """As `xt.StackableTypeSpec.stacked`."""
@@ -189,7 +188,7 @@ class _StackableNames(_PublicNames):
 
 @functools.cache
 def _stand_in(plain_class: Any) -> Any:
-    """Returns the class of specs that stand in for those of a class."""
+    """Returns the subclass of a TensorFlow spec class that has the public methods."""
     stacks = issubclass(plain_class, _tf.BatchableTypeSpec)
     return type(plain_class)(
         plain_class.__name__,
@@ -213,5 +212,5 @@ def _as_tuple(nest: Any) -> Any:
     return tuple(nest) if isinstance(nest, list) else nest
 
 
-def _alone(items: list[Any]) -> Any:
+def _single_or_list(items: list[Any]) -> Any:
     return items[0] if len(items) == 1 else items

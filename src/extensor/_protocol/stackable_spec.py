@@ -1,6 +1,6 @@
-"""StackableTypeSpec: extension values that can be stacked and unstacked, however many they are."""
+"""StackableTypeSpec: the spec of extension values that can be stacked and unstacked."""
 
-# What TensorFlow asks of specs that stack has no public name.
+# The methods that TensorFlow calls on batchable specs are private.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from extensor.errors import DTypeError, ExtensorError, ProtocolError, StructureE
 class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
     """A TypeSpec whose values TensorFlow can stack and unstack.
 
-    `tf.data.Dataset.batch` and `unbatch`, `tf.map_fn` and their kin box each value into tensors
-    that stack, and unbox what comes out. By default a value is boxed by boxing its components,
-    and a spec is stacked by adding a dimension in front of every shape in its serialization; an
-    author whose type does not stack that way overrides some of the five methods.
+    `tf.data.Dataset.batch` and `unbatch`, `tf.map_fn` and similar functions box each value into
+    tensors that stack, and unbox the result. By default, a value is boxed by boxing its
+    components, and a spec is stacked by adding a dimension in front of each shape in its
+    serialization. If your type stacks in another way, override some of the five methods.
 
-    With the spec of `ExtensionType`'s example derived from this class instead:
+    The example of `ExtensionType`, with a stackable spec:
 
     >>> class MaskedTensor:
     ...     def __init__(self, values, mask):
@@ -70,23 +70,23 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
     def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> Any:
         """Returns a value as a tensor, or parallel tensors, that can be stacked.
 
-        Stacking, unstacking or concatenating boxed tensors and unboxing the result is the same
-        as doing so to the values. May call TensorFlow ops.
+        Stacking, unstacking or concatenating boxed tensors has the same result as stacking,
+        unstacking or concatenating the values. May call TensorFlow ops.
 
         Args:
             value: A value that this spec describes.
-            minimum_rank: How many times the boxed tensors must be fit for unstacking: they have
-                at least this rank, and agree in shape up to it.
+            minimum_rank: How many times the boxed tensors can be unstacked: they have at least
+                this rank, and the same leading `minimum_rank` dimensions.
 
         Returns:
-            A tensor, or a list of them. By default: the boxes of the components, in the order in
-            which `tf.nest` flattens them.
+            A tensor, or a list of tensors. By default: the boxes of the components, in the order
+            of `tf.nest.flatten`.
 
         Raises:
-            DTypeError: If the value is of another type: two types do not mix in one stack (also
-                a TypeError).
+            DTypeError: If the value is of another type: a stack has values of one type (also a
+                TypeError).
             StructureError: If a component has fewer dimensions than `minimum_rank`, or its
-                leading ones differ from those of the others (also a ValueError).
+                leading dimensions differ from those of another component (also a ValueError).
         """
         expect_type(self, value)
         boxes: list[Any] = []
@@ -125,29 +125,28 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         return boxes
 
     def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
-        """Returns the value that a boxed tensor, or parallel ones, stand for.
+        """Returns the value that a boxed tensor, or parallel boxed tensors, hold.
 
         Args:
-            boxed_tensor: What `to_boxed_tensor` returned, or what came of stacking, unstacking
-                or concatenating such tensors. (Of reshaping, too: each dimension more is one
-                `stacked` more of the spec that unboxes.)
+            boxed_tensor: The result of `to_boxed_tensor`, or of stacking, unstacking or
+                concatenating such tensors. They may be reshaped too, if the spec that unboxes
+                is `stacked` once for each added dimension.
 
         Raises:
-            StructureError: If it is another number of tensors, or one is of another shape (also
-                a ValueError).
-            DTypeError: If one is of another dtype (also a TypeError).
+            StructureError: If the number of tensors or a shape is wrong (also a ValueError).
+            DTypeError: If a dtype is wrong (also a TypeError).
         """
         boxes = list(as_list(boxed_tensor))
         expect_boxes(self, boxes)
         return self._unboxed(boxes)
 
     def _unboxed(self, boxes: list[Any]) -> Any:
-        """Returns the value that stands in boxes of which number and dtypes are right."""
+        """Returns the value that boxes hold, without checks."""
         specs = self.component_specs
         flat = tf.nest.flatten(specs)
         rest = iter(boxes)
         components = [
-            next(rest)  # as `unbox` does: most components are tensors, and datasets come by here
+            next(rest)  # same as `unbox`, but faster: this runs for each element of a dataset
             if type(spec) is tf.TensorSpec
             else unbox(spec, [next(rest) for _ in boxed_specs(spec)])
             for spec in flat
@@ -157,7 +156,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         return self.from_components(tf.nest.pack_sequence_as(specs, components))
 
     def boxed_tensor_spec(self, minimum_rank: int = 0) -> Any:
-        """Returns the TensorSpec, or the list of them, of what `to_boxed_tensor` returns."""
+        """Returns the TensorSpecs of the result of `to_boxed_tensor`: one spec, or a list."""
         return [
             tensor_spec
             for spec in tf.nest.flatten(self.component_specs)
@@ -165,14 +164,14 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         ]
 
     def stacked(self, num: int | None) -> StackableTypeSpec:
-        """Returns the spec of `num` stacked values of this spec (None: a number not known)."""
+        """Returns the spec of `num` stacked values of this spec (None: an unknown number)."""
         return self._restacked(
             lambda shape: tf.TensorShape([num]).concatenate(shape),
             lambda spec: stacked_spec(spec, num, type(self).__qualname__),
         )
 
     def unstacked(self) -> StackableTypeSpec:
-        """Returns the spec of one value among those that a value of this spec stacks.
+        """Returns the spec of one row of a value of this spec: the inverse of `stacked`.
 
         Raises:
             StructureError: If a component has no dimension to unstack (also a ValueError).
@@ -191,17 +190,17 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         ):
             raise ProtocolError(
                 path=type(self).__qualname__,
-                expected=f"component specs {expected} once stacked or unstacked",
+                expected=f"component specs {expected} after stacking or unstacking",
                 received=f"{received}",
-                mend="Override stacked and unstacked: adding or dropping a dimension of every "
-                "shape in serialize() does not do the same to the components.",
+                mend="Override stacked and unstacked: the default adds or removes a dimension of "
+                "each shape in serialize(), and this does not change the component specs likewise.",
             )
         return result
 
-    # What `Dataset.ragged_batch` and `padded_batch` ask, which take tensors only.
+    # Methods for `Dataset.ragged_batch` and `padded_batch`: see `dataset_batch`.
 
     def _stacks_by_components(self) -> bool:
-        """Whether a stack of values is what stacks of their components make."""
+        """Returns whether a stack of values has stacks of their components as components."""
         return type(self).to_boxed_tensor is StackableTypeSpec.to_boxed_tensor
 
     def _named_components(self) -> Any:
@@ -209,8 +208,8 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
         return self.component_specs
 
     def _ragged_row(self, row_splits_dtype: tf.DType) -> StackableTypeSpec:
-        """Returns the spec by which values stack whose dense components differ in their sizes."""
-        if not self._stacks_by_components():  # how it stacks is the author's own
+        """Returns a spec that stacks dense components of different sizes as ragged tensors."""
+        if not self._stacks_by_components():  # the author overrides how values stack
             return self
         specs = tf.nest.flatten(self.component_specs)
         expected = [ragged_row(spec, row_splits_dtype) for spec in specs]
@@ -225,7 +224,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
             raise _not_ragged(self)
         return row
 
-    # What TensorFlow calls.
+    # Methods that TensorFlow calls.
 
     def _batch(self, batch_size: int | None) -> StackableTypeSpec:
         return self.stacked(batch_size)
@@ -241,7 +240,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 
     def _from_compatible_tensor_list(self, tensor_list: list[Any]) -> Any:
         if type(self).from_boxed_tensor is StackableTypeSpec.from_boxed_tensor:
-            return self._unboxed(tensor_list)  # boxes that TensorFlow holds are the right ones
+            return self._unboxed(tensor_list)  # boxes from TensorFlow need no checks
         boxed_alone = not isinstance(self.boxed_tensor_spec(), (list, tuple))
         return self.from_boxed_tensor(tensor_list[0] if boxed_alone else tensor_list)
 
@@ -251,15 +250,15 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 
 
 def ragged_row(spec: tf.TypeSpec, row_splits_dtype: tf.DType = tf.int64) -> Any:
-    """Returns the spec by which values of any spec stack that differ in their sizes.
+    """Returns a spec that stacks values of different sizes as ragged tensors.
 
     Args:
-        spec: Of one value. Only a tensor, or what has one for a component, can differ; all others
-            are stacked as they are.
-        row_splits_dtype: Of the row splits of the stack.
+        spec: The spec of one value. Returned unchanged unless it has a dense tensor of unknown
+            size.
+        row_splits_dtype: The dtype of the row splits of the stack.
 
     Raises:
-        DTypeError: If its type cannot hold ragged components (also a TypeError).
+        DTypeError: If the type cannot have ragged components (also a TypeError).
 
     >>> ragged_row(tf.TensorSpec([None, 3]))._batch(2)
     RaggedTensorSpec(TensorShape([2, None, 3]), tf.float32, 1, tf.int64)
@@ -277,16 +276,16 @@ def ragged_row(spec: tf.TypeSpec, row_splits_dtype: tf.DType = tf.int64) -> Any:
 def _not_ragged(spec: tf.TypeSpec) -> DTypeError:
     return DTypeError(
         path="ragged_batch",
-        expected="a type whose components may be ragged, or are all of known size",
+        expected="a type whose components may be ragged, or all have known sizes",
         received=str(spec),
         mend="Declare the field as tf.Tensor | tf.RaggedTensor, or use padded_batch.",
     )
 
 
 def expect_boxes(spec: StackableTypeSpec, boxes: list[Any]) -> None:
-    """Raises StructureError or DTypeError unless tensors are what a spec says of its boxes."""
+    """Raises StructureError or DTypeError unless boxed tensors match their specs."""
     path = type(spec).__qualname__
-    mend = "Give what to_boxed_tensor of the same type returned, and stack or unstack the spec as "
+    mend = "Give the result of to_boxed_tensor of the same type, and stack or unstack the spec as "
     mend += "often as the tensors."
     specs = list(as_list(spec.boxed_tensor_spec()))
     if len(boxes) != len(specs):

@@ -1,4 +1,4 @@
-"""Specs that stand in for TensorFlow's own, so that these answer to public names."""
+"""Base class of specs that replace TensorFlow's own specs and add public methods to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from extensor._tf import deserialize, name_for_saving, registered_name, serializ
 
 
 class StandIn:
-    """A base of classes whose instances stand in for a spec of TensorFlow's own."""
+    """Base class of specs that wrap a spec of TensorFlow's own."""
 
     __slots__ = ()
 
@@ -16,7 +16,7 @@ class StandIn:
 
     @property
     def plain(self: Any) -> Any:
-        """The spec that this one stands for."""
+        """TensorFlow's own spec, which this one wraps."""
         return deserialize(self.plain_class, serialize(self))
 
     def __tf_tracing_type__(self, context: Any) -> Any:
@@ -30,5 +30,5 @@ class StandIn:
 
 
 def plain_spec(spec: Any) -> Any:
-    """Returns the spec that a spec stands for, if it stands for one; else what was given."""
+    """Returns TensorFlow's own spec if the argument is a `StandIn`; else the argument."""
     return spec.plain if isinstance(spec, StandIn) else spec

@@ -1,4 +1,4 @@
-"""Trees of shapes, specs and data, as specs serialize them: made again, mapped, compared, merged.
+"""Maps, compares and merges the trees of shapes, specs and data that specs serialize to.
 
 A tree is a leaf, or a list, tuple, namedtuple or mapping of trees.
 """
@@ -15,7 +15,7 @@ from extensor._tf import number_key
 
 
 class Static:
-    """A TypeSpec that is data, in trees where a bare one describes a tensor."""
+    """A TypeSpec that is static data, in trees where a bare TypeSpec describes a tensor."""
 
     __slots__ = ("spec",)
 
@@ -37,12 +37,12 @@ def rebuilt(container: Any, items: Iterable[Any]) -> Any:
 
     Args:
         container: A list, tuple, namedtuple or mapping.
-        items: As many items; of a mapping, its values in the order of its keys.
+        items: The same number of items; for a mapping, its values in the order of its keys.
 
     >>> rebuilt({"a": 1, "b": 2}, [3, 4])
     {'a': 3, 'b': 4}
     """
-    cls: Any = container.__class__  # not its type: tf.Module keeps containers in proxies
+    cls: Any = container.__class__  # not `type()`: tf.Module wraps containers in proxies
     if isinstance(container, Mapping):
         return cls(zip(container, items, strict=True))  # pyright: ignore[reportUnknownArgumentType]
     return cls(*items) if hasattr(container, "_fields") else cls(items)
@@ -66,7 +66,7 @@ def reshaped(
     of_shape: Callable[[tf.TensorShape], tf.TensorShape],
     of_spec: Callable[[tf.TypeSpec], tf.TypeSpec],
 ) -> Any:
-    """Returns a tree with one function applied to its shapes, and another one to its specs.
+    """Returns a tree with one function applied to its shapes, and another to its specs.
 
     >>> reshaped((tf.TensorShape([3, 2]), "mm"), lambda shape: shape[1:], lambda spec: spec)
     (TensorShape([2]), 'mm')
@@ -84,8 +84,8 @@ class Comparison(NamedTuple):
     """How the containers and the data of two trees are compared.
 
     Attributes:
-        same_kind: Tells whether two parts are of one class.
-        equal: Tells whether two leaves of one class are equal.
+        same_kind: Returns whether two subtrees have the same class.
+        equal: Returns whether two leaves of the same class are equal.
     """
 
     same_kind: Callable[[Any, Any], bool]
@@ -93,9 +93,10 @@ class Comparison(NamedTuple):
 
 
 def _same_saved_kind(a: Any, b: Any) -> bool:
-    """Returns whether two parts are of one class, as far as a SavedModel keeps it.
+    """Returns whether two subtrees have the same class, as far as a SavedModel preserves it.
 
-    A namedtuple comes back as another class of the same name and fields, an OrderedDict as a dict.
+    A SavedModel restores a namedtuple as another class with the same name and fields, and an
+    OrderedDict as a dict.
     """
     if hasattr(a, "_fields") and hasattr(b, "_fields"):
         return type(a).__name__ == type(b).__name__ and a._fields == b._fields
@@ -115,15 +116,15 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 SERIALIZED = Comparison(_same_saved_kind, _equal)
-"""How serializations are compared, of which one may have been saved. A NaN equals itself."""
+"""Compares serializations, one of which may come from a SavedModel. NaN equals NaN."""
 
 
 def supertype(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
-    """Returns the most specific spec that holds the values of both as they are, or None.
+    """Returns the most specific spec that describes the values of both, without a cast, or None.
 
     Args:
         a: A spec of any type.
-        b: Another.
+        b: Another spec.
 
     >>> xt.authoring.supertype(tf.TensorSpec([2, 3]), tf.TensorSpec([4, 3]))
     TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)
@@ -132,17 +133,19 @@ def supertype(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
     """
     try:
         return a.most_specific_common_supertype([b])
-    except NotImplementedError:  # the spec of a variable, of which no function has been traced
+    except NotImplementedError:  # a VariableSpec that no function was traced with
         return None
 
 
 def compatible(a: Any, b: Any, by: Comparison = SERIALIZED) -> bool:
-    """Returns whether two trees share values: shapes, dtypes and specs by their own rules.
+    """Returns whether two trees are compatible.
+
+    Shapes, dtypes and specs are compared by their own `is_compatible_with`.
 
     Args:
         a: A tree, which may be a bare spec.
-        b: Another. Which one comes first makes no difference.
-        by: How all else is compared.
+        b: Another tree. The order does not matter.
+        by: The comparison of containers and of other leaves.
 
     >>> dense, row = tf.TensorSpec([2]), tf.RaggedTensorSpec([2], ragged_rank=0)
     >>> dense.is_compatible_with(row), compatible(dense, row), compatible(row, dense)
@@ -151,10 +154,10 @@ def compatible(a: Any, b: Any, by: Comparison = SERIALIZED) -> bool:
     True
     """
     if isinstance(a, tf.TypeSpec):
-        # Anything else TensorFlow's specs would take for a value, and raise where it is none.
+        # TensorFlow's specs treat any other object as a value, and may raise.
         return isinstance(b, tf.TypeSpec) and (
             a.is_compatible_with(b)
-            # A row of a RaggedTensor is a tensor, which only the spec of the row says.
+            # The spec of a row of a RaggedTensor accepts a TensorSpec, but not vice versa.
             or (isinstance(b, tf.RaggedTensorSpec) and b.is_compatible_with(a))
         )
     if not by.same_kind(a, b):
@@ -176,16 +179,16 @@ def merged(
     of_specs: Callable[[Any, Any], Any] = supertype,
     by: Comparison = SERIALIZED,
 ) -> Any:
-    """Returns the tree whose shapes and specs hold what those of two trees hold.
+    """Returns a tree with the merged shapes and specs of two trees, or None.
 
     Args:
-        a: A tree, that is no bare None.
-        b: Another.
-        of_specs: Returns the spec for two specs, or None.
-        by: How all but shapes and specs is compared, which must be equal.
+        a: A tree other than a bare None.
+        b: Another tree.
+        of_specs: Returns the merge of two specs, or None.
+        by: The comparison of containers and other leaves, which must be equal.
 
     Returns:
-        A tree in the containers of the first; None if there is none.
+        A tree with the containers of the first tree; None if the trees do not merge.
 
     >>> merged((tf.TensorShape([2]), "mm"), (tf.TensorShape([3]), "mm"))
     (TensorShape([None]), 'mm')
@@ -194,22 +197,22 @@ def merged(
     """
     try:
         return _merged(a, b, of_specs, by)
-    except _ApartError:
+    except _NoMergeError:
         return None
 
 
-class _ApartError(Exception):
-    """Two trees have no merge. None would not tell: a tree may have it as a leaf."""
+class _NoMergeError(Exception):
+    """Two trees do not merge. Raised instead of returning None, which is a valid leaf."""
 
 
 def _merged(a: Any, b: Any, of_specs: Callable[[Any, Any], Any], by: Comparison) -> Any:
     if isinstance(a, tf.TypeSpec) and isinstance(b, tf.TypeSpec):
         spec = of_specs(a, b)
         if spec is None:
-            raise _ApartError
+            raise _NoMergeError
         return spec
     if not by.same_kind(a, b):
-        raise _ApartError
+        raise _NoMergeError
     if isinstance(a, tf.TensorShape):
         return a.most_specific_compatible_shape(b)
     if isinstance(a, Static):
@@ -223,4 +226,4 @@ def _merged(a: Any, b: Any, of_specs: Callable[[Any, Any], Any], by: Comparison)
             return rebuilt(a, [_merged(item, b[k], of_specs, by) for k, item in a.items()])
     elif by.equal(a, b):
         return a
-    raise _ApartError
+    raise _NoMergeError

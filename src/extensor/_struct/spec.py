@@ -101,7 +101,7 @@ class StructuredTensorSpec(StackableTypeSpec):
         spec = None if describe is None else describe()
         if not isinstance(spec, StructuredTensorSpec):
             return super().cast(value, casting_context)
-        if self._takes(spec):
+        if self._accepts(spec):
             return value
         if self.castable_type(spec) is None:
             raise not_castable(
