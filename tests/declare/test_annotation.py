@@ -249,7 +249,7 @@ class Silent(typing.Protocol):
 
 @pytest.mark.parametrize("annotation", [3, tf.constant(1), [int], Silent, tf.TensorSpec([2])])
 def test_an_annotation_that_nobody_can_read_is_an_error_at_the_declaration(annotation):
-    with pytest.raises(TypeError, match=r"Crate.content: expected a type that tells.*Annotate"):
+    with pytest.raises(TypeError, match=r"Crate.content: expected a type that supports.*Annotate"):
         declared(annotation)
 
 

@@ -407,7 +407,9 @@ def test_a_class_may_have_an_init_of_its_own():
         def __init__(self, a):
             self.a = a
 
-    with pytest.raises(KeyError, match=r"Forgetful.b: expected a value, got none. Set self.b in"):
+    with pytest.raises(
+        KeyError, match=r"Forgetful.b: expected a value, got an unset field. Set self.b in"
+    ):
         Forgetful(1)
 
     @xt.extension_type
@@ -717,7 +719,9 @@ def test_the_decorator_does_not_keep_the_callers_variables():
 @pytest.mark.parametrize("name", ["Spec", "_type_spec", "_consumers", "_extensor_x", "__tf_x__"])
 def test_reserved_names_are_an_error(name):
     cls = type("Cup", (), {"__annotations__": {name: "tf.Tensor"}})
-    with pytest.raises(TypeError, match=rf"Cup\.{name}: expected a name that is free"):
+    with pytest.raises(
+        TypeError, match=rf"Cup\.{name}: expected a field name that is not reserved"
+    ):
         xt.extension_type(cls)
 
 
@@ -773,9 +777,12 @@ def test_a_spec_is_made_by_hand():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda s: Masked.Spec(s), r"Masked\.Spec\.mask: expected a spec or.*got nothing"),
+        (lambda s: Masked.Spec(s), r"Masked\.Spec\.mask: expected a spec or.*got no argument"),
         (lambda s: Masked.Spec(s, s, msak=s), r"Masked\.Spec\.msak: expected one of the fields"),
-        (lambda s: Masked.Spec(s, s, s), r"Masked\.Spec: expected one part a field.*3 parts"),
+        (
+            lambda s: Masked.Spec(s, s, s),
+            r"Masked\.Spec: expected one part for each field.*3 parts",
+        ),
         (lambda s: Masked.Spec(s, values=s), r"values twice"),
     ],
 )

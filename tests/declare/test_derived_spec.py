@@ -170,7 +170,7 @@ def test_a_spec_that_is_no_class_of_additions_is_an_error_that_names_it(spec):
     with pytest.raises(ProtocolError) as caught:
         xt.extension_type(Cup)
     assert caught.value.path.endswith("Cup.Spec")
-    assert caught.value.expected == "a class, whose members are added to the spec"
+    assert caught.value.expected == "a class with members to add to the spec"
     assert caught.value.received == repr(spec)
 
 

@@ -140,7 +140,7 @@ def test_a_class_of_static_data_that_is_not_importable_is_an_error(
             tf.saved_model.load({str(tmp_path)!r})
         except xt.ExtensorError as error:
             assert isinstance(error, ValueError)
-            assert "kitchen.{name}: expected the {what} that saved static data" in str(error), error
+            assert "kitchen.{name}: expected the {what} of saved static data" in str(error), error
             assert "No module named 'kitchen'" in str(error), error
         else:
             raise AssertionError("the model was loaded")

@@ -1,7 +1,7 @@
-"""What the annotation of a field lets in, and how a value is brought into that form.
+"""Converters from type hints: which values a hint accepts, and how they are converted.
 
-An annotation is read twice: for the values of a field, and for the parts that a spec holds in
-their place. Both readings walk the same containers and differ at the leaves.
+A hint is read twice: for the values of a field, and for the parts that replace these values in a
+spec. Both readers walk the same containers and differ at the leaves.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from extensor._tf._tf_as_tensor import is_registered
 from extensor.errors import DTypeError, ExtensorError, StructureError
 
 Converter = Callable[[Any, str], Any]
-"""Takes a value and its path; returns the value in the form to keep, or raises an error."""
+"""Takes a value and its path; returns the converted value, or raises an error."""
 
 _NUMBERS = (int, float, bool, str, bytes)
 _SEQUENCES: tuple[Any, ...] = (Iterable, Collection, Container, Reversible)
-"""What is read as Sequence, because only values that stay as they are can be kept."""
+"""Hints that are read as Sequence: a field stores its items as a tuple, never an iterator."""
 
 
 def type_arguments(cls: type) -> dict[type, dict[Any, Any]]:
-    """Returns what the type variables of each generic base stand for in a class.
+    """Returns the type arguments of each generic base of a class, by type variable.
 
     >>> import typing
     >>> T = typing.TypeVar("T")
@@ -70,23 +70,23 @@ def filled(annotation: Any, arguments: Mapping[Any, Any]) -> Any:
     if isinstance(annotation, TypeVar):
         return arguments.get(annotation, annotation)
     variables = getattr(annotation, "__parameters__", ())
-    # A class has its own variables under this name, which are bound where it is subscripted.
+    # A generic class without a subscript has `__parameters__` too: these are its own, and unbound.
     if get_origin(annotation) is None or not any(v in arguments for v in variables):
         return annotation
     return annotation[tuple(arguments.get(v, v) for v in variables)]
 
 
 class AnnotationReader(abc.ABC):
-    """One way to read annotations."""
+    """Base class of the two readers of type hints."""
 
     def converter(self, annotation: Any) -> Converter:
-        """Returns what brings values into the form that an annotation asks for.
+        """Returns the converter of values for a type hint.
 
         Args:
-            annotation: A type, as the fields of an `xt.extension_type` are annotated with.
+            annotation: The type hint of a field of an `xt.extension_type`.
 
         Raises:
-            DTypeError: If there is no telling what the annotation lets in (also a TypeError).
+            DTypeError: If the hint is not supported (also a TypeError).
         """
         if annotation is Any or annotation is object:
             return self.anything
@@ -110,10 +110,10 @@ class AnnotationReader(abc.ABC):
             return _union(list(map(self.converter, args)), annotation)
         kind = origin or (type(None) if annotation is None else annotation)
         is_protocol = getattr(kind, "_is_protocol", False)
-        if not isinstance(kind, type) or (is_protocol and not _asks_instances(kind)):
+        if not isinstance(kind, type) or (is_protocol and not _supports_isinstance(kind)):
             raise DTypeError(
                 path=f"annotation {annotation!r}",
-                expected="a type that tells which values it has",
+                expected="a type that supports isinstance",
                 received="a protocol that is not @typing.runtime_checkable"
                 if is_protocol
                 else f"a value of type {type(annotation).__name__}",
@@ -132,19 +132,19 @@ class AnnotationReader(abc.ABC):
 
     @abc.abstractmethod
     def anything(self, value: Any, path: str) -> Any:
-        """Converts a value whose annotation says nothing."""
+        """Converts a value of a field with the hint `Any`."""
 
     @abc.abstractmethod
     def tensor(self, kind: type) -> Converter:
-        """Returns what converts values of a kind that decomposes into tensors."""
+        """Returns the converter for a tensor or composite tensor class."""
 
     @abc.abstractmethod
     def annotated(self, inner: Converter, notes: tuple[Any, ...]) -> Converter:
-        """Returns what converts values by `inner` and holds them to the TypeSpecs in `notes`."""
+        """Returns a converter that applies `inner` and checks the TypeSpecs in `notes`."""
 
     @abc.abstractmethod
     def instance(self, kind: type) -> Converter:
-        """Returns what takes values of any other kind, such as an abstract class."""
+        """Returns the converter for any other class, such as an abstract class."""
 
     def _leaf(self, kind: type) -> Converter:
         if kind in _NUMBERS:
@@ -190,7 +190,7 @@ class _ValueReader(AnnotationReader):
                         received="a keras.Variable",
                         mend="Pass its `.value`.",
                     )
-                raise _wrong(path, name, value, "Give one, or change the field's annotation.")
+                raise _wrong(path, name, value, "Pass such a value, or change the annotation.")
             return freeze(value, path, is_tensor_like)
 
         return convert
@@ -204,7 +204,7 @@ class _ValueReader(AnnotationReader):
                 value = _tensor(value, path, dtypes[0])
             value = inner(value, path)
             for spec in specs:
-                if is_tensor_like(value) and not spec.is_compatible_with(_held(spec, value)):
+                if is_tensor_like(value) and not spec.is_compatible_with(_checked(spec, value)):
                     raise _mismatch(spec, value, path)
             return value
 
@@ -220,7 +220,7 @@ class _PartReader(AnnotationReader):
 
         def convert(value: Any, path: str) -> Any:
             if not isinstance(value, tf.TypeSpec) or not describes(value, kind):
-                raise _wrong(path, expected, value, "Give what tf.type_spec_from_value returns.")
+                raise _wrong(path, expected, value, "Pass the result of tf.type_spec_from_value.")
             return value
 
         return convert
@@ -245,7 +245,7 @@ class _PartReader(AnnotationReader):
             value = inner(value, path)
             for spec in specs:
                 if isinstance(value, tf.TypeSpec) and not spec.is_compatible_with(
-                    _held(spec, value)
+                    _checked(spec, value)
                 ):
                     raise _mismatch(spec, value, path)
             return value
@@ -254,13 +254,13 @@ class _PartReader(AnnotationReader):
 
 
 value_reader: AnnotationReader = _ValueReader()
-"""Reads annotations for the values of a field."""
+"""Reads hints for the values of a field."""
 
 part_reader: AnnotationReader = _PartReader()
-"""Reads annotations for what a spec holds in place of these values."""
+"""Reads hints for the parts of a spec."""
 
 
-def _asks_instances(protocol: type) -> bool:
+def _supports_isinstance(protocol: type) -> bool:
     try:
         isinstance(None, protocol)
     except TypeError:
@@ -268,8 +268,8 @@ def _asks_instances(protocol: type) -> bool:
     return True
 
 
-def _held(spec: tf.TypeSpec, value: Any) -> Any:
-    """Returns what to hold to a spec: a variable, to the spec of a tensor, as what it holds."""
+def _checked(spec: tf.TypeSpec, value: Any) -> Any:
+    """Returns what to compare with a spec: the TensorSpec of a variable for a TensorSpec."""
     if isinstance(spec, tf.TensorSpec) and isinstance(value, (tf.Variable, VariableSpec)):
         return tf.TensorSpec(value.shape, value.dtype)
     return value
@@ -288,7 +288,7 @@ def _wrong(path: str, expected: str, value: Any, mend: str) -> DTypeError:
 
 
 def _mismatch(spec: Any, value: Any, path: str) -> ExtensorError:
-    """Returns the error that says how a value, or a spec, is at odds with an annotation."""
+    """Returns the error for a value, or a spec, that does not match the spec in a hint."""
     dtype: Any = getattr(spec, "dtype", None)
     shape: Any = getattr(spec, "shape", None)
     if dtype is not None and hasattr(value, "dtype") and dtype != value.dtype:
@@ -313,20 +313,20 @@ def _mismatch(spec: Any, value: Any, path: str) -> ExtensorError:
 def _tensor(value: Any, path: str, dtype: tf.DType | None = None) -> Any:
     if isinstance(value, tf.Tensor):
         return value
-    # A composite that TensorFlow was told to convert, such as TFP's TransformedVariable, is read,
-    # as it is in a tf.experimental.ExtensionType.
+    # A composite tensor with a registered conversion, such as TFP's TransformedVariable, is
+    # converted, as in a tf.experimental.ExtensionType.
     if (
         is_tensor_like(value)
         and not isinstance(value, tf.Variable)
         and not is_registered(type(value))
     ):
-        raise _wrong(path, "a tf.Tensor", value, "Annotate the field with the type that it holds.")
+        raise _wrong(path, "a tf.Tensor", value, "Annotate the field with the type of the value.")
     value = lossless(value, dtype, path)
     try:
         return tf.convert_to_tensor(value, dtype)
     except (TypeError, ValueError) as error:
         as_dtype = "" if dtype is None else f" of dtype {dtype.name}"
-        mend = "Give something that tf.convert_to_tensor takes, or change the field's annotation."
+        mend = "Pass a value that tf.convert_to_tensor accepts, or change the annotation."
         raise _wrong(path, f"a tf.Tensor{as_dtype}", value, mend) from error
 
 
@@ -337,7 +337,7 @@ def _number(kind: type, value: Any, path: str) -> Any:
         value = float(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         expected = f"{'an' if kind is int else 'a'} {kind.__name__}"
-        raise _wrong(path, expected, value, "A field that holds a tensor is annotated tf.Tensor.")
+        raise _wrong(path, expected, value, "For a tensor, annotate the field with tf.Tensor.")
     return value
 
 
@@ -346,7 +346,8 @@ def _tried(convert: Callable[[Any], Any], expected: str) -> Converter:
         try:
             return convert(value)
         except (TypeError, ValueError) as error:
-            raise _wrong(path, expected, value, "Give one, or something that names one.") from error
+            mend = f"Pass {expected}, or a value that converts to it."
+            raise _wrong(path, expected, value, mend) from error
 
     return tried
 
@@ -372,7 +373,7 @@ def _union(options: list[Converter], annotation: Any) -> Converter:
         return options[0]
 
     types = zip(options, get_args(annotation), strict=False)
-    others = [option for option, arg in types if arg is not type(None)]
+    not_none = [option for option, arg in types if arg is not type(None)]
 
     def union(value: Any, path: str) -> Any:
         converted: list[Any] = []
@@ -381,13 +382,13 @@ def _union(options: list[Converter], annotation: Any) -> Converter:
                 result = option(value, path)
             except ExtensorError:
                 continue
-            if type(result) is type(value):  # better than what was made into something else
+            if type(result) is type(value):  # an option that does not change the type wins
                 return result
             converted.append(result)
         if converted:
             return converted[0]
-        if len(others) == 1:
-            others[0](value, path)  # raises what says more
+        if len(not_none) == 1:
+            not_none[0](value, path)  # raises a more specific error
         raise _wrong(path, str(annotation), value, "Give a value of one of these types.")
 
     return union
@@ -406,7 +407,7 @@ def _tuple(kind: type, items: list[Converter]) -> Converter:
                 received=f"a {type(value).__name__} of {len(value)}"
                 if isinstance(value, (list, tuple))
                 else type(value).__name__,
-                mend="Give one value for each place.",
+                mend="Pass one value for each item of the tuple.",
             )
         converted = [
             item(v, f"{path}[{i}]") for i, (item, v) in enumerate(zip(items, value, strict=True))
@@ -426,7 +427,7 @@ def _items(item: Converter) -> Converter:
 
 
 def _array(convert_array: Converter, dtype: Any) -> Converter:
-    """Returns what takes arrays of a dtype, annotated as `np.dtype[np.float32]`."""
+    """Returns a converter that also checks the dtype, given as `np.dtype[np.float32]`."""
     [scalar] = get_args(dtype) or (Any,)
     options: tuple[Any, ...] = get_args(scalar) or (scalar,)
     kinds = [kind for kind in options if isinstance(kind, type) and issubclass(kind, np.generic)]
@@ -437,7 +438,7 @@ def _array(convert_array: Converter, dtype: Any) -> Converter:
             raise DTypeError(
                 path=path,
                 expected=f"an array of dtype {' or '.join(kind.__name__ for kind in kinds)}",
-                received=f"one of dtype {array.dtype}",
+                received=f"an array of dtype {array.dtype}",
                 mend="Convert it with value.astype.",
             )
         return array

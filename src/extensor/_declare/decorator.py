@@ -1,4 +1,4 @@
-"""extension_type: a class of annotated fields becomes an extension type."""
+"""`extension_type`: makes a class of annotated fields an extension type."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ elif TYPE_CHECKING:
 else:
 
     def dataclass_transform(**kwargs: Any) -> Any:
-        """Says to type checkers that what follows works like dataclass; does nothing."""
+        """Does nothing; type checkers treat the decorated function like `dataclass`."""
         return lambda decorator: decorator
 
 
@@ -42,30 +42,30 @@ def extension_type(cls: _Class, /) -> _Class: ...
 def extension_type(*, name: str | None = None) -> Callable[[_Class], _Class]: ...
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
 def extension_type(cls: Any = None, /, *, name: str | None = None) -> Any:
-    """Makes a class of annotated fields an extension type; there is nothing else to write.
+    """Makes a class of annotated fields an extension type.
 
-    The class gets what `dataclasses.dataclass(frozen=True)` gives: `__init__`, repr, defaults,
-    `field()`, keyword-only fields, `__post_init__`, inheritance, pattern matching; and a spec,
-    derived from its fields, with all that follows: tf.function, control flow, tf.data with
-    batching, SavedModel, pickling.
+    The class becomes a frozen dataclass, with `__init__`, repr, defaults, `field()`, keyword-only
+    fields, `__post_init__`, inheritance and pattern matching. It also gets a spec, derived from its
+    fields, so that values work with tf.function, control flow, tf.data and its batching,
+    SavedModel and pickle.
 
     Fields hold tensors (`tf.Tensor`, `tf.RaggedTensor`, `tf.Variable`, `xt.StructuredTensor`, any
     extension type), static data (numbers, strings, enums, `tf.DType`, `tf.TensorShape`, arrays,
-    ...), or tuples and mappings of both. Values are converted to what the annotation asks for
-    when an instance is made: lists become tensors or tuples, dicts immutable mappings, arrays
-    frozen copies. `Annotated[tf.Tensor, tf.TensorSpec([None, 3], tf.float32)]` checks dtype and
-    shape too. `__post_init__` runs after that.
+    ...), or tuples and mappings of both. The constructor converts each argument to the annotated
+    type: lists become tensors or tuples, dicts immutable mappings, arrays frozen copies.
+    `Annotated[tf.Tensor, tf.TensorSpec([None, 3], tf.float32)]` checks dtype and shape too.
+    `__post_init__` runs after the conversion.
 
     Args:
         cls: The class.
         name: The name under which its spec is registered for SavedModels. Default: the module
-            and name of the class; a class inside a function is registered only if named.
+            and name of the class. A class inside a function is registered only if named.
 
     Returns:
-        The class. Its spec is the class's attribute `Spec`.
+        The class. Its spec class is the attribute `Spec`.
 
     Raises:
-        DTypeError: If an annotation is none that can be read (also a TypeError).
+        DTypeError: If an annotation is not supported (also a TypeError).
 
     >>> @xt.extension_type
     ... class MaskedTensor:
@@ -93,12 +93,12 @@ def replace(value: _Value, /, **changes: Any) -> _Value:
 
     Args:
         value: A value of a class declared with `extension_type`.
-        **changes: New values by field name, converted and checked as at construction. The fields
-            that stay are taken as they are; `__post_init__` sees all of them. A class that has
-            `InitVar`s without a default gets them here too.
+        **changes: New values by field name, converted and checked as in the constructor. Other
+            fields are not converted again. `__post_init__` runs on the copy. `InitVar`s without
+            a default must be given too.
 
     Raises:
-        FieldError: If a name is not one of a field that the constructor takes (also a KeyError).
+        FieldError: If a name is not a field of the constructor (also a KeyError).
         ProtocolError: If the value's class was not declared (also a TypeError).
 
     >>> @xt.extension_type
@@ -115,7 +115,7 @@ def replace(value: _Value, /, **changes: Any) -> _Value:
             path="replace",
             expected="a value of a class declared with xt.extension_type",
             received=f"a {cls.__qualname__}",
-            mend="Build a new value of the class itself.",
+            mend="Call the constructor of the class instead.",
         )
     taken = {field.name for field in dataclasses.fields(cls) if field.init}
     init_only = _init_only(cls)
@@ -125,7 +125,7 @@ def replace(value: _Value, /, **changes: Any) -> _Value:
                 path=f"{cls.__qualname__}.{name}",
                 expected=f"one of the fields {', '.join(sorted(taken))}",
                 received=repr(name),
-                mend="Check the spelling; fields with init=False follow from the others.",
+                mend="Check the spelling; fields with init=False cannot be replaced.",
             )
     arguments = {name: changes.pop(name, default) for name, default in init_only.items()}
     for name, argument in arguments.items():
@@ -133,8 +133,8 @@ def replace(value: _Value, /, **changes: Any) -> _Value:
             raise FieldError(
                 path=f"{cls.__qualname__}.{name}",
                 expected="a value for this InitVar",
-                received="nothing",
-                mend=f"Give it: xt.replace(value, {name}=...).",
+                received="no argument",
+                mend=f"Pass it: xt.replace(value, {name}=...).",
             )
     copy = object.__new__(cls)
     copy.__dict__.update({n: v for n, v in vars(value).items() if n in taken}, **changes)
@@ -142,14 +142,15 @@ def replace(value: _Value, /, **changes: Any) -> _Value:
     return copy
 
 
-# Making the class. What is kept in it: `_extensor_check`, the `__post_init__` that its author
-# wrote; `_extensor_own`, `_extensor_caller` and `_extensor_readings`, of which `reading` tells.
+# Making the class. Attributes set on it: `_extensor_check`, the author's `__post_init__`; for
+# `_extensor_own`, `_extensor_caller` and `_extensor_readings` see `fields`.
 
 _RESERVED = ("Spec", "_type_spec", "_consumers", "_shape_invariant_to_type_spec")
-"""What TensorFlow, or this decorator, keeps under these names in a class."""
+"""Attributes of a class that TensorFlow or this decorator uses."""
 
 _STAGE = "_extensor_stage"
-"""Stands in a value that is still being made: `init` or `check`, by whose code is at work."""
+"""The attribute of a value under construction. It is `init` while the author's `__init__` runs, and
+`check` while the author's `__post_init__` runs."""
 
 
 def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any:
@@ -171,7 +172,7 @@ def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any
         made._extensor_check = getattr(made, "__post_init__", None)
         made.__post_init__ = _post_init(made._extensor_check)
     dataclasses.dataclass(frozen=True, eq=False)(made)
-    for field in inherited:  # the annotation of a base, which is read there
+    for field in inherited:  # the annotation of a base class, read with that class
         del made.__annotations__[field]
     made.__setattr__ = _set
     made.__delattr__ = _delete
@@ -179,8 +180,8 @@ def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any
     made.__tf_type_spec__ = _type_spec
     if made.__reduce__ is object.__reduce__:
         made.__reduce__ = _reduce
-    # Annotations may be text (`from __future__ import annotations`) that names what is local to
-    # the caller, such as another type that is declared later in the same function.
+    # With `from __future__ import annotations`, hints are strings. They may name local variables
+    # of the caller, such as a type that is declared later in the same function.
     made._extensor_caller = caller
     made._extensor_own = {}
     read_annotations(made, names_may_be_missing=True)
@@ -191,13 +192,13 @@ def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any
 
 
 def _prepare_fields(cls: Any) -> list[str]:
-    """Turns what dataclass would refuse in a class's fields into what it takes.
+    """Changes fields that `dataclass` would refuse: mutable defaults, fields after a default.
 
     Returns:
-        The names of inherited fields that the class now has as its own, with an annotation that
-        is to be dropped when the dataclass is made.
+        The names of inherited fields that were copied into the class. The caller deletes their
+        annotations after `dataclass` ran.
     """
-    fields: dict[str, Any] = {}  # in the order of dataclass
+    fields: dict[str, Any] = {}  # in the order that `dataclass` uses
     for base in cls.__mro__[:0:-1]:
         fields.update(getattr(base, "__dataclass_fields__", {}))
     own: dict[str, Any] = vars(cls).get("__annotations__", {})
@@ -205,8 +206,8 @@ def _prepare_fields(cls: Any) -> list[str]:
         if name in _RESERVED or name.startswith(("_extensor_", "__")):
             raise ProtocolError(
                 path=f"{cls.__qualname__}.{name}",
-                expected="a name that is free",
-                received=f"{name!r}, which is reserved",
+                expected="a field name that is not reserved",
+                received=repr(name),
                 mend="Rename the field.",
             )
         text = annotation if isinstance(annotation, str) else repr(annotation)
@@ -214,10 +215,10 @@ def _prepare_fields(cls: Any) -> list[str]:
             continue
         field = vars(cls).get(name, dataclasses.MISSING)
         if not isinstance(field, dataclasses.Field):
-            # Each value converts or copies what it gets, so all may share a list.
+            # Values may share a mutable default, because each converts or copies it.
             is_mutable = type(field).__hash__ is None and "InitVar" not in text
             field = (
-                dataclasses.field(default_factory=functools.partial(_itself, field))
+                dataclasses.field(default_factory=functools.partial(_identity, field))
                 if is_mutable
                 else dataclasses.field(default=field)
             )
@@ -244,7 +245,7 @@ def _has_default(field: Any) -> bool:
     return not field.default is field.default_factory is dataclasses.MISSING
 
 
-def _itself(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
@@ -252,12 +253,12 @@ def _itself(value: Any) -> Any:
 
 
 def _own_init(init: Callable[..., None]) -> Callable[..., None]:
-    """Returns the `__init__` that a class's author wrote, with what follows it."""
+    """Returns an `__init__` that calls the author's `__init__` and then converts the fields."""
 
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         fields = self.__dict__
-        if _STAGE in fields:  # called by the `__init__` of a subclass
+        if _STAGE in fields:  # the `__init__` of a subclass calls this one
             init(self, *args, **kwargs)
             return
         fields[_STAGE] = "init"
@@ -269,25 +270,25 @@ def _own_init(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _post_init(check: Callable[..., None] | None) -> Callable[..., None]:
-    """Returns a `__post_init__` that converts the fields and then calls the author's own."""
+    """Returns a `__post_init__` that converts the fields and then calls the author's."""
 
     def __post_init__(self: Any, *init_only: Any) -> None:  # noqa: N807
         stage = self.__dict__.get(_STAGE)
         if stage is None:
             _complete(self, init_only)
-        elif stage == "check" and check is not None:  # called by that of a subclass
+        elif stage == "check" and check is not None:  # the one of a subclass calls this one
             check(self, *init_only)
 
     return __post_init__
 
 
 def _complete(value: Any, init_only: tuple[Any, ...], unchanged: Collection[str] = ()) -> None:
-    """Converts the fields of a value that is being made, and checks it.
+    """Converts the fields of a value under construction, and runs the author's `__post_init__`.
 
     Args:
-        value: A value with raw fields.
-        init_only: What `__post_init__` gets.
-        unchanged: Fields that are converted already.
+        value: A value whose fields are not converted yet.
+        init_only: The arguments for `__post_init__`.
+        unchanged: The names of fields that are already converted.
     """
     cls, fields = type(value), value.__dict__
     known = vars(cls).get("_extensor_readings") or readings(cls)
@@ -311,7 +312,7 @@ def _complete(value: Any, init_only: tuple[Any, ...], unchanged: Collection[str]
         raise FieldError(
             path=known[missing].path,
             expected="a value",
-            received="none",
+            received="an unset field",
             mend=f"Set self.{missing} in __init__ or __post_init__, or give it a default.",
         )
 
@@ -334,7 +335,7 @@ def _init_only(cls: Any) -> dict[str, Any]:
     }
 
 
-# What a value has.
+# Methods of values.
 
 
 def _type_spec(self: Any) -> Any:
@@ -346,8 +347,8 @@ def _type_spec(self: Any) -> Any:
 
 
 _KERAS_MASK = "_keras_mask"
-"""What tf_keras sets in the inputs of a model, and in a `tf.experimental.ExtensionType` may set. It
-is no part of the value."""
+"""The attribute that tf_keras sets on the inputs of a model. It is allowed, as in
+`tf.experimental.ExtensionType`, and is no part of the value."""
 
 
 def _set(self: Any, name: str, value: object) -> None:
@@ -369,7 +370,7 @@ def _immutable(self: Any, name: str, what: str) -> ImmutableError:
     return ImmutableError(
         path=f"{type(self).__qualname__}.{name}",
         expected=f"no {what}, because extension values are immutable",
-        received=f"one of {name!r}",
+        received=f"{what} of {name!r}",
         mend=f"Make a changed copy: xt.replace(value, {name}=...)."
         if is_field
         else "Declare it as a field, or compute it in a property.",
@@ -393,7 +394,7 @@ class _DeclaredSpec(VersionedSpec):
 
     @classmethod
     def read_part(cls, name: str, part: Any) -> Any:
-        """Returns a part in frozen form, held to the field's annotation."""
+        """Returns a part, frozen and checked against the field's type hint."""
         field = readings(cls.value_type)[name]
         return field.convert_part(part, f"{cls.__qualname__}.{name}")
 
@@ -405,7 +406,7 @@ class _DeclaredSpec(VersionedSpec):
 
 
 def _spec_class(cls: Any) -> Any:
-    """Returns the spec class of a declared class, on top of the `class Spec` in it if any."""
+    """Returns the spec class of a declared class; the author's `class Spec`, if any, is a base."""
     own = vars(cls).get("Spec", _NO_SPEC)
     members: dict[str, Any] = {
         "__doc__": f"The spec of {cls.__qualname__}.",
@@ -416,8 +417,8 @@ def _spec_class(cls: Any) -> Any:
     }
     if own is _NO_SPEC:
         return type(_DeclaredSpec)("Spec", (_DeclaredSpec,), members)
-    is_of_others = isinstance(own, type) and issubclass(own, tf.TypeSpec)
-    if not isinstance(own, type) or (is_of_others and not issubclass(own, TypeSpec)):
+    is_type_spec = isinstance(own, type) and issubclass(own, tf.TypeSpec)
+    if not isinstance(own, type) or (is_type_spec and not issubclass(own, TypeSpec)):
         raise _wrong_spec(cls, own)
     if "__init__" in vars(own):
         members["__init__"] = _own_spec_init(own.__init__)
@@ -425,7 +426,7 @@ def _spec_class(cls: Any) -> Any:
         return type(_DeclaredSpec)("Spec", (own, _DeclaredSpec), members)
     except ExtensorError:
         raise
-    except TypeError as error:  # bases that do not fit together
+    except TypeError as error:  # a layout or metaclass conflict of the bases
         raise _wrong_spec(cls, own) from error
 
 
@@ -435,14 +436,14 @@ _NO_SPEC = object()
 def _wrong_spec(cls: type, own: object) -> ProtocolError:
     return ProtocolError(
         path=f"{cls.__qualname__}.Spec",
-        expected="a class, whose members are added to the spec",
+        expected="a class with members to add to the spec",
         received=repr(own),
         mend="Write `class Spec:` without a base, or give the attribute another name.",
     )
 
 
 def _own_spec_init(init: Callable[..., None]) -> Callable[..., None]:
-    """Returns the `__init__` that a spec's author wrote, which may assign the parts."""
+    """Returns an `__init__` that calls the author's, and takes assigned attributes as parts."""
 
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807

@@ -1,7 +1,7 @@
-"""Specs derived from the parts of a value: what is a tensor in it, and what is static.
+"""Specs that are derived from the fields of a value.
 
-The parts of a value are the value itself with a TypeSpec in place of every tensor: frozen data
-(see `static`) with TypeSpecs among its leaves.
+A spec has one part for each field: the frozen field (see `static_data`) with a TypeSpec in place of
+each tensor.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from extensor.errors import FieldError, ImmutableError, MissingAttributeError, P
 
 
 def part_of(value: Any) -> Any:
-    """Returns the part that stands for a tensor, or for one leaf of static data.
+    """Returns the part for a leaf: a TypeSpec for a tensor, static data for static data.
 
     Args:
         value: A leaf of a frozen value.
@@ -40,7 +40,7 @@ def part_of(value: Any) -> Any:
 
 
 def is_spec(value: Any) -> bool:
-    """Returns whether a leaf of a part is a TypeSpec: of a tensor, or one that is data."""
+    """Returns whether a leaf of a part is a TypeSpec: of a tensor, or as static data."""
     return isinstance(value, (tf.TypeSpec, Static))
 
 
@@ -71,12 +71,12 @@ def tensors_of(part: Any, value: Any) -> Iterator[Any]:
 
 
 def plain(leaf: Any) -> Any:
-    """Returns the leaf of a value that a leaf of a part stands for, where it is static data."""
+    """Returns the static data of a leaf of a part."""
     return leaf.spec if isinstance(leaf, Static) else leaf
 
 
 class DerivedSpec(StackableTypeSpec):
-    """The spec of a class whose values fall into parts, one a field.
+    """The spec of a class with fields; it has one part for each field.
 
     Args:
         *args: Parts by position.
@@ -84,14 +84,14 @@ class DerivedSpec(StackableTypeSpec):
             these.
 
     Raises:
-        FieldError: If a part is missing, or names no field (also a KeyError).
+        FieldError: If a part is missing, or is not a field (also a KeyError).
     """
 
     field_names: ClassVar[tuple[str, ...]]
     """The names of the fields, in their order."""
 
     ignored: ClassVar[Collection[str]] = ()
-    """The names of those whose static data does not count when specs are compared."""
+    """The names of the fields whose static data is ignored when specs are compared."""
 
     def __init__(self, *args: Any, **parts: Any) -> None:
         cls = type(self)
@@ -100,9 +100,9 @@ class DerivedSpec(StackableTypeSpec):
         if len(args) > len(cls.field_names) or twice:
             raise FieldError(
                 path=cls.__qualname__,
-                expected=f"one part a field: {', '.join(cls.field_names)}",
+                expected=f"one part for each field: {', '.join(cls.field_names)}",
                 received=f"{', '.join(sorted(twice))} twice" if twice else f"{len(args)} parts",
-                mend="Give the parts by name.",
+                mend="Pass the parts by name.",
             )
         given.update(parts)
         check_names(cls, given)
@@ -111,7 +111,7 @@ class DerivedSpec(StackableTypeSpec):
 
     @classmethod
     def read_part(cls, name: str, part: Any) -> Any:
-        """Returns a part, as the constructor got it, in frozen form.
+        """Returns a part of the constructor's arguments, frozen.
 
         Args:
             name: The field's name.
@@ -121,7 +121,7 @@ class DerivedSpec(StackableTypeSpec):
 
     @classmethod
     def from_parts(cls, parts: Mapping[str, Any]) -> Any:
-        """Returns the spec of frozen parts; the constructor does not run."""
+        """Returns the spec with the given frozen parts, without running the constructor."""
         spec = object.__new__(cls)
         spec._take(parts)
         return spec
@@ -140,13 +140,13 @@ class DerivedSpec(StackableTypeSpec):
     _hash: int | None
 
     def _take(self, parts: Mapping[str, Any]) -> None:
-        # Not by assignment, which is refused from here on.
+        # Assignment raises an error once `_parts` is set.
         self.__dict__.update(self._arranged(parts), _parts=parts, _key=None, _hash=None)
 
     def _arranged(self, parts: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns what to keep of the parts: which components stand for the tensors in them."""
+        """Returns attributes computed from the parts: component specs, static data, and so on."""
         leaves = [leaf for name, part in parts.items() for leaf in leaves_of(part, name)]
-        # A dict, which TensorFlow's nest rebuilds twice as fast as a tuple.
+        # A dict, because tf.nest rebuilds it twice as fast as a tuple.
         components = dict(leaves)
         if len(leaves) != len(components):
             raise ProtocolError(
@@ -165,7 +165,7 @@ class DerivedSpec(StackableTypeSpec):
         }
 
     def __setattr__(self, name: str, value: object) -> None:
-        # An author's `__init__` may assign the parts; methods may keep what they have computed.
+        # An author's `__init__` may assign the parts; methods may cache values in `_` attributes.
         parts = self.__dict__.get("_parts")
         if parts is not None and (name in parts or not name.startswith("_")):
             raise _immutable(self, name, "assignment")
@@ -175,12 +175,12 @@ class DerivedSpec(StackableTypeSpec):
         raise _immutable(self, name, "deletion")
 
     def __getattr__(self, name: str) -> Any:
-        # Fields read like the value's own: a spec for a tensor, the data for what is static.
+        # Fields are readable as on the value: a spec for a tensor, else the static data.
         parts = self.__dict__.get("_parts", {})
         if name in parts:
             return mapped(plain, parts[name])
         if name.startswith("_"):
-            raise AttributeError(name)  # Python and TensorFlow ask for such names all the time
+            raise AttributeError(name)  # a cheap error: Python and TensorFlow look these up often
         raise MissingAttributeError(
             path=type(self).__qualname__,
             expected=f"one of the fields {', '.join(parts)}",
@@ -189,12 +189,12 @@ class DerivedSpec(StackableTypeSpec):
         )
 
     def from_fields(self, fields: dict[str, Any]) -> Any:
-        """Returns the value with the given fields. Overridden where a class is derived."""
+        """Returns the value with the given fields. Subclasses override it."""
         raise not_overridden(self, "from_fields")
 
     @property
     def component_specs(self) -> dict[str, tf.TypeSpec]:
-        """The specs of the tensors, by field, or by field and place in it: `columns[0]`."""
+        """The specs of the tensors, by field, or by field and position in it: `columns[0]`."""
         return self._components
 
     def to_components(self, value: Any) -> dict[str, Any]:
@@ -204,7 +204,7 @@ class DerivedSpec(StackableTypeSpec):
         return dict(zip(self._components, self.tensors(value), strict=True))
 
     def from_components(self, components: Mapping[str, Any]) -> Any:
-        """Returns the value that is made of the given tensors."""
+        """Returns a value with the given tensors."""
         if self._is_flat:
             return self.from_fields({**self._static, **components})
         tensors = iter([components[name] for name in self._components])
@@ -220,7 +220,7 @@ class DerivedSpec(StackableTypeSpec):
             yield from tensors_of(part, getattr(value, name))
 
     def serialize(self) -> tuple[Any, ...]:
-        """Returns the fields and their parts, in words that a SavedModel can hold."""
+        """Returns the fields and their parts, encoded for a SavedModel."""
         return tuple((name, static_data.encode(part)) for name, part in self._parts.items())
 
     @classmethod
@@ -228,15 +228,15 @@ class DerivedSpec(StackableTypeSpec):
         """Returns the spec that `serialize` described.
 
         Raises:
-            FieldError: If the class has other fields by now (also a KeyError).
-            RegistrationError: If an enum or namedtuple in it is not there (also a ValueError).
+            FieldError: If the fields of the class have changed (also a KeyError).
+            RegistrationError: If an enum or namedtuple cannot be imported (also a ValueError).
         """
         parts = {name: static_data.decode(code) for name, code in serialization}
         check_names(cls, parts)
         return cls.from_parts({name: parts[name] for name in cls.field_names})
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Returns whether a value belongs to this type, or a spec shares values with it.
+        """Returns whether a value has this type, or a spec describes some of the same values.
 
         Args:
             spec_or_value: A TypeSpec, or a value that has one.
@@ -252,24 +252,26 @@ class DerivedSpec(StackableTypeSpec):
         return self is other or all(
             compatible(part, other._parts[name], FROZEN)
             for name, part in self._parts.items()
-            if self._counts(name) or other._counts(name)
+            if self._is_compared(name) or other._is_compared(name)
         )
 
     def most_specific_compatible_type(self, other: tf.TypeSpec) -> Any:
-        """Returns the spec with the shapes of both merged, or None where they differ otherwise."""
+        """Returns the spec with the merged shapes of both, or None if they differ otherwise."""
         if not isinstance(other, DerivedSpec) or type(self) is not type(other):
             return None
         if self == other:
             return self
         others = {
-            name: other._parts[name] if self._counts(name) or other._counts(name) else part
+            name: other._parts[name]
+            if self._is_compared(name) or other._is_compared(name)
+            else part
             for name, part in self._parts.items()
         }
         parts = merged(dict(self._parts), others, by=FROZEN)
         return None if parts is None else self.from_parts(parts)
 
-    def _counts(self, name: str) -> bool:
-        """Returns whether a field counts when specs are compared: tensors always do."""
+    def _is_compared(self, name: str) -> bool:
+        """Returns whether a field is compared when specs are; fields with tensors always are."""
         return name not in self.ignored or any(leaves_of(self._parts[name]))
 
     def __reduce__(self) -> Any:
@@ -277,8 +279,8 @@ class DerivedSpec(StackableTypeSpec):
 
     def _cmp_key(self) -> Any:
         if self._key is None:
-            counting = [part for name, part in self._parts.items() if self._counts(name)]
-            self.__dict__["_key"] = tuple(map(static_data.key, counting))
+            compared = [part for name, part in self._parts.items() if self._is_compared(name)]
+            self.__dict__["_key"] = tuple(map(static_data.key, compared))
         return self._key
 
     def __eq__(self, other: object) -> bool:
@@ -305,18 +307,18 @@ class DerivedSpec(StackableTypeSpec):
         names = self._boxed_names
         if names is None:
             return super()._unboxed(boxes)
-        # The boxes of tensors are the tensors: a short way, because datasets go it at every step.
+        # The box of a tensor is the tensor. This fast path runs for each element of a dataset.
         return self.from_components(dict(zip(names, boxes, strict=True)))
 
     def stacked(self, num: int | None) -> Any:
-        """Returns the spec of `num` stacked values; static shapes gain a dimension too."""
+        """Returns the spec of `num` stacked values; static shapes get a dimension too."""
         return self._changed(
             lambda shape: tf.TensorShape([num]).concatenate(shape),
             lambda spec: stacked_spec(spec, num, type(self).__qualname__),
         )
 
     def unstacked(self) -> Any:
-        """Returns the spec of one of the values that a value of this spec stacks."""
+        """Returns the spec of one row of a value of this spec: the inverse of `stacked`."""
         return self._changed(
             lambda shape: shape[1:], lambda spec: unstacked_spec(spec, type(self).__qualname__)
         )
@@ -329,7 +331,7 @@ class DerivedSpec(StackableTypeSpec):
     def _restacked(self, of_shape: Callable[..., Any], of_spec: Callable[..., Any]) -> Any:
         result = self._changed(of_shape, of_spec)
         for name, part in result.stacked(None)._parts.items():
-            self.read_part(name, part)  # as the constructor does: it raises if the field is another
+            self.read_part(name, part)  # raises if the field's hint does not accept the part
         return result
 
     def _with_tensor_ranks_only(self) -> Any:
@@ -357,14 +359,14 @@ def _immutable(spec: DerivedSpec, name: str, what: str) -> ImmutableError:
     return ImmutableError(
         path=f"{cls}.{name}",
         expected=f"no {what}, because specs are immutable",
-        received=f"one of {name!r}",
+        received=f"{what} of {name!r}",
         mend=f"Make a new spec: {cls}(...).",
     )
 
 
 def parts_of(spec: DerivedSpec) -> Mapping[str, Any]:
-    """Returns the frozen parts of a spec by their names, which may be those of an older version."""
-    # Under a public name it would be in the way of a field.
+    """Returns the frozen parts of a spec by name; the names may be those of an older version."""
+    # Not a method, because a public name could conflict with a field.
     return spec._parts  # pyright: ignore[reportPrivateUsage]
 
 
@@ -376,7 +378,7 @@ def check_names(cls: type[DerivedSpec], parts: Mapping[str, Any]) -> None:
             raise FieldError(
                 path=f"{cls.__qualname__}.{name}",
                 expected="a spec or static data for this field",
-                received="nothing",
+                received="no argument",
                 mend=f"A {cls.__qualname__} has the fields {listed}.",
             )
     for name in parts:
@@ -390,5 +392,5 @@ def check_names(cls: type[DerivedSpec], parts: Mapping[str, Any]) -> None:
 
 
 def _unpickled(cls: type[DerivedSpec], parts: Mapping[str, Any]) -> DerivedSpec:
-    # What pickle or deepcopy made of an array can be written to.
+    # Arrays that pickle or deepcopy restored are writeable: freeze them again.
     return cls.from_parts({name: freeze(part, name, is_spec) for name, part in parts.items()})

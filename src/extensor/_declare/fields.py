@@ -1,8 +1,10 @@
-"""How the fields of a declared class are read: what their annotations ask for.
+"""The fields of a declared class: their type hints and converters.
 
-What is kept in the class: `_extensor_own`, the readings of its fields, with the paths of the
-classes that annotate them; `_extensor_caller`, the frame in which names in the annotations may be
-found, until they are; `_extensor_readings`, the readings with its own paths.
+Attributes that this module sets on a declared class:
+
+- `_extensor_own`: the `Reading`s of its fields; each path names the class that annotates the field.
+- `_extensor_readings`: the same, but each path names this class.
+- `_extensor_caller`: the frame of the caller, for names in hints; None when all are resolved.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from extensor.errors import DTypeError, ProtocolError
 
 
 class Reading(NamedTuple):
-    """How a field is read."""
+    """The type hint and the converters of a field."""
 
     path: str
     convert: Converter
@@ -32,15 +34,15 @@ class Reading(NamedTuple):
 
 
 def readings(cls: Any) -> dict[str, Reading]:
-    """Returns how each field of a declared class is read, in the fields' order."""
+    """Returns the `Reading` of each field of a declared class, by name, in the fields' order."""
     known = vars(cls).get("_extensor_readings")
     if known is None:
         if "Spec" not in vars(cls):
             base = next(base for base in cls.__mro__ if "Spec" in vars(base))
             raise ProtocolError(
                 path=cls.__qualname__,
-                expected=f"a declared class, as its base {base.__qualname__} is",
-                received="one that is not, whose values would become ones of the base",
+                expected=f"a declared class, because its base {base.__qualname__} is declared",
+                received="a subclass without the decorator",
                 mend=f"Write @xt.extension_type above {cls.__qualname__}.",
             )
         read_annotations(cls, names_may_be_missing=False)
@@ -54,11 +56,12 @@ def readings(cls: Any) -> dict[str, Reading]:
 
 
 def read_annotations(cls: Any, names_may_be_missing: bool) -> None:
-    """Reads the annotations of a class's fields, with the type arguments that it gives its bases.
+    """Reads the type hints of the fields of a class, with the type arguments of its bases.
 
     Args:
         cls: A declared class.
-        names_may_be_missing: Whether to wait, rather than raise, if a name is not there (yet).
+        names_may_be_missing: If a name in a hint is undefined: whether to return, so that a later
+            call can try again, or to raise.
     """
     caller = cls._extensor_caller
     if caller is None:
@@ -72,7 +75,7 @@ def read_annotations(cls: Any, names_may_be_missing: bool) -> None:
         members = vars(base)
         if base is not cls and "__dataclass_fields__" not in members:
             continue
-        # A base that is a mere dataclass is read here; one that is declared has read itself.
+        # A declared base has its own readings. The hints of a plain dataclass are read here.
         inherited: dict[str, Reading] = {}
         if base is not cls and "_extensor_own" in members:
             read_annotations(base, names_may_be_missing)
@@ -101,7 +104,7 @@ def read_annotations(cls: Any, names_may_be_missing: bool) -> None:
                     return
                 raise DTypeError(
                     path=path,
-                    expected="an annotation of names that are defined by now",
+                    expected="an annotation whose names are defined",
                     received=f"{annotation!r}: {error}",
                     mend="Define or import it outside of `if TYPE_CHECKING`.",
                 ) from error
@@ -113,7 +116,7 @@ def read_annotations(cls: Any, names_may_be_missing: bool) -> None:
                     mend=error.mend,
                 ) from None
     cls._extensor_own = own
-    cls._extensor_caller = None  # lets go of the caller's variables
+    cls._extensor_caller = None  # releases the caller's variables
 
 
 def _hint(annotation: Any, module: dict[str, Any], names: dict[str, Any]) -> Any:

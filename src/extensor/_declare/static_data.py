@@ -1,7 +1,6 @@
-"""Static data: frozen, compared by content, and spelled in the words that a spec may serialize.
+"""Static data: freezes it, compares it by content, and encodes it for SavedModels.
 
-Frozen data is made of tuples, namedtuples, `FrozenList`s and `FrozenDict`s, down to leaves that
-cannot change.
+Frozen data consists of tuples, namedtuples, `FrozenList`s and `FrozenDict`s of immutable leaves.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from extensor.errors import DTypeError, ImmutableError, RegistrationError
 
 
 class FrozenDict(Mapping[Any, Any]):
-    """A dict that cannot be changed, is compared by content and can be hashed.
+    """An immutable dict that is compared by content and can be hashed.
 
     >>> xt.authoring.FrozenDict({"a": 1}) == {"a": 1}
     True
@@ -64,14 +63,14 @@ class FrozenDict(Mapping[Any, Any]):
 def _immutable(name: str, what: str) -> ImmutableError:
     return ImmutableError(
         path=f"FrozenDict.{name}",
-        expected=f"no {what}, because it cannot change",
-        received=f"one of {name!r}",
+        expected=f"no {what}, because a FrozenDict is immutable",
+        received=f"{what} of {name!r}",
         mend="Make a new one: FrozenDict({**items, ...}).",
     )
 
 
 class FrozenList(tuple[Any, ...]):
-    """A list that cannot be changed: a tuple that remembers what it was."""
+    """An immutable list: a tuple that `thaw` converts back to a list."""
 
     __slots__ = ()
 
@@ -80,7 +79,7 @@ class FrozenList(tuple[Any, ...]):
 
 
 class FrozenPartial(NamedTuple):
-    """A `functools.partial` that is compared by what it calls, and with which arguments."""
+    """An immutable `functools.partial` that is compared by its function and arguments."""
 
     func: Any
     args: tuple[Any, ...]
@@ -88,7 +87,7 @@ class FrozenPartial(NamedTuple):
 
 
 class Itself:
-    """An object that cannot be hashed, and is therefore compared by identity."""
+    """Wraps an object that cannot be hashed, so that it is compared by identity."""
 
     __slots__ = ("value",)
 
@@ -111,17 +110,16 @@ def freeze(
     keep: Callable[[Any], bool] = lambda value: False,
     inside: tuple[Any, ...] = (),
 ) -> Any:
-    """Returns a value that cannot change: lists become tuples, dicts FrozenDicts, arrays copies.
+    """Returns an immutable copy: lists become tuples, dicts FrozenDicts, arrays read-only copies.
 
     Args:
         value: Static data.
-        path: Where it stands, for errors.
-        keep: Says which values in it, such as tensors, stay as they are.
-        inside: The containers that it stands in.
+        path: The path of the value, for errors.
+        keep: Returns whether a value inside, such as a tensor, is kept unchanged.
+        inside: The containers around the value.
 
     Raises:
-        DTypeError: If it is neither a container of such data nor hashable, or holds itself (also
-            a TypeError).
+        DTypeError: If a leaf is not hashable, or a container contains itself (also a TypeError).
 
     >>> xt.authoring.freeze({"sizes": [1, np.int64(2)]}, "recipe")
     {'sizes': (1, 2)}
@@ -137,8 +135,8 @@ def freeze(
             raise DTypeError(
                 path=path,
                 expected="static data that can be frozen",
-                received=f"a {type(value).__name__} that holds itself",
-                mend="Keep data that has an end.",
+                received=f"a {type(value).__name__} that contains itself",
+                mend="Remove the circular reference.",
             )
         inside = (*inside, value)
     if isinstance(value, Mapping):
@@ -163,7 +161,7 @@ def freeze(
         path=path,
         expected="static data that can be frozen",
         received=type(value).__name__,
-        mend="A tensor belongs into a field of tensors, or into a tuple or mapping of them."
+        mend="Put a tensor into a field of tensors, or of a tuple or mapping of tensors."
         if is_tensor_like(value)
         else "Make it a tensor, or an immutable value that defines __hash__ and __eq__.",
     )
@@ -175,19 +173,19 @@ def _frozen_array(array: Any, path: str) -> Any:
             path=path,
             expected="an array of numbers, strings, bytes or times",
             received=f"a {type(array).__name__} of dtype {array.dtype}",
-            mend="Give it such a dtype, or make it a tuple.",
+            mend="Convert it to such a dtype, or to a tuple.",
         )
     dtype = array.dtype.newbyteorder("=")
-    # Memory that belongs to bytes can never be made writeable again.
+    # An array over the memory of `bytes` cannot be made writeable.
     return np.frombuffer(array.astype(dtype).tobytes(), dtype).reshape(array.shape)
 
 
 def thaw(frozen: Any, leaf: Callable[[Any], Any]) -> Any:
-    """Returns frozen data as what it was frozen from: lists, dicts, partials, NumPy scalars.
+    """Returns frozen data as the original lists, dicts, partials and NumPy scalars.
 
     Args:
-        frozen: Frozen data, in which an array without dimensions stands for a scalar.
-        leaf: What to do with leaves.
+        frozen: Frozen data. Arrays of rank 0 become scalars.
+        leaf: The function to apply to leaves.
 
     >>> thaw(FrozenDict({"sizes": FrozenList([1, 2])}), str)
     {'sizes': ['1', '2']}
@@ -205,10 +203,9 @@ def thaw(frozen: Any, leaf: Callable[[Any], Any]) -> Any:
 
 
 def key(frozen: Any) -> Any:
-    """Returns something hashable that is equal for equal frozen data only.
+    """Returns a hashable key that is equal only for equal frozen data.
 
-    Types count, as they do not for Python's own `==`: `1`, `1.0` and `True` differ. A NaN equals
-    itself.
+    Unlike with Python's `==`, types are compared: `1`, `1.0` and `True` differ. NaN equals NaN.
     """
     if isinstance(frozen, tf.TypeSpec):
         return frozen
@@ -230,18 +227,17 @@ def key(frozen: Any) -> Any:
 
 
 FROZEN = Comparison(lambda a, b: type(a) is type(b), lambda a, b: key(a) == key(b))
-"""How frozen data is compared: by content, types included."""
+"""Compares frozen data by content and types."""
 
 _SCALARS = (bool, int, float, str, bytes)
 _TUPLES: dict[type, str] = {tuple: "tuple", FrozenList: "list", FrozenPartial: "partial"}
 
 
 def encode(frozen: Any) -> Any:
-    """Returns frozen data in the words that TensorFlow can write into a SavedModel.
+    """Returns frozen data, encoded with types that TensorFlow can write into a SavedModel.
 
-    What has no word of its own becomes a tuple that begins with a tag. Data that cannot be
-    written stays as it is, which shows when it is saved and not before. A TypeSpec, which stands
-    for a tensor, is a word.
+    Other types become a tuple that begins with a tag. Data that cannot be encoded is returned
+    unchanged, and fails only when it is saved. The TypeSpec of a tensor is kept.
     """
     kind = type(frozen)
     if isinstance(frozen, enum.Enum):
@@ -274,10 +270,10 @@ def encode(frozen: Any) -> Any:
 
 
 def decode(code: Any) -> Any:
-    """Returns the frozen data that `encode` spelled.
+    """Returns the frozen data that `encode` encoded.
 
     Raises:
-        RegistrationError: If it holds a value of a class that is not there (also a ValueError).
+        RegistrationError: If a class or callable cannot be imported (also a ValueError).
     """
     if isinstance(code, np.ndarray):
         return _frozen_array(code, "a saved array")
@@ -307,11 +303,11 @@ def decode(code: Any) -> Any:
 
 
 _NAMED = {
-    "enum": "the enum that saved static data belongs to",
-    "named": "the class that saved static data belongs to",
-    "callable": "the callable that saved static data holds",
+    "enum": "the enum of saved static data",
+    "named": "the class of saved static data",
+    "callable": "the callable of saved static data",
 }
-"""What an importable name stands for, by the tag before it."""
+"""The expected object at an importable name, by the tag before the name."""
 
 
 def _imported(module: str, name: str) -> Any:
@@ -334,7 +330,7 @@ def _decode_named(tag: str, module: str, name: str, *rest: Any) -> Any:
         path=f"{module}.{name}",
         expected=_NAMED[tag],
         received=problem,
-        mend=f"Make {name} importable from the module {module}, as it was when it was saved.",
+        mend=f"Make {name} importable from the module {module}, as at the time of saving.",
     )
 
 
@@ -351,7 +347,7 @@ def _address_of_callable(value: Any) -> tuple[str, str] | None:
     if not isinstance(module, str) or not isinstance(name, str):
         return None
     try:
-        # A bound method is made anew each time it is asked for.
+        # `==`, because each access to a bound method creates a new object.
         return (module, name) if _imported(module, name) == value else None
     except (ImportError, AttributeError):
         return None

@@ -1,11 +1,11 @@
-"""Versions of a type: values that an older version of it encoded are values of the newest too.
+"""Versions of a declared type: reads and writes values that were saved by an older version.
 
-A spec that was saved keeps its version and the fields of that version. Where the type is newer by
-now, such a spec describes values in the older encoding. They are of the type all the same: its
-fields are made of the older ones when they are read.
+A saved spec keeps its version and the fields of that version. If the type has a newer version now,
+the spec describes values in the older encoding. These are instances of the type too: the fields of
+the newest version are computed from the older ones when they are read.
 """
 
-# The classes of this room look into each other.
+# The classes of this module use private attributes of each other.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from extensor.errors import FieldError, ProtocolError, RegistrationError
 
 
 class VersionedSpec(DerivedSpec):
-    """A derived spec that knows the encodings of older versions of its type."""
+    """A derived spec that supports the encodings of older versions of its type."""
 
     __version__: ClassVar[int] = 1
-    """The version of the fields, counted on whenever one is renamed or holds something else."""
+    """The version of the fields. Increase it when a field is renamed or changes its content."""
 
     _extensor_older: ClassVar[dict[Any, Any]]
-    """The spec classes of older versions, by version and names of the fields."""
+    """The spec classes of older versions, by version and field names."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -44,25 +44,25 @@ class VersionedSpec(DerivedSpec):
                 path=f"{cls.__module__}.{cls.__qualname__}.__version__",
                 expected="1, 2, 3 and so on",
                 received=repr(version),
-                mend="Count on by one when a field is renamed or holds something else.",
+                mend="Start with 1, and add 1 when a field is renamed or changes its content.",
             )
 
     def upgraded(self, fields: Mapping[str, Any]) -> Any:
-        """Returns the value that the fields of an older version stand for.
+        """Returns the value of the newest version for the fields of an older version.
 
-        Overridden in the `class Spec` of a type that has older versions, of which `self` is the
-        spec: `self.__version__` tells which one. May call ops.
+        Override it in the `class Spec` of a type that has older versions. `self` is the spec of
+        the older version, `self.__version__` its number. May call ops.
 
         Args:
-            fields: The tensors and the static data of a value, by the names that they had.
+            fields: The tensors and the static data of a value, by their older names.
         """
         raise self._missing("upgraded(self, fields)")
 
     def downgraded(self, value: Any) -> Mapping[str, Any]:
-        """Returns the fields of an older version that stand for a value.
+        """Returns the fields of an older version for a value of the newest version.
 
-        Overridden beside `upgraded` where functions that were saved with an older version are
-        called with values of the newest. May call ops.
+        Override it, beside `upgraded`, if functions that were saved with an older version are
+        called with values of the newest version. May call ops.
 
         Args:
             value: A value of the newest version.
@@ -72,24 +72,23 @@ class VersionedSpec(DerivedSpec):
     def _missing(self, method: str) -> ProtocolError:
         return ProtocolError(
             path=type(self).__qualname__,
-            expected=f"a way between version {self.__version__}, which was saved, and the newest",
-            received="none",
+            expected=f"a conversion between the saved version {self.__version__} and the newest",
+            received="no such method",
             mend=f"Define {method} in `class Spec` of the type.",
         )
 
     def serialize(self) -> tuple[Any, ...]:
-        """Returns the fields and their parts; before them the version, unless it is the first."""
+        """Returns the fields and their parts, after the version if it is not 1."""
         fields = super().serialize()
         return fields if self.__version__ == 1 else (self.__version__, *fields)
 
     @classmethod
     def deserialize(cls, serialization: Any) -> Any:
-        """Returns the spec that `serialize` described, perhaps one of an older version.
+        """Returns the spec that `serialize` described, which may be of an older version.
 
         Raises:
-            FieldError: If the class has other fields by now and the same version (also a
-                KeyError).
-            RegistrationError: If it was saved by a newer version (also a ValueError).
+            FieldError: If the version is the same but the fields differ (also a KeyError).
+            RegistrationError: If the spec was saved by a newer version (also a ValueError).
         """
         version, fields = _parted(serialization)
         if version < cls.__version__:
@@ -99,21 +98,21 @@ class VersionedSpec(DerivedSpec):
                 path=cls.__qualname__,
                 expected=f"version {cls.__version__} of the type, or an older one",
                 received=f"version {version}",
-                mend="Import the type as it was when it was saved, or newer.",
+                mend="Import the version of the type that was saved, or a newer one.",
             )
         return super().deserialize(fields)
 
     def cast(self, value: Any, casting_context: Any = None) -> Any:
-        """Returns a value as one of this spec's, also from the encoding of another version."""
+        """Returns a value cast to this type, also from an older version."""
         return super().cast(newest(value), casting_context)
 
     def castable_type(self, spec: tf.TypeSpec) -> Any:
-        """Returns where values of this spec and another meet: in the newest version, or None."""
+        """Returns a common spec, in the newest version, of this spec and another; or None."""
         return super().castable_type(spec._upgraded_spec() if isinstance(spec, OlderSpec) else spec)
 
 
 class OlderSpec(VersionedSpec):
-    """Describes values of a type in the encoding of an older version."""
+    """The spec of values in the encoding of an older version."""
 
     _newest: ClassVar[Any]
 
@@ -143,12 +142,12 @@ class OlderSpec(VersionedSpec):
         return super().tensors(getattr(value, "_extensor_older", value))
 
     def _upgraded_spec(self) -> Any:
-        """Returns the spec of what the values of this spec are in the newest version."""
+        """Returns the spec of the values of this spec after an upgrade to the newest version."""
         function = tf.function(newest, autograph=False).get_concrete_function(self)
         return tf.type_spec_from_value(function.structured_outputs)
 
     def cast(self, value: Any, casting_context: Any = None) -> Any:
-        """Returns a value as one of this spec's: one of the newest version is encoded anew."""
+        """Returns a value cast to this type; a value of the newest version is downgraded."""
         if isinstance(value, Older) and type(value.__tf_type_spec__()) is not type(self):
             value = newest(value)
         if isinstance(value, self._newest.value_type) and not isinstance(value, Older):
@@ -161,13 +160,13 @@ class OlderSpec(VersionedSpec):
             raise FieldError(
                 path=path,
                 expected=f"the fields of version {self.__version__}: {', '.join(self._parts)}",
-                received=", ".join(given) or "none",
-                mend="Return them by the names that they had.",
+                received=", ".join(given) or "an empty mapping",
+                mend="Return all fields of the older version, by their older names.",
             )
         return {n: freeze(given[n], f"{path}: {n}", is_tensor_like) for n in self._parts}
 
     def castable_type(self, spec: tf.TypeSpec) -> Any:
-        """Returns where values of this spec and another meet: in the newest version, or None."""
+        """Returns a common spec of this spec and another: the same version, or the newest."""
         if type(spec) is type(self):
             return super(VersionedSpec, self).castable_type(spec)
         return self._upgraded_spec().castable_type(spec)
@@ -180,17 +179,17 @@ class OlderSpec(VersionedSpec):
 
 
 class Older:
-    """What a value in an older encoding has before what its type has."""
+    """Mixin for values in an older encoding, placed before their type in the MRO."""
 
     _extensor_older: types.SimpleNamespace
     _extensor_of: OlderSpec
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Returns a value of the newest version: what is made anew, as by `replace`, is newest."""
+        """Returns a value of the newest version, also for `type(value)(...)`."""
         return cls.__mro__[2](*args, **kwargs)
 
     def __tf_type_spec__(self) -> Any:
-        """Returns the spec, which is of the older version."""
+        """Returns the spec of the older version."""
         spec = self.__dict__.get("_extensor_spec")
         if spec is None:
             spec = self.__dict__["_extensor_spec"] = type(self._extensor_of).of(self)
@@ -198,10 +197,10 @@ class Older:
 
 
 def newest(value: Any) -> Any:
-    """Returns a value in the newest encoding of its type. Calls the ops that this takes.
+    """Returns a value in the newest encoding of its type. Calls ops if an upgrade is needed.
 
     Args:
-        value: A value of any type; one that has no versions comes back as it is.
+        value: A value of any type. Returned unchanged unless it has an older encoding.
     """
     if not isinstance(value, Older):
         return value
@@ -217,20 +216,20 @@ def newest(value: Any) -> Any:
             received=f"a {type(made).__qualname__}",
             mend="Return a value of the newest version.",
         )
-    if tf.executing_eagerly():  # tensors of one graph are of no use in another
+    if tf.executing_eagerly():  # a tensor of one graph cannot be used in another
         value.__dict__["_extensor_newest"] = made
     return made
 
 
 def _parted(serialization: Any) -> tuple[int, Any]:
-    """Returns the version that a serialization is of, and its fields."""
+    """Returns the version and the fields of a serialization."""
     if serialization and isinstance(serialization[0], int):
         return serialization[0], serialization[1:]
     return 1, serialization
 
 
 def _older(cls: Any, version: int, fields: Any) -> Any:
-    """Returns the spec of an older version, of a class for that version and its fields' names."""
+    """Returns a spec of an older version; its class is created once per version and field names."""
     parts = {name: static_data.decode(code) for name, code in fields}
     key = version, *parts
     if key not in cls._extensor_older:
@@ -246,12 +245,12 @@ def _older(cls: Any, version: int, fields: Any) -> Any:
         name = registered_name(cls)
         if name is not None:
             name_for_saving(older, name)
-        cls._extensor_older.setdefault(key, older)  # another thread may have been faster
+        cls._extensor_older.setdefault(key, older)  # another thread may have set it
     return cls._extensor_older[key].from_parts(parts)
 
 
 def _older_value_class(cls: Any) -> Any:
-    """Returns the class of a type's values in older encodings."""
+    """Returns the class of values in older encodings: a subclass of the type."""
 
     def reader(name: str) -> property:
         return property(lambda value: getattr(newest(value), name))
