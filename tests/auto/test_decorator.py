@@ -295,8 +295,8 @@ def test_a_subclass_that_is_not_decorated_is_told_so():
         with pytest.raises(ArgumentError) as error:
             tf.nest.flatten(value, expand_composites=True)
         assert str(error.value) == (
-            f"{name}: expected a class with a spec of its own, got one that has inherited what "
-            f"makes specs from {base}. Write @xt.auto_composite_tensor above {name}."
+            f"{name}: expected a class with a spec of its own, got a subclass of {base} without "
+            f"the decorator. Write @xt.auto_composite_tensor above {name}."
         )
 
 
@@ -342,16 +342,16 @@ BAD = {
         Plain,
         {"omit_kwargs": ("y",)},
         ArgumentError,
-        r"Plain\.y: expected a default.* take it out of omit_kwargs",
+        r"Plain\.y: expected a default.* remove the argument from omit_kwargs",
     ),
     "not a class": (3, {}, TypeError, "expected a class, got a int"),
     "text for names": (Plain, {"omit_kwargs": "y"}, ArgumentError, r"Plain\.y: expected a default"),
-    "numbers for names": (Plain, {"non_identifying_kwargs": (1,)}, ValueError, "names as text"),
+    "numbers for names": (Plain, {"non_identifying_kwargs": (1,)}, ValueError, "names as strings"),
     "no module": (Plain, {"module_name": "my-project"}, ValueError, "'my-project'"),
     "empty module": (Plain, {"module_name": ""}, ValueError, "module_name"),
     "name taken": (Plain, {"module_name": "extensor.taken"}, ValueError, "extensor.taken.Plain_"),
     "refuses to be derived from": (Stubborn, {}, TypeError, "no subclass, please"),
-    "unknown signature": (Opaque, {}, ArgumentError, "whose signature is known"),
+    "unknown signature": (Opaque, {}, ArgumentError, "with a readable signature"),
 }
 
 
@@ -420,10 +420,10 @@ def test_an_argument_that_is_not_found_is_named_with_where_it_was_looked_for():
     with pytest.raises(ArgumentError) as error:
         Lost(1.0)._type_spec  # noqa: B018
     assert str(error.value) == (
-        f"{Lost.__qualname__}.weight: expected the value that this argument of the constructor "
-        "was given, got none: looked for the attribute `weight`, the attribute `_weight`, and the "
-        "key 'weight' in `parameters`. Keep it in __init__, self._weight = weight; or, if it has a "
-        "default, leave it to that: omit_kwargs=('weight',)."
+        f"{Lost.__qualname__}.weight: expected the value of this constructor argument, got a value "
+        "without an attribute `weight`, an attribute `_weight`, or a key 'weight' in `parameters`. "
+        "Store it in __init__: self._weight = weight. Or, if it has a default, omit it: "
+        "omit_kwargs=('weight',)."
     )
     assert isinstance(error.value, (TypeError, ValueError))
 

@@ -1,4 +1,4 @@
-"""What stands for the arguments of a constructor in a spec: a TypeSpec for each tensor in them."""
+"""The parts of a spec for constructor arguments: a TypeSpec for each tensor, else static data."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _LEAVES = (type(None), bool, int, float, str, bytes, tf.DType, tf.TensorShape)
 
 
 def part_of_argument(value: Any, path: str, is_part: bool = False) -> Any:
-    """Returns the part that stands for an argument: with a TypeSpec for each tensor in it.
+    """Returns the part for an argument, with a TypeSpec in place of each tensor.
 
     Args:
-        value: Anything. Lists, tuples, namedtuples, mappings and partials are looked into; what
-            cannot be hashed is compared by identity.
-        path: Where it stands, for errors.
-        is_part: Whether TypeSpecs in it stand for tensors already, and are not data.
+        value: Any object. Lists, tuples, namedtuples, mappings and partials are traversed. An
+            object that cannot be hashed is compared by identity.
+        path: The path of the argument, for errors.
+        is_part: Whether `value` is a part already: its TypeSpecs describe tensors.
     """
     if type(value) in _LEAVES or isinstance(value, Static):
         return value
@@ -62,7 +62,7 @@ def part_of_argument(value: Any, path: str, is_part: bool = False) -> Any:
             inner(value.args, ".args"),
             inner(value.keywords, ".keywords"),
         )
-    # TensorFlow's own function for arrays makes tensors of what is data here.
+    # NumPy arrays also have a registered conversion in TensorFlow, but here they are static data.
     spec = None if isinstance(value, np.ndarray) else converted_spec(value)
     if spec is not None:
         return ConvertedSpec(spec)
@@ -75,7 +75,7 @@ def part_of_argument(value: Any, path: str, is_part: bool = False) -> Any:
 
 
 class Converted:
-    """Carries a value that is no composite tensor, but that TensorFlow converts to one."""
+    """Wraps a value that is no composite tensor, but that TensorFlow converts to one."""
 
     __slots__ = ("spec", "value")
 
@@ -84,16 +84,16 @@ class Converted:
         self.spec = spec
 
     def __tf_type_spec__(self) -> Any:
-        """Returns the spec, around the one that the value converts by."""
+        """Returns the `ConvertedSpec` of the value."""
         return self.spec
 
 
 @register_type_spec(name="extensor.ConvertedSpec")
 class ConvertedSpec(StackableTypeSpec):
-    """The spec of a value that TensorFlow converts by a function that was registered for it.
+    """The spec of a value that TensorFlow converts with a registered function.
 
     Args:
-        inner: What the function returned.
+        inner: The spec that the function returned.
     """
 
     def __init__(self, inner: tf.TypeSpec) -> None:
@@ -101,22 +101,22 @@ class ConvertedSpec(StackableTypeSpec):
 
     @property
     def value_type(self) -> type:
-        """What carries the value."""
+        """The wrapper class of values."""
         return Converted
 
     @property
     def component_specs(self) -> Any:
-        """Those of the spec inside."""
+        """The component specs of the inner spec."""
         return _tf.component_specs(self.inner)
 
     def to_components(self, value: Any) -> Any:
-        """Returns the components of the value that is carried."""
+        """Returns the components of the wrapped value."""
         return _tf.to_components(self.inner, value.value)
 
     def from_components(self, components: Any) -> Any:
-        """Returns a carrier with the value that is made of the components."""
+        """Returns a wrapper of the value with the given components."""
         return Converted(_tf.from_components(self.inner, components), self)
 
     def serialize(self) -> tuple[Any, ...]:
-        """Returns the spec inside."""
+        """Returns the inner spec."""
         return (self.inner,)

@@ -1,4 +1,4 @@
-"""Constructors: which arguments they take, and where a value keeps them."""
+"""Constructors: the arguments that they take, and where a value stores these arguments."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ _MISSING = object()
 
 _STATIC_NAMES = (
     "_composite_tensor_shape_parameters",
-    "_composite_tensor_shape_params",  # as TensorFlow Probability's own classes have it
-    "_composite_tensor_prefer_static_fields",  # as TensorFlow's linear operators have it
+    "_composite_tensor_shape_params",  # in TensorFlow Probability's own classes
+    "_composite_tensor_prefer_static_fields",  # in TensorFlow's linear operators
 )
-"""Attributes that name the arguments to keep static where their values are known."""
+"""Attributes with the names of arguments that are static data if their values are known."""
 
 
 class Constructor:
-    """How a class makes its values: the arguments that it takes.
+    """The constructor of a class and its arguments.
 
     Args:
         cls: Any class.
-        omitted: Names of arguments that are left to their defaults.
-        ignored: Names of arguments that are left to their defaults if they are among `**kwargs`.
+        omitted: Names of arguments that keep their defaults.
+        ignored: Names of arguments that keep their defaults if they are among `**kwargs`.
 
     Raises:
-        ArgumentError: If the arguments are not known by name, or one that is omitted has no
-            default (also a TypeError and a ValueError). Where the class has an attribute
-            `parameters`, its values may know the names, so they are asked.
+        ArgumentError: If the names of arguments are unknown, or an omitted argument has no default
+            (also a TypeError and a ValueError). A class with an attribute `parameters` may have
+            `*args` and `**kwargs`: names are then read from each value.
     """
 
     def __init__(self, cls: type, omitted: Collection[str], ignored: Collection[str] = ()) -> None:
         made: Any = cls
         self.init = made.__init__
-        """What to ask whether the class has been given another constructor since."""
+        """The `__init__` of the class; another one later means that the class was changed."""
         by_new = made.__init__ is object.__init__ and made.__new__ is not object.__new__
         self._function: Any = made.__new__ if by_new else made.__init__
         self._cls = cls
-        self._refused: str | None = None  # *args, if they are in the way
+        self._refused: str | None = None  # the name of *args, which raises for each value
         self._keywords: str | None = None  # the name of **kwargs
         self.defaults: dict[str, Any] = {}
-        """What the arguments with a default are if they are not given."""
+        """The default values of arguments, by name."""
         names: list[str] = []
         positional: list[str] = []
         for parameter in self._parameters():
@@ -70,8 +70,8 @@ class Constructor:
                     raise ArgumentError(
                         path=f"{cls.__qualname__}.{name}",
                         expected="a default, because this argument is omitted from the spec",
-                        received="none",
-                        mend="Give it one, or take it out of omit_kwargs.",
+                        received="a required argument",
+                        mend="Add a default, or remove the argument from omit_kwargs.",
                     )
                 continue
             names.append(name)
@@ -88,10 +88,10 @@ class Constructor:
     def _nameless(self, parameter: str) -> ArgumentError:
         return ArgumentError(
             path=f"{self._cls.__qualname__}.{self._function.__name__}",
-            expected="arguments that each have a name",
-            received=f"{parameter}: *args and **kwargs are not supported",
-            mend="Write out the arguments that the constructor takes, or, for **kwargs, give the "
-            "class a property `parameters` that returns a dict of all arguments.",
+            expected="a constructor with named arguments only",
+            received=parameter,
+            mend="*args and **kwargs are not supported: name each argument, or, for **kwargs, "
+            "add to the class a property `parameters` that returns a dict of all arguments.",
         )
 
     def _parameters(self) -> list[inspect.Parameter]:
@@ -103,16 +103,16 @@ class Constructor:
         except (TypeError, ValueError) as error:
             raise ArgumentError(
                 path=f"{self._cls.__qualname__}.{self._function.__name__}",
-                expected="a constructor whose signature is known",
+                expected="a constructor with a readable signature",
                 received=f"{type(error).__name__}: {error}",
-                mend="Derive a class with an __init__ of its own.",
+                mend="Derive a class that defines __init__.",
             ) from error
 
     def arguments_of(self, value: Any) -> dict[str, Any]:
-        """Returns what a value was given for each argument, by name.
+        """Returns the constructor arguments of a value, by name.
 
         Raises:
-            ArgumentError: If one is found nowhere (also a TypeError and a ValueError).
+            ArgumentError: If an argument is not found (also a TypeError and a ValueError).
         """
         if self._refused is not None:
             raise self._nameless(self._refused)
@@ -122,22 +122,22 @@ class Constructor:
             if argument is _MISSING:
                 argument = getattr(value, private, _MISSING)
             if argument is _MISSING or type(argument) is types.MethodType:
-                argument = argument_of(value, name)  # which takes longer
+                argument = argument_of(value, name)  # slower, but also handles methods
             found[name] = argument
         if self._keywords is not None:
             found[self._keywords] = self._keywords_of(value)
         return found
 
     def argument_of(self, value: Any, name: str) -> Any:
-        """Returns what a value was given for one argument, or for all those of `**kwargs`."""
+        """Returns one argument of a value, or the dict of its `**kwargs`."""
         return self._keywords_of(value) if name == self._keywords else argument_of(value, name)
 
     def _keywords_of(self, value: Any) -> dict[str, Any]:
-        """Returns the arguments among `**kwargs`, which `parameters` of the value names."""
+        """Returns the `**kwargs` of a value; their names are in `value.parameters`."""
         parameters = getattr(value, "parameters", None)
         if not isinstance(parameters, Mapping):
             raise self._nameless(f"**{self._keywords}")
-        # `parameters = dict(locals())` has them all under one name.
+        # `parameters = dict(locals())` has all of `**kwargs` under one key.
         given = parameters.get(self._keywords)
         names: Any = given if isinstance(given, Mapping) else parameters
         return {
@@ -147,7 +147,7 @@ class Constructor:
         }
 
     def call(self, arguments: dict[str, Any]) -> Any:
-        """Returns the value that is made of the given arguments."""
+        """Returns a new value, constructed with the given arguments."""
         if self._keywords is not None:
             arguments |= arguments.pop(self._keywords)
         if not self._positional:
@@ -156,16 +156,18 @@ class Constructor:
 
 
 def argument_of(value: Any, name: str, given: Any = _MISSING) -> Any:
-    """Returns what a value was given for an argument of its constructor.
+    """Returns a constructor argument of a value.
+
+    The argument `x` is read from the attribute `x`, else `_x`, else `parameters["x"]`. Methods of
+    the value are skipped.
 
     Args:
-        value: Keeps it as the attribute `x`, as `_x`, or as `parameters["x"]`; the first of them
-            that it has counts. A method `x` of the value's own does not.
-        name: The argument's name, `x`.
-        given: What to return if it is found nowhere.
+        value: A value.
+        name: The name of the argument.
+        given: The result if the argument is not found.
 
     Raises:
-        ArgumentError: If it is found nowhere (also a TypeError and a ValueError).
+        ArgumentError: If the argument is not found (also a TypeError and a ValueError).
     """
     public = getattr(value, name, _MISSING)
     if public is not _MISSING and not _is_own_method(public, value):
@@ -179,14 +181,14 @@ def argument_of(value: Any, name: str, given: Any = _MISSING) -> Any:
     if given is not _MISSING:
         return given
     cls = type(value).__qualname__
-    where = "the attribute" if public is _MISSING else "the attribute, which is a method,"
+    attribute = "an attribute" if public is _MISSING else "an attribute (other than a method)"
     raise ArgumentError(
         path=f"{cls}.{name}",
-        expected="the value that this argument of the constructor was given",
-        received=f"none: looked for {where} `{name}`, the attribute `_{name}`, and the key "
+        expected="the value of this constructor argument",
+        received=f"a value without {attribute} `{name}`, an attribute `_{name}`, or a key "
         f"{name!r} in `parameters`",
-        mend=f"Keep it in __init__, self._{name} = {name}; or, if it has a default, leave it to "
-        f"that: omit_kwargs=({name!r},).",
+        mend=f"Store it in __init__: self._{name} = {name}. Or, if it has a default, omit it: "
+        f"omit_kwargs=({name!r},).",
     )
 
 
@@ -195,11 +197,11 @@ def _is_own_method(found: Any, value: Any) -> bool:
 
 
 def static_names(value: Any) -> Collection[str]:
-    """Returns which arguments of a value are kept static where their values are known."""
+    """Returns the names of arguments that are static data if their values are known."""
     for attribute in _STATIC_NAMES:
         try:
             names = getattr(value, attribute, None)
-        except NotImplementedError:  # so says a distribution that does not annotate its parameters
+        except NotImplementedError:  # a distribution that does not annotate its parameters
             continue
         if names is not None:
             return (names,) if isinstance(names, str) else names
@@ -207,9 +209,9 @@ def static_names(value: Any) -> Collection[str]:
 
 
 def static_value(tensor: Any) -> Any:
-    """Returns what is known of a tensor before the graph runs, or the tensor itself.
+    """Returns the static value of a tensor as an array, or the tensor if its value is unknown.
 
-    An array without dimensions stands for a number, which keeps its dtype.
+    A scalar becomes an array of rank 0, which keeps the dtype.
     """
     known = tf.get_static_value(tensor) if isinstance(tensor, tf.Tensor) else None
     return tensor if known is None else np.asarray(known)

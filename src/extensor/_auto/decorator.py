@@ -1,6 +1,6 @@
-"""auto_composite_tensor: the arguments of a class's constructor make it an extension type."""
+"""`auto_composite_tensor`: derives an extension type from the constructor of a class."""
 
-# What a composite tensor answers to TensorFlow has no public names.
+# The methods of composite tensors that TensorFlow calls are private.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def is_deferred_assertion_context() -> bool:
-    """Returns whether a value is being made again out of its tensors, and need not be checked.
+    """Returns whether a value is being rebuilt from its tensors, so that checks must not run.
 
-    A constructor that checks its arguments by TensorFlow ops asks this first: the value was
-    checked when it was first made, and what rebuilds it must not add ops to a graph.
+    Call it in a constructor that checks its arguments with TensorFlow ops. The arguments were
+    checked when the value was first constructed, and rebuilding it must not add ops to a graph.
 
     >>> @xt.auto_composite_tensor
     ... class Rate(xt.AutoCompositeTensor):
@@ -50,10 +50,10 @@ def is_deferred_assertion_context() -> bool:
 
 
 class AutoCompositeTensor(CompositeTensor):
-    """The base class to choose for classes that `auto_composite_tensor` decorates.
+    """Recommended base class for classes that `auto_composite_tensor` decorates.
 
-    It makes the class a `CompositeTensor` before it is decorated, so that the decorator returns
-    the class itself and not a new one.
+    With this base, the class is a `CompositeTensor` already, so that the decorator returns the
+    class itself and not a new class.
 
     >>> @xt.auto_composite_tensor
     ... class Scale(xt.AutoCompositeTensor):
@@ -67,7 +67,7 @@ class AutoCompositeTensor(CompositeTensor):
     """
 
     def __tf_type_spec__(self) -> Any:
-        """Returns the spec, which the decorator derives.
+        """Returns the spec that the decorator derived.
 
         Raises:
             ArgumentError: If the class is not decorated (also a TypeError and a ValueError).
@@ -102,33 +102,32 @@ def auto_composite_tensor(
     non_identifying_kwargs: Iterable[str] | str = (),
     module_name: str | None = None,
 ) -> Any:
-    """Makes a class an extension type by the arguments of its constructor.
+    """Makes a class an extension type, whose spec is derived from the constructor arguments.
 
-    Each argument of `__init__` must be found again in a value: as the attribute `x`, as `_x`, or
-    as `parameters["x"]`. Arguments hold tensors, variables, extension values, static data, or
-    lists, tuples, dicts and `functools.partial`s of these. A value is made again, out of other
-    tensors, by calling the constructor.
+    A value must store each argument `x` of `__init__` as the attribute `x`, as `_x`, or as
+    `parameters["x"]`. Arguments are tensors, variables, extension values, static data, or lists,
+    tuples, dicts and `functools.partial`s of these. To rebuild a value from its tensors, the
+    constructor is called.
 
-    A class that is a composite tensor already, by the base class `AutoCompositeTensor` or
-    otherwise, is changed and returned; its spec, if it had one, is replaced. Any other class is
-    left alone, and what is returned is a new class, `<Name>_AutoCompositeTensor`, that is derived
-    from it and from `AutoCompositeTensor`.
+    A class that is a composite tensor already, such as a subclass of `AutoCompositeTensor`, is
+    changed and returned; an existing spec is replaced. For any other class, the decorator returns
+    a new class, `<Name>_AutoCompositeTensor`, with that class and `AutoCompositeTensor` as bases.
 
-    What the arguments named in a value's `_composite_tensor_shape_parameters` are is static where
-    it is known. A method `_convert_variables_to_tensors` of the class's own is kept.
+    Arguments named in a value's `_composite_tensor_shape_parameters` are static data if their
+    values are known. If the class defines `_convert_variables_to_tensors`, that method is kept.
 
     Args:
         cls: The class.
-        omit_kwargs: Names of arguments that are left to their defaults, or one name. Names that
-            the constructor does not take are passed over.
-        non_identifying_kwargs: Names of arguments whose static data does not count when specs
-            are compared.
-        module_name: The module under whose name the spec is registered for SavedModels, as
-            `<module_name>.<Name>_ACTTypeSpec`. Default: the class's own.
+        omit_kwargs: Names of arguments that keep their defaults, or one name. Names that the
+            constructor does not take are ignored.
+        non_identifying_kwargs: Names of arguments whose static data is ignored when specs are
+            compared.
+        module_name: The prefix of the name under which the spec is registered for SavedModels,
+            `<module_name>.<Name>_ACTTypeSpec`. Default: the module of the class.
 
     Returns:
-        The class, or the new one. Its spec is its attribute `Spec`, unless it had an attribute
-        of this name.
+        The class, or the new class. Its spec class is the attribute `Spec`, unless the class
+        defines another attribute of this name.
 
     Raises:
         ArgumentError: If the constructor takes `*args` or `**kwargs` and the class has no
@@ -178,7 +177,7 @@ def auto_composite_tensor(
     if generated is not None:
         return generated
     refuse(cls, attrs=False)
-    Constructor(cls, omitted)  # raises where there is no telling what the arguments are
+    Constructor(cls, omitted)  # raises if the arguments are not known
     _check_name(cls, name)
     made: Any = cls if issubclass(cls, CompositeTensor) else _generated(cls)
     refuse(made)
@@ -192,12 +191,13 @@ def auto_composite_tensor(
 
 def _names(option: str, names: Iterable[str] | str) -> tuple[str, ...]:
     found = (names,) if isinstance(names, str) else tuple(names)
-    if not all(isinstance(name, str) for name in found):
+    wrong = [type(name).__name__ for name in found if not isinstance(name, str)]
+    if wrong:
         raise ArgumentError(
             path=f"auto_composite_tensor, {option}",
-            expected="a sequence of names of arguments",
-            received="something else in it",
-            mend="Give the names as text.",
+            expected="a sequence of argument names",
+            received=f"a sequence with a {wrong[0]}",
+            mend="Pass the names as strings.",
         )
     return found
 
@@ -217,7 +217,7 @@ def _generated(cls: type) -> type:
     members = {
         "__doc__": cls.__doc__,
         "__module__": cls.__module__,
-        # Where the class is found, if the decorator stands above it: pickle looks there.
+        # pickle finds the class by this name, because the decorator replaces the original class.
         "__qualname__": cls.__qualname__,
     }
     return types.new_class(
@@ -229,7 +229,14 @@ def _generated(cls: type) -> type:
 
 
 def _spec_class(made: type, cls: type, omitted: Any, ignored: Any) -> type[AutoSpec]:
-    """Returns the spec class of a class that is decorated, or was generated for one."""
+    """Returns the spec class for a decorated class.
+
+    Args:
+        made: The class of the values: `cls`, or the class that was generated from it.
+        cls: The decorated class.
+        omitted: Names of arguments that keep their defaults.
+        ignored: Names of arguments whose static data is ignored when specs are compared.
+    """
     members = {
         "__doc__": f"The spec of {cls.__qualname__}.",
         "__module__": cls.__module__,
@@ -242,12 +249,12 @@ def _spec_class(made: type, cls: type, omitted: Any, ignored: Any) -> type[AutoS
 
 
 def _equip(made: Any, spec_class: type[AutoSpec]) -> None:
-    """Gives a class all that makes TensorFlow ask its spec."""
+    """Adds to a class the methods that TensorFlow calls to get its spec."""
     made._extensor_spec = spec_class
     made.__tf_type_spec__ = _spec_of
     _tf.equip(made, _spec_of, _with_variables_read)
     own = getattr(made, "Spec", spec_class)
-    if isinstance(own, type) and issubclass(own, AutoSpec):  # none, or one from before
+    if isinstance(own, type) and issubclass(own, AutoSpec):  # absent, or from another decorator
         made.Spec = spec_class
     admit(made)
     abc.update_abstractmethods(made)
@@ -268,7 +275,7 @@ def _check_name(cls: type, name: str) -> None:
         return
     described = getattr(holder, "value_type", None)
     if isinstance(described, property) and described.fget is not None:
-        # The specs of TensorFlow Probability ask nothing of themselves to tell it.
+        # This property of TensorFlow Probability's specs does not use `self`.
         try:
             described = described.fget(None)
         except Exception:
@@ -277,16 +284,16 @@ def _check_name(cls: type, name: str) -> None:
         return
     raise RegistrationError(
         path=f"{cls.__module__}.{cls.__qualname__}",
-        expected=f"a name for its spec that no other class has, {name!r}",
+        expected=f"a spec name that no other class has, {name!r}",
         received=f"the name of the spec of {described!r}",
-        mend="Register one of the two elsewhere: auto_composite_tensor(module_name=...).",
+        mend="Register one of the two under another name: auto_composite_tensor(module_name=...).",
     )
 
 
 def _redefines(cls: type, old: type) -> bool:
-    """Returns whether a class is what an old one became when its definition ran again.
+    """Returns whether a class comes from the same definition as an old one, which ran again.
 
-    Of classes inside functions the last one counts.
+    A class defined inside a function replaces an earlier one of the same name.
     """
     return cls.__module__ == old.__module__ and (
         cls.__qualname__ == old.__qualname__
@@ -294,24 +301,24 @@ def _redefines(cls: type, old: type) -> bool:
     )
 
 
-# What a value has.
+# Methods of values.
 
 
 def _spec_of(self: Any) -> Any:
-    """Returns the spec of a value of a decorated class, or what a subclass has in its place."""
+    """Returns the spec of a value of a decorated class, or the `_type_spec` of a subclass."""
     for base in type(self).__mro__:
         members = vars(base)
         if "_extensor_spec" in members:
             return members["_extensor_spec"].of(self)
         if base is AutoCompositeTensor:
             break
-        if "_type_spec" in members:  # a subclass of a decorated class, with a spec of its own
+        if "_type_spec" in members:  # a subclass of a decorated class that overrides the spec
             return members["_type_spec"].__get__(self)
     raise not_decorated(type(self), "AutoCompositeTensor")
 
 
 def _with_variables_read(self: Any) -> Any:
-    """Returns the value with tensors in place of the variables in it."""
+    """Returns the value with its variables converted to tensors."""
     spec = _spec_of(self)
     components = spec.to_components(self)
     read = tf.nest.map_structure(_read, components)

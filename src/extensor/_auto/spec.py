@@ -1,6 +1,6 @@
-"""The spec of a class by the arguments of its constructor."""
+"""AutoSpec: the spec of a class, derived from the arguments of its constructor."""
 
-# What a composite tensor answers to TensorFlow has no public names.
+# The methods of composite tensors that TensorFlow calls are private.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from extensor._tf._tf_probability import Deferred
 from extensor.errors import ArgumentError, RegistrationError
 
 _VERSION = 4
-"""What a serialization begins with. Up to 3 it is what TensorFlow Probability writes."""
+"""The first item of a serialization. TensorFlow Probability writes versions 1 to 3."""
 
 _MAX_KNOWN = 1000
+"""The maximum number of specs in a cache."""
 
 _KEYS = (type(None), bool, int, str, bytes, tf.DType, tf.TensorShape)
-"""Types of arguments by which a spec that is known already can be told from others."""
+"""Types of arguments that are part of a cache key unchanged."""
 
 _MANY = 10
-"""So many numbers in an array are not compared to find a spec that is known."""
+"""An array with this many numbers or more is not used as a cache key."""
 
 
 class AutoSpec(DerivedSpec):
     """The spec of a decorated class; each has a subclass of its own."""
 
     omitted: ClassVar[tuple[str, ...]]
-    """The arguments that are left to their defaults."""
+    """The arguments that keep their defaults."""
 
     _constructor: ClassVar[Constructor | None] = None
     _known: ClassVar[dict[Any, AutoSpec]]
@@ -49,9 +50,9 @@ class AutoSpec(DerivedSpec):
 
     @classmethod
     def constructor(cls) -> Constructor:
-        """Returns how the class makes its values.
+        """Returns the constructor of the class.
 
-        What takes the class after this decorator, such as `dataclass`, may have changed it.
+        It is read again if a later decorator, such as `dataclass`, has replaced `__init__`.
         """
         made: Any = cls.value_type
         if cls._constructor is None or cls._constructor.init is not made.__init__:
@@ -62,7 +63,7 @@ class AutoSpec(DerivedSpec):
 
     @classmethod
     def read_part(cls, name: str, part: Any) -> Any:
-        """Returns a part in frozen form."""
+        """Returns a part, frozen."""
         return part_of_argument(part, f"{cls.__qualname__}.{name}", is_part=True)
 
     @classmethod
@@ -70,8 +71,8 @@ class AutoSpec(DerivedSpec):
         """Returns the spec of a value.
 
         Raises:
-            ArgumentError: If an argument is not found in the value, or the value is of a
-                subclass, which has to be decorated (also a TypeError and a ValueError).
+            ArgumentError: If an argument is not found in the value, or the value is of a subclass
+                that is not decorated (also a TypeError and a ValueError).
         """
         made: Any = cls.value_type
         if type(value) is not made:
@@ -80,7 +81,7 @@ class AutoSpec(DerivedSpec):
         for name in static_names(value):
             if name in arguments:
                 arguments[name] = static_value(arguments[name])
-        # Specs are costly to make, and most values have one that some other value had.
+        # A cache, because specs are expensive to construct and most values share a spec.
         key = tuple([_key(argument) for argument in arguments.values()])
         spec = cls._known.get(key)
         if spec is None:
@@ -98,9 +99,9 @@ class AutoSpec(DerivedSpec):
 
     _constants: dict[str, Any]
     _fresh: dict[str, Any]
-    """What is made anew for each value, which may change it."""
+    """Static containers, by argument: copied for each value, which may change its copy."""
     _mixed: dict[str, Any]
-    """What holds tensors and other data: its tensors are a tuple."""
+    """Arguments with both tensors and static data: their component is a tuple of the tensors."""
 
     def _arranged(self, parts: Mapping[str, Any]) -> dict[str, Any]:
         components: dict[str, Any] = {}
@@ -150,7 +151,7 @@ class AutoSpec(DerivedSpec):
         }
 
     def from_components(self, components: Mapping[str, Any]) -> Any:
-        """Returns the value that the constructor makes of the given arguments.
+        """Returns a value, constructed with the given components and the static arguments.
 
         See `is_deferred_assertion_context`.
         """
@@ -163,16 +164,16 @@ class AutoSpec(DerivedSpec):
             return self.constructor().call(arguments)
 
     def serialize(self) -> tuple[Any, ...]:
-        """Returns a version, and the arguments and their parts, in words for a SavedModel."""
+        """Returns the format version and the arguments' parts, encoded for a SavedModel."""
         return (_VERSION, *super().serialize())
 
     def _serialize(self) -> Any:
-        # TensorFlow asks for it when it writes a file.
+        # TensorFlow calls this when it writes a file: check that all static data can be saved.
         for name, part in self._parts.items():
             for leaf in _opaque(static_data.encode(part)):
                 raise RegistrationError(
                     path=f"{self.value_type.__qualname__}.{name}",
-                    expected="static data that can be saved, or a callable that can be imported",
+                    expected="static data that can be saved, or an importable callable",
                     received=f"{leaf!r}",
                     mend="Define the function at the top level of a module, or the callable as a "
                     "class that xt.auto_composite_tensor decorates."
@@ -183,14 +184,14 @@ class AutoSpec(DerivedSpec):
 
     @classmethod
     def deserialize(cls, serialization: Any) -> Any:
-        """Returns the spec that `serialize` described, or TensorFlow Probability's own.
+        """Returns the spec for a serialization by extensor or TensorFlow Probability.
 
-        Arguments that the constructor did not have when it was written are at their defaults.
+        Arguments that were added to the constructor since then have their defaults.
 
         Raises:
-            FieldError: If the constructor lacks an argument that it had (also a KeyError).
-            RegistrationError: If it was written by a later version, or what it holds by name is
-                not there (also a ValueError).
+            FieldError: If an argument was removed from the constructor (also a KeyError).
+            RegistrationError: If a later version wrote the serialization, or a class or callable
+                in it cannot be imported (also a ValueError).
         """
         version, *rest = serialization
         if version == _VERSION:
@@ -206,7 +207,7 @@ class AutoSpec(DerivedSpec):
                 path=cls.__qualname__,
                 expected=f"a serialization of version 1 to {_VERSION}",
                 received=f"version {version}",
-                mend="Install the release of extensor that wrote it, or a later one.",
+                mend="Install the release of extensor that wrote it, or a later release.",
             )
         for name, default in cls.constructor().defaults.items():
             if name not in parts:
@@ -217,7 +218,7 @@ class AutoSpec(DerivedSpec):
         return cls.from_parts({name: parts[name] for name in cls.field_names})
 
     def _changed(self, of_shape: Callable[..., Any], of_spec: Callable[..., Any]) -> Any:
-        # What a constructor takes a shape for, nobody knows: shapes stay as they are.
+        # The meaning of a shape argument is unknown, so shapes do not change with the stack.
         return super()._changed(lambda shape: shape, of_spec)
 
     def __reduce__(self) -> Any:
@@ -228,9 +229,9 @@ _UNKNOWN = object()
 
 
 def _key(argument: Any) -> Any:
-    """Returns something that differs for arguments with different parts, or `_UNKNOWN`."""
+    """Returns a cache key that differs for arguments with different parts, or `_UNKNOWN`."""
     if isinstance(argument, tf.Tensor):
-        # There is one object for each dtype, and it takes long to tell its hash.
+        # The id of the dtype, because each dtype is a singleton and its hash is slow.
         return id(argument.dtype), argument.shape
     kind = type(argument)
     if kind in _KEYS:
@@ -248,7 +249,7 @@ def _key(argument: Any) -> Any:
         return static_data.key(argument)
     if isinstance(argument, CompositeTensor):
         spec = _tf.own_spec(argument)
-        if isinstance(spec, DerivedSpec):  # its hash is at hand
+        if isinstance(spec, DerivedSpec):  # caches its hash
             return spec
     return _UNKNOWN
 
@@ -269,7 +270,7 @@ def _filled(tensors: Iterator[Any], leaf: Any) -> Any:
 
 
 def _is_nest(part: Any) -> bool:
-    """Returns whether a part is a nest of specs, as TensorFlow's nest has it, and nothing else."""
+    """Returns whether a part is a `tf.nest` structure of specs only."""
     if isinstance(part, tuple):
         return type(part) is not FrozenPartial and all(map(_is_nest, part))
     if isinstance(part, FrozenDict):
@@ -282,15 +283,15 @@ def _is_nest(part: Any) -> bool:
 
 
 def _opaque(code: Any) -> Iterator[Any]:
-    """Yields what stands in an encoded part that cannot be written into a SavedModel."""
+    """Yields the leaves of an encoded part that cannot be written into a SavedModel."""
     if isinstance(code, tuple):
         for item in code:
             yield from _opaque(item)
-    elif not isinstance(code, (*_WORDS, tf.TypeSpec, np.ndarray)):
+    elif not isinstance(code, (*_SAVED_TYPES, tf.TypeSpec, np.ndarray)):
         yield code
 
 
-_WORDS = (bool, int, float, str, type(None), tf.DType, tf.TensorShape)
+_SAVED_TYPES = (bool, int, float, str, type(None), tf.DType, tf.TensorShape)
 
 
 def _unpickled(value_type: Any, serialization: Any) -> AutoSpec:
@@ -298,10 +299,10 @@ def _unpickled(value_type: Any, serialization: Any) -> AutoSpec:
 
 
 def not_decorated(cls: type, base: str) -> ArgumentError:
-    """Returns the error that says that a subclass has no spec of its own."""
+    """Returns the error for a subclass that is not decorated."""
     return ArgumentError(
         path=cls.__qualname__,
         expected="a class with a spec of its own",
-        received=f"one that has inherited what makes specs from {base}",
+        received=f"a subclass of {base} without the decorator",
         mend=f"Write @xt.auto_composite_tensor above {cls.__qualname__}.",
     )
