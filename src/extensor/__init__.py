@@ -1,9 +1,9 @@
-"""Values of your own types in every TensorFlow API, and nested records as tensors."""
+"""Extension types for TensorFlow and Keras, and StructuredTensor for nested records."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from extensor import _tf as _tf  # before all others: it says so where TensorFlow is missing
+from extensor import _tf as _tf  # first, because it raises a clear error if TensorFlow is missing
 
 # isort: split
 from extensor import authoring, data, dispatch, errors, nest, struct
@@ -100,12 +100,12 @@ tuple = tuple_
 
 
 def __dir__() -> list[str]:
-    # Also the modules that are imported when they are first used.
+    # Includes the modules that are imported on first use.
     return [*__all__, "print", "tuple", *(name for name in globals() if name.startswith("__"))]
 
 
 def __getattr__(name: str) -> Any:
-    # Who needs none of these should not wait for them.
+    # Imported on first use, so that `import extensor` stays fast.
     if name in ("keras", "serving", "testing", "types"):
         return importlib.import_module(f"extensor.{name}")
     raise errors.MissingAttributeError(f"module 'extensor' has no attribute {name!r}")

@@ -1,15 +1,15 @@
-"""What authors of types need beside `xt.extension_type` and `xt.TypeSpec`. `xt.types` uses it too.
+"""Functions for authors of extension types, used by `xt.types` too.
 
-- Components of any spec, boxed and unboxed: `box`, `unbox`, `boxed_specs`, `stacked_spec`,
-  `unstacked_spec`, `expect_unstacks`; batches of whole values: `batch_of`, `batch_item`.
+- Boxing of values of any spec: `box`, `unbox`, `boxed_specs`, `stacked_spec`, `unstacked_spec`,
+  `expect_unstacks`. Batches of whole values: `batch_of`, `batch_item`.
 - Rows of different lengths in flat values: `row_splits_of`, `row_ids`, `cut_rows`, `take_rows`,
-  `reduce_rows`, `num_rows`, `static_num_rows`, `rows_spec`, `sizes_of`, `num_elements`; boxed:
-  `box_rows`, `unbox_rows`, `unbox_cut_rows`, `boxed_rows_specs`.
-- Pairs of positions that are numbered through a batch: `Pairs`, `first_positions`.
-- Conversions that lose nothing: `lossless`, `integers`, `is_tensor_like`, `array_over`,
-  `tensor_over`; casts: `cast_value`, `supertype`.
-- Checks: at once in NumPy (`known_arrays`, `check_row_splits`), in a graph (`assertions`), or
-  wherever the value is known first (`required`).
+  `reduce_rows`, `num_rows`, `static_num_rows`, `rows_spec`, `sizes_of`, `num_elements`. Boxed
+  rows: `box_rows`, `unbox_rows`, `unbox_cut_rows`, `boxed_rows_specs`.
+- Pairs of positions in a batch, such as edges: `Pairs`, `first_positions`.
+- Lossless conversions: `lossless`, `integers`, `is_tensor_like`, `array_over`, `tensor_over`.
+  Casts: `cast_value`, `supertype`.
+- Checks: in NumPy (`known_arrays`, `check_row_splits`), in a graph (`assertions`), or in both
+  (`required`).
 - Static data: `freeze`, `FrozenDict`.
 """
 

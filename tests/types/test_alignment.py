@@ -347,7 +347,7 @@ def test_a_saved_model_takes_alignments_in_a_fresh_process(run_python, tmp_path)
 BAD = {
     "a target that is not there": (
         lambda: DimensionAlignment([0], [2], 1, 2),
-        r"target: expected positions from 0 to 1, got 2, of pair 0. num_targets says how many",
+        r"target: expected positions from 0 to 1, got 2, of pair 0. num_targets is the number",
     ),
     "a negative source": (
         lambda: DimensionAlignment([-1], [0], 1, 1),
@@ -369,7 +369,7 @@ BAD = {
     "a pair twice": (lambda: DimensionAlignment([0, 0], [0, 0], 1, 1), r"none twice, got"),
     "positions that do not pair": (
         lambda: DimensionAlignment([0, 1], [0], 2, 1),
-        r"target: expected shape \(2,\), as the source, got \(1,\)",
+        r"target: expected shape \(2,\), the shape of the source, got \(1,\)",
     ),
     "pairs that do not add up": (
         lambda: DimensionAlignment([0], [0], [1, 1], [1, 1], [1, 1]),
@@ -377,7 +377,7 @@ BAD = {
     ),
     "numbers of different batches": (
         lambda: DimensionAlignment([0], [0], [1, 1], 1, [1, 0]),
-        r"num_targets: expected shape \(2,\), as num_sources, got \(\)",
+        r"num_targets: expected shape \(2,\), the shape of num_sources, got \(\)",
     ),
     "a negative number": (lambda: DimensionAlignment([], [], -1, 0), r"num_sources: .* got -1"),
     "an unsorted target that is not there": (
@@ -420,7 +420,7 @@ BAD = {
         lambda: DimensionAlignment.from_ragged(tf.ragged.constant([[[1]]]), 2),
         r"from_ragged: expected a row of positions for each source",
     ),
-    "no alignments": (lambda: DimensionAlignment.batch([]), r"batch: expected one value or more"),
+    "no alignments": (lambda: DimensionAlignment.batch([]), r"batch: expected at least one value"),
     "a spec of unknown rank": (lambda: Spec(None), r"expected a shape of known rank"),
     "unstacking one alignment": (lambda: Spec().unstacked(), r"expected a batch to unstack"),
     "unstacking a batch twice": (
@@ -444,8 +444,8 @@ def test_bad_input_is_one_error_that_says_what_is_wrong(case):
         (lambda: DimensionAlignment([0.5], [0], 1, 1), TypeError, r"source: expected int64"),
         (lambda: DimensionAlignment([0], [0], 1.0, 1), TypeError, r"num_sources: expected int64"),
         (lambda: TO_SPEAKERS.apply([1.0] * 4, "first"), TypeError, r"one of sum, mean, max, min"),
-        (lambda: TO_SPEAKERS.apply(WORDS, "sum"), TypeError, r"expected a tensor of numbers"),
-        (lambda: TO_SPEAKERS.apply([1, 2, 3, 4], "mean"), TypeError, r"numbers with a point"),
+        (lambda: TO_SPEAKERS.apply(WORDS, "sum"), TypeError, r"expected a numeric tensor"),
+        (lambda: TO_SPEAKERS.apply([1, 2, 3, 4], "mean"), TypeError, r"a floating-point tensor"),
         (lambda: TO_SPEAKERS.apply(tf.sparse.eye(4)), TypeError, r"apply: expected a tensor or"),
         (lambda: TO_SPEAKERS[0], IndexError, r"expected no position, got 0. This is no batch"),
         (

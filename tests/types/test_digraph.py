@@ -463,7 +463,7 @@ BAD = {
     ),
     "ends that do not pair": (
         lambda: TensorDigraph([0, 1], [1], num_nodes=2),
-        r"target: expected shape \(2,\), as the source, got \(1,\)",
+        r"target: expected shape \(2,\), the shape of the source, got \(1,\)",
     ),
     "edges that do not add up": (
         lambda: TensorDigraph([0], [1], num_nodes=[2, 1], num_edges=[1, 1]),
@@ -471,7 +471,7 @@ BAD = {
     ),
     "numbers of different batches": (
         lambda: TensorDigraph([0], [1], num_nodes=[2, 1]),
-        r"num_edges: expected shape \(2,\), as num_nodes, got \(\)",
+        r"num_edges: expected shape \(2,\), the shape of num_nodes, got \(\)",
     ),
     "a negative number": (lambda: TensorDigraph([], [], num_nodes=-1), r"num_nodes: .* got -1"),
     "no number of nodes": (lambda: TensorDigraph([0], [0]), r"num_nodes: expected how many"),
@@ -497,7 +497,7 @@ BAD = {
         lambda: TensorDigraph.batch([recipe(), TensorDigraph([], [], num_nodes=1)]),
         r"batch: expected values of .* Give all of them the same features",
     ),
-    "no graphs": (lambda: TensorDigraph.batch([]), r"batch: expected one value or more"),
+    "no graphs": (lambda: TensorDigraph.batch([]), r"batch: expected at least one value"),
     "parallel edges": (
         lambda: TensorDigraph([0, 0], [1, 1], num_nodes=2).to_networkx(),
         r"at most one edge between two nodes, in a DiGraph, got 1 more",
@@ -540,8 +540,8 @@ def test_bad_input_is_one_error_that_says_what_is_wrong(case):
         (lambda: TensorDigraph([0], [0], num_nodes=1.0), TypeError, r"num_nodes: expected int64"),
         (lambda: TensorDigraph([0], [0], {1: [2]}), TypeError, r"features named by strings, got 1"),
         (lambda: recipe().aggregate("grams", "median"), TypeError, r"one of sum, mean, max, min"),
-        (lambda: recipe().aggregate("words"), TypeError, r"expected a tensor of numbers"),
-        (lambda: recipe().collect("step", "mean"), TypeError, r"numbers with a point"),
+        (lambda: recipe().aggregate("words"), TypeError, r"expected a numeric tensor"),
+        (lambda: recipe().collect("step", "mean"), TypeError, r"a floating-point tensor"),
         (lambda: recipe().aggregate("gram"), KeyError, r"one of the features bag, grams"),
         (lambda: recipe().collect("gram"), KeyError, r"one of the features step, got 'gram'"),
         (lambda: recipe().subgraph([5]), IndexError, r"expected numbers from 0 to 4, got 5"),

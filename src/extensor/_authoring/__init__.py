@@ -1,1 +1,1 @@
-"""What `extensor.authoring` offers to authors of types."""
+"""The implementation of `extensor.authoring`: functions for authors of extension types."""

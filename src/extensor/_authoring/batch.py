@@ -1,4 +1,4 @@
-"""Batches of whole values, made and taken apart by their boxes."""
+"""Batches of whole values, stacked and unstacked through their boxed tensors."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from extensor.errors import DTypeError, RowError, StructureError
 
 
 def expect_unstacks(spec: Any, value: Any, times: int) -> None:
-    """Raises an error unless a value is of a spec's type, and unstacks some times.
+    """Raises an error unless a value has a spec's type and can be unstacked `times` times.
 
-    The first line of a `to_boxed_tensor`, with its `minimum_rank`.
+    Call it first in a `to_boxed_tensor`, with its `minimum_rank`.
 
     Args:
         spec: An `xt.StackableTypeSpec`.
-        value: What is to be boxed.
-        times: How often the boxes are to be unstacked.
+        value: The value to box.
+        times: How often the boxes will be unstacked.
 
     Raises:
         DTypeError: If the value is of another type (also a TypeError).
-        StructureError: If it has not as many dimensions (also a ValueError).
+        StructureError: If the value has too few dimensions (also a ValueError).
 
     >>> spec = xt.types.CSRSparseTensor.Spec([2, 3])
     >>> value = xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 3])
@@ -38,11 +38,11 @@ def batch_of(cls: Any, values: list[Any]) -> Any:
 
     Args:
         cls: A class whose spec is an `xt.StackableTypeSpec`.
-        values: One value or more.
+        values: At least one value.
 
     Raises:
-        DTypeError: If one is of another class (also a TypeError).
-        StructureError: If there is none, or they are of types that do not stack (also a
+        DTypeError: If a value is of another class (also a TypeError).
+        StructureError: If the list is empty, or the specs of the values cannot be merged (also a
             ValueError).
 
     >>> @xt.extension_type
@@ -56,9 +56,9 @@ def batch_of(cls: Any, values: list[Any]) -> Any:
     if not values:
         raise StructureError(
             path=path,
-            expected="one value or more",
-            received="none",
-            mend="What no values have in common is not known.",
+            expected="at least one value",
+            received="an empty list",
+            mend="The spec of a batch is derived from its values.",
         )
     for value in values:
         if not isinstance(value, cls):
@@ -75,7 +75,7 @@ def batch_of(cls: Any, values: list[Any]) -> Any:
             raise StructureError(
                 path=path,
                 expected=f"values of {spec}",
-                received=f"one of {value.__tf_type_spec__()}",
+                received=f"a value of {value.__tf_type_spec__()}",
                 mend="Give all of them the same features, of the same dtypes.",
             )
         spec = merged
@@ -84,14 +84,14 @@ def batch_of(cls: Any, values: list[Any]) -> Any:
 
 
 def batch_item(batch: Any, index: Any) -> Any:
-    """Returns a value of a batch, or a batch of some.
+    """Returns one value of a batch, or, for a slice, a smaller batch.
 
     Args:
         batch: A value whose spec is an `xt.StackableTypeSpec` with a `shape`.
-        index: A number or slice, or a scalar tensor.
+        index: An integer, a scalar tensor, or a slice.
 
     Raises:
-        RowError: If the index points outside, or this is no batch (also an IndexError).
+        RowError: If the index is out of range, or the value is no batch (also an IndexError).
     """
     spec = batch.__tf_type_spec__()
     size = spec.shape[0] if spec.shape.rank else 0

@@ -1,4 +1,4 @@
-"""Boxes of rows: ragged tensors, which TensorFlow stacks, in variant tensors."""
+"""Boxed rows: flat values and row splits as variant tensors, which TensorFlow can stack."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from extensor.errors import ProtocolError
 def box_rows(
     spec: tf.TypeSpec, values: Any, row_splits: tf.Tensor, sizes: Sequence[Any], minimum_rank: int
 ) -> list[tf.Tensor]:
-    """Returns flat values, cut into rows, as boxed tensors: what a `to_boxed_tensor` needs.
+    """Returns flat values, cut into rows, as boxed tensors. For use in a `to_boxed_tensor`.
 
     Args:
         spec: The spec of the values.
         values: A tensor, or a value of any type that stacks.
-        row_splits: Where rows begin and end.
+        row_splits: The row splits of the values.
         sizes: The sizes of the batch of rows: integers, or scalar tensors.
         minimum_rank: How many dimensions of the batch are dimensions of the boxes.
 
     Returns:
-        As many tensors as `boxed_rows_specs` returns specs.
+        One tensor for each spec that `boxed_rows_specs` returns.
 
     >>> spec, values = tf.TensorSpec([None], tf.int32), tf.constant([7, 8, 9])
     >>> [boxed] = xt.authoring.box_rows(spec, values, tf.constant([0, 2, 3]), [2], 1)
@@ -49,12 +49,12 @@ def box_rows(
 def unbox_rows(
     spec: tf.TypeSpec, shape: tf.TensorShape, boxes: Iterator[Any], splits_dtype: tf.DType
 ) -> Any:
-    """Returns the flat values that stand in boxes: what a `from_boxed_tensor` needs.
+    """Returns the flat values that boxes hold. For use in a `from_boxed_tensor`.
 
     Args:
         spec: The spec of the values.
         shape: The static shape of the batch of rows.
-        boxes: Yields the boxes of these values, and goes on with others.
+        boxes: An iterator whose next items are the boxes of these values.
         splits_dtype: The dtype of the row splits.
     """
     values = unbox_cut_rows(spec, shape, boxes, splits_dtype)
@@ -67,12 +67,12 @@ def unbox_rows(
 def unbox_cut_rows(
     spec: tf.TypeSpec, shape: tf.TensorShape, boxes: Iterator[Any], splits_dtype: tf.DType
 ) -> Any:
-    """Returns what `unbox_rows` returns, but leaves tensors cut into rows: as RaggedTensors.
+    """Returns the values that boxes hold; like `unbox_rows`, but tensors as RaggedTensors of rows.
 
     Args:
         spec: The spec of the values.
         shape: The static shape of the batch of rows.
-        boxes: Yields the boxes of these values, and goes on with others.
+        boxes: An iterator whose next items are the boxes of these values.
         splits_dtype: The dtype of the row splits.
 
     >>> spec, values = tf.TensorSpec([None], tf.int32), tf.constant([7, 8, 9])
@@ -92,7 +92,7 @@ def unbox_cut_rows(
 
 
 def boxed_rows_specs(spec: tf.TypeSpec) -> list[tf.TensorSpec]:
-    """Returns the TensorSpecs of what `box_rows` returns: what a `boxed_tensor_spec` needs.
+    """Returns the TensorSpecs of the result of `box_rows`. For use in a `boxed_tensor_spec`.
 
     Args:
         spec: The spec of the values.
@@ -106,7 +106,7 @@ def boxed_rows_specs(spec: tf.TypeSpec) -> list[tf.TensorSpec]:
 
 
 def _cut_spec(spec: Any, shape: tf.TensorShape, splits_dtype: tf.DType) -> tf.RaggedTensorSpec:
-    """Returns the spec of tensors of a spec that are cut into a batch of rows."""
+    """Returns the RaggedTensorSpec of flat values that are cut into a batch of rows."""
     inner = 0
     if isinstance(spec, tf.RaggedTensorSpec):
         inner = spec.ragged_rank
@@ -117,8 +117,8 @@ def _cut_spec(spec: Any, shape: tf.TensorShape, splits_dtype: tf.DType) -> tf.Ra
     )
 
 
-# What other types box into are variants, which no ragged tensor can be made of in a box. Sparse
-# tensors can; they have no gradient.
+# Other types box into variant tensors. TensorFlow cannot encode a ragged tensor of variants, but it
+# can serialize a sparse tensor of variants, which has no gradient.
 
 
 def _box_variants(
@@ -154,7 +154,7 @@ def _unbox_variants(boxed: tf.Tensor) -> tf.Tensor:
             out_type=tf.variant,
         )
 
-    # There is no kernel that unpacks nothing.
+    # DeserializeSparse fails for an empty tensor.
     some = tf.cond(tf.equal(tf.size(boxed), 0), none, lambda: tf.reshape(boxed, [-1, 3]))
     unpacked = tf.raw_ops.DeserializeSparse(serialized_sparse=some, dtype=tf.variant)
     return unpacked.sparse_values

@@ -1,4 +1,4 @@
-"""Checks of the parts of a value: at once where they are known, else by assertions in a graph."""
+"""Checks of the components of a value: in NumPy if they are known, else as ops in a graph."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from extensor.errors import DTypeError, StructureError
 
 
 def integers(value: Any, path: str, rank: int | None = None) -> tf.Tensor:
-    """Returns integers as a tensor: of int64, unless an array or tensor is of int32.
+    """Returns an integer tensor: of int32 for an int32 array or tensor, else of int64.
 
     Args:
         value: A number, list, array or tensor.
-        path: What to call it in errors.
-        rank: How many dimensions it must have. Default: any number.
+        path: The name of the value in errors.
+        rank: The required rank. Default: any rank.
 
     Raises:
-        DTypeError: If it holds anything but integers of these dtypes (also a TypeError).
-        StructureError: If it has another rank, or lists of different lengths (also a ValueError).
+        DTypeError: If the values are not int32 or int64 (also a TypeError).
+        StructureError: If the rank differs, or a list is ragged (also a ValueError).
 
     >>> xt.authoring.integers([0, 2, 3], "Recipe.row_splits", rank=1)
     <tf.Tensor: shape=(3,), dtype=int64, numpy=array([0, 2, 3])>
@@ -38,7 +38,7 @@ def integers(value: Any, path: str, rank: int | None = None) -> tf.Tensor:
                 path=path,
                 expected="integers",
                 received="lists of different lengths",
-                mend="Give one integer for each place.",
+                mend="Give nested lists of equal lengths.",
             ) from error
         is_integer = array.dtype.kind == "i" or array.size == 0
         value = array.astype(np.int64) if is_integer else array
@@ -47,7 +47,7 @@ def integers(value: Any, path: str, rank: int | None = None) -> tf.Tensor:
             path=path,
             expected="int64 or int32",
             received=value.dtype.name,
-            mend="Give integers: tf.cast(value, tf.int64) makes them.",
+            mend="Convert it with tf.cast(value, tf.int64).",
         )
     tensor = tf.convert_to_tensor(value)
     if rank is not None and tensor.shape.rank not in (rank, None):
@@ -55,17 +55,17 @@ def integers(value: Any, path: str, rank: int | None = None) -> tf.Tensor:
             path=path,
             expected="a vector" if rank == 1 else f"{rank} dimension(s)",
             received=f"shape {tensor.shape}",
-            mend="Give one integer for each place, in one dimension."
+            mend="Give a list of integers, or a tensor of rank 1."
             if rank == 1
-            else "Reshape it before.",
+            else "Reshape it first.",
         )
     return tensor
 
 
 def known_arrays(*tensors: Any) -> list[Any] | None:
-    """Returns tensors of numbers as arrays over their memory, or None inside a graph.
+    """Returns numeric tensors as NumPy arrays over the same memory, or None in a graph.
 
-    So a constructor checks in NumPy, where that is possible:
+    Use it in a constructor to check values in NumPy:
 
     >>> def check(splits):
     ...     arrays = xt.authoring.known_arrays(splits)
@@ -79,7 +79,7 @@ def known_arrays(*tensors: Any) -> list[Any] | None:
         *tensors: Tensors of numbers, or placeholders of another library.
 
     Returns:
-        Arrays that cannot be written to; None if one of the tensors is not known yet.
+        Read-only arrays; None if the value of a tensor is not known.
     """
     if not all(hasattr(tensor, "numpy") for tensor in tensors):
         return None
@@ -87,11 +87,11 @@ def known_arrays(*tensors: Any) -> list[Any] | None:
 
 
 def assertions(path: str, checks: Iterable[tuple[Any, str]]) -> list[Any]:
-    """Returns assertions for a graph, to be used with `tf.control_dependencies`.
+    """Returns assertion ops for a graph, for use with `tf.control_dependencies`.
 
     Args:
-        path: The type that is checked.
-        checks: What must hold, as scalar bool tensors, each with a text that says so.
+        path: The name of the type, for the error texts.
+        checks: Pairs of a condition, as a scalar bool tensor, and the error text.
 
     >>> @tf.function
     ... def positive(x):

@@ -1,4 +1,4 @@
-"""Pairs of positions that are numbered through a whole batch."""
+"""Pairs of positions, such as the edges of a graph, in a batch."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from extensor.errors import StructureError
 
 @dataclasses.dataclass(frozen=True)
 class Pairs:
-    """The pairs of positions in values of a type: where they begin, and whether they fit.
+    """Validates the pairs of positions in values of a type.
 
-    Graphs have nodes, and edges between two of them; alignments have sources and targets, and pairs
-    of one each. In a batch the positions of each part are numbered after those of the part before,
-    the pairs of each part follow those of the part before, and counts, which have the shape of the
-    batch, tell how many there are of each.
+    A graph, for example, has nodes, and its edges are pairs of nodes. An alignment has sources and
+    targets, and each pair has one of both. In a batch of parts (graphs, alignments), positions are
+    numbered through all parts: those of each part follow those of the part before. The pairs of
+    the parts also follow each other. Counts, of the shape of the batch, hold the number of
+    positions and pairs in each part.
 
     Values have the attributes `source` and `target`, which are vectors of the positions of all
-    pairs, and `num_<name>` for each name below.
+    pairs, and a count `num_<name>` for each of the names `source`, `target` and `pairs` below.
 
     Args:
-        path: What the type is called in errors: `"Graph"`.
-        part: What one part of a batch is called: `"graph"`.
-        pairs: What the pairs are called: `"edges"`.
-        source: What the first positions are positions of: `"nodes"`.
-        target: What the second positions are positions of.
-        exist: What all positions must be, in the words of the type.
-        mend_ends: What to do if there are more of the ones than of the others.
-        mend_counts: What to do if the counts have different shapes.
+        path: The name of the type in errors: `"Graph"`.
+        part: The name of one part of a batch: `"graph"`.
+        pairs: The name of the pairs: `"edges"`.
+        source: The name of the first positions: `"nodes"`.
+        target: The name of the second positions.
+        exist: The condition on all positions, for errors in a graph.
+        mend_ends: The mend if `source` and `target` have different lengths.
+        mend_counts: The mend if the counts have different shapes.
 
     >>> edges = xt.authoring.Pairs("Graph", "graph", "edges", "nodes", "nodes")
     >>> edges.check_numbers([0, 1], [1, 2], nodes=2, edges=2)
@@ -53,7 +54,7 @@ class Pairs:
 
     @property
     def counted(self) -> list[str]:
-        """What is counted: the positions, and last the pairs."""
+        """The names of the counts: of the positions, then of the pairs."""
         return list(dict.fromkeys((self.source, self.target, self.pairs)))
 
     def _counts(self, value: Any) -> dict[str, Any]:
@@ -63,13 +64,13 @@ class Pairs:
         """Checks the static shapes of the tensors of a value.
 
         Raises:
-            StructureError: If they do not fit each other, or the rank of the batch is not known
+            StructureError: If the shapes do not match, or the rank of the batch is not known
                 (also a ValueError).
         """
         if not value.source.shape.is_compatible_with(value.target.shape):
             raise StructureError(
                 path=f"{self.path}.target",
-                expected=f"shape {value.source.shape}, as the source",
+                expected=f"shape {value.source.shape}, the shape of the source",
                 received=f"{value.target.shape}",
                 mend=self.mend_ends,
             )
@@ -79,7 +80,7 @@ class Pairs:
             if not counts[name].shape.is_compatible_with(counts[first].shape):
                 raise StructureError(
                     path=f"{self.path}.num_{name}",
-                    expected=f"shape {counts[first].shape}, as num_{first}",
+                    expected=f"shape {counts[first].shape}, the shape of num_{first}",
                     received=f"{counts[name].shape}",
                     mend=self.mend_counts,
                 )
@@ -88,20 +89,20 @@ class Pairs:
             raise StructureError(
                 path=f"{self.path}.num_{unknown}",
                 expected="a tensor of known rank",
-                received="one of unknown rank",
+                received="a tensor of unknown rank",
                 mend="Use tf.ensure_shape.",
             )
 
     def check_numbers(self, source: Any, target: Any, **counts: Any) -> None:
-        """Checks that counts are not negative and add up, and that all positions exist, in NumPy.
+        """Checks in NumPy that counts are not negative and add up, and that all positions exist.
 
         Args:
             source: The first position of each pair: an array.
-            target: The second one.
-            **counts: How many there are of each, by name: arrays of the shape of the batch.
+            target: The second position of each pair.
+            **counts: The counts by name: arrays of the shape of the batch.
 
         Raises:
-            StructureError: If they do not fit each other (also a ValueError).
+            StructureError: If the numbers are not consistent (also a ValueError).
         """
         source, target = np.asarray(source), np.asarray(target)
         arrays = {name: np.asarray(counts[name]) for name in self.counted}
@@ -109,9 +110,9 @@ class Pairs:
             if array.size and array.min() < 0:
                 raise StructureError(
                     path=f"{self.path}.num_{name}",
-                    expected="no negative number",
+                    expected="counts of at least 0",
                     received=str(array.min()),
-                    mend="Give how many there are.",
+                    mend=f"Give the number of {name}.",
                 )
         num_pairs = arrays[self.pairs]
         total = num_pairs.sum()
@@ -120,7 +121,7 @@ class Pairs:
                 path=f"{self.path}.num_{self.pairs}",
                 expected=f"numbers that add up to {len(source)}, the number of {self.pairs}",
                 received=f"{total}",
-                mend=f"Give how many {self.pairs} each {self.part} has.",
+                mend=f"Give the number of {self.pairs} of each {self.part}.",
             )
         parts = np.repeat(np.arange(num_pairs.size), num_pairs.reshape(-1))
         for end, name, positions in (
@@ -135,17 +136,17 @@ class Pairs:
     def check_positions(
         self, end: str, positions: Any, first: Any, last: Any, parts: Any = None
     ) -> None:
-        """Checks that positions are in their ranges, in NumPy.
+        """Checks in NumPy that positions are in their ranges.
 
         Args:
             end: `"source"` or `"target"`.
             positions: An array.
-            first: The first position that there is: for each, or one for all.
-            last: The one behind the last.
-            parts: The number of the part of each, where there is a batch.
+            first: The first valid position: an array with one for each pair, or one number.
+            last: The end of the valid range, exclusive: like `first`.
+            parts: The index of the part of each pair; None without a batch.
 
         Raises:
-            StructureError: If one is outside (also a ValueError).
+            StructureError: If a position is out of range (also a ValueError).
         """
         wrong = np.flatnonzero((positions < first) | (positions >= last))
         if wrong.size:
@@ -157,14 +158,14 @@ class Pairs:
     def outside(
         self, end: str, position: int, pair: int, there: range, part: int | None
     ) -> StructureError:
-        """Returns the error for a position that does not exist. A subclass may say more.
+        """Returns the error for a position that does not exist. A subclass may add details.
 
         Args:
             end: `"source"` or `"target"`.
             position: The position.
-            pair: The number of the pair.
-            there: The positions that there are.
-            part: The number of the part, where there is a batch.
+            pair: The index of the pair.
+            there: The valid positions.
+            part: The index of the part; None without a batch.
         """
         name = self.source if end == "source" else self.target
         return StructureError(
@@ -173,11 +174,11 @@ class Pairs:
             if there
             else "no position",
             received=f"{position}, of pair {pair}",
-            mend=f"num_{name} says how many there are.",
+            mend=f"num_{name} is the number of {name}.",
         )
 
     def checks(self, value: Any) -> list[tuple[tf.Tensor, str]]:
-        """Returns what `check_numbers` checks, in a graph: for `xt.authoring.assertions`."""
+        """Returns the checks of `check_numbers` as tensors, for `xt.authoring.assertions`."""
         counts, source, target = self._counts(value), value.source, value.target
         checks = [
             (tf.reduce_all(each >= 0), f"num_{name} must not be negative")
@@ -195,11 +196,11 @@ class Pairs:
         return checks
 
     def assertions(self, value: Any, *others: tuple[tf.Tensor, str]) -> list[Any]:
-        """Returns what `check_numbers` checks, as assertions in a graph.
+        """Returns the checks of `check_numbers` as assertion ops in a graph.
 
         Args:
             value: A value.
-            *others: What else must hold, as `xt.authoring.assertions` takes it.
+            *others: More checks, as for `xt.authoring.assertions`.
         """
         return assertions(self.path, [*self.checks(value), *others])
 
@@ -207,13 +208,13 @@ class Pairs:
 def first_positions(
     shape: tf.TensorShape, counts: tf.Tensor, splits: tf.Tensor, pairs: tf.Tensor
 ) -> tf.Tensor:
-    """Returns for each pair the first position of its part, as int64.
+    """Returns the first position of the part of each pair, as int64.
 
     Args:
-        shape: The static shape of the batch; of no batch, that of a scalar.
-        counts: How many positions each part has.
-        splits: Where the pairs of each part begin and end.
-        pairs: A vector with something for each pair, of any dtype.
+        shape: The static shape of the batch; `[]` without a batch.
+        counts: The number of positions of each part.
+        splits: The row splits of the pairs by part.
+        pairs: A vector with one item for each pair, of any dtype.
 
     >>> counts, splits = tf.constant([3, 2], tf.int64), tf.constant([0, 1, 3], tf.int64)
     >>> xt.authoring.first_positions(counts.shape, counts, splits, tf.constant([0, 3, 4])).numpy()
@@ -225,11 +226,11 @@ def first_positions(
 
 
 def _all_exist(positions: tf.Tensor, counts: tf.Tensor, num_pairs: tf.Tensor) -> tf.Tensor:
-    """Returns whether all positions are in the ranges of their parts, whatever the counts are."""
+    """Returns whether all positions are in the ranges of their parts; safe for wrong counts."""
     pair_ends = tf.cumsum(tf.reshape(num_pairs, [-1]))
     parts = tf.searchsorted(pair_ends, tf.range(tf.size(positions, tf.int64)), side="right")
     counts = tf.reshape(counts, [-1])
-    # Where the counts do not add up, which another check says, there may be pairs of no part.
+    # Another check reports counts that do not add up. Here they must not cause a bad index.
     parts = tf.minimum(parts, tf.size(counts) - 1)
     ends = tf.gather(tf.cumsum(counts), parts)
     return tf.reduce_all((positions >= ends - tf.gather(counts, parts)) & (positions < ends))

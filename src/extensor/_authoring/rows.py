@@ -1,7 +1,7 @@
-"""Rows of different lengths, which stand one after another in flat values.
+"""Rows of different lengths, stored one after another in flat values.
 
 A batch of rows has a shape, and its rows are counted in row-major order: `prod(shape) + 1` row
-splits tell where each row begins and ends in the flat values.
+splits give the begin and end of each row in the flat values.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from extensor.errors import DTypeError
 
 
 def row_splits_of(lengths: tf.Tensor) -> tf.Tensor:
-    """Returns the row splits of rows of some lengths.
+    """Returns the row splits for row lengths.
 
     Args:
         lengths: The length of each row: an integer tensor of any shape.
 
     Returns:
-        A vector of one number more than there are rows, of the dtype of the lengths.
+        A vector of size `number of rows + 1`, of the dtype of the lengths.
 
     >>> xt.authoring.row_splits_of(tf.constant([[2, 0], [1, 3]])).numpy()
     array([0, 2, 2, 3, 6], dtype=int32)
@@ -32,17 +32,17 @@ def row_splits_of(lengths: tf.Tensor) -> tf.Tensor:
 
 
 def row_ids(row_splits: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    """Returns for each value the number of its row, as an int64 vector.
+    """Returns the row index of each value, as an int64 vector.
 
     Args:
-        row_splits: Where rows begin and end.
-        values: A vector of as many values as the rows hold, of any dtype.
+        row_splits: The row splits of the values.
+        values: A vector with one item for each value, of any dtype.
 
     >>> xt.authoring.row_ids(tf.constant([0, 2, 2, 3]), tf.constant([7, 8, 9])).numpy()
     array([0, 0, 2])
     """
-    # tf.repeat, and what TensorFlow's RaggedTensor does with it, takes memory for as many values
-    # as if all rows were as long as the longest.
+    # tf.repeat, which TensorFlow's RaggedTensor uses, needs memory as if all rows were as long as
+    # the longest.
     sparse = tf.raw_ops.RaggedTensorToSparse(rt_nested_splits=[row_splits], rt_dense_values=values)
     return sparse.sparse_indices[:, 0]
 
@@ -52,9 +52,9 @@ def cut_rows(values: Any, row_splits: tf.Tensor, sizes: Sequence[Any]) -> Any:
 
     Args:
         values: A tensor or RaggedTensor of shape `[n, ...]`.
-        row_splits: Where rows begin and end.
-        sizes: The sizes of the batch of rows: integers, or scalar tensors. If there are none, the
-            values are one row, which is returned as it is.
+        row_splits: The row splits of the values.
+        sizes: The sizes of the batch of rows: integers, or scalar tensors. If empty, the values
+            are one row, and are returned unchanged.
 
     Returns:
         A RaggedTensor of shape `[*sizes, None, ...]`.
@@ -92,7 +92,7 @@ def sizes_of(shape: tf.TensorShape, sizes: tf.Tensor) -> list[Any]:
 
 
 def num_elements(sizes: Sequence[Any]) -> tf.Tensor:
-    """Returns the product of some sizes as an int64 scalar; 1 if there are none.
+    """Returns the product of sizes as an int64 scalar; 1 for an empty sequence.
 
     Args:
         sizes: Integers, or scalar tensors.
@@ -103,7 +103,7 @@ def num_elements(sizes: Sequence[Any]) -> tf.Tensor:
     return tf.reduce_prod([tf.constant(1, tf.int64), *(tf.cast(s, tf.int64) for s in sizes)])
 
 
-# Values of any type, row by row of their first dimension.
+# Values of any type. Their rows are the items of the first dimension.
 
 
 def num_rows(value: Any) -> tf.Tensor:
@@ -123,10 +123,10 @@ def num_rows(value: Any) -> tf.Tensor:
 
 
 def rows_spec(spec: tf.TypeSpec, path: str) -> Any:
-    """Returns the spec of any number of values, from the spec of some.
+    """Returns a spec with an unknown size of the first dimension.
 
     Args:
-        spec: A spec whose first dimension counts the values.
+        spec: A spec whose first dimension is the dimension of rows.
         path: Where the spec is used, for errors.
 
     Raises:
@@ -139,7 +139,7 @@ def rows_spec(spec: tf.TypeSpec, path: str) -> Any:
 
 
 def static_num_rows(value: Any) -> int | None:
-    """Returns the size of the first dimension of a value, if it is known without an op in a graph.
+    """Returns the size of the first dimension of a value if it is known without graph ops.
 
     Args:
         value: As for `num_rows`.
@@ -176,19 +176,19 @@ def take_rows(value: Any, positions: tf.Tensor) -> Any:
 
 
 def reduce_rows(values: tf.Tensor, ids: tf.Tensor, count: tf.Tensor, reduction: str) -> tf.Tensor:
-    """Returns the sum, mean, maximum or minimum of the values of each row; of no values, zero.
+    """Returns the sum, mean, maximum or minimum of each row; zero for an empty row.
 
     Args:
         values: A tensor of shape `[n, ...]`.
-        ids: The number of the row of each value, below `count`.
-        count: How many rows there are.
+        ids: The row index of each value, below `count`.
+        count: The number of rows.
         reduction: `"sum"`, `"mean"`, `"max"` or `"min"`.
 
     Returns:
         A tensor of shape `[count, ...]`.
 
     Raises:
-        DTypeError: If the reduction is another, or the values are no numbers (also a TypeError).
+        DTypeError: If the reduction is unknown, or the values are not numeric (also a TypeError).
 
     >>> xt.authoring.reduce_rows(tf.constant([1.0, 2.0, 5.0]), [0, 0, 2], 3, "mean").numpy()
     array([1.5, 0. , 5. ], dtype=float32)
@@ -206,7 +206,7 @@ def reduce_rows(values: tf.Tensor, ids: tf.Tensor, count: tf.Tensor, reduction: 
         kind = f"{values.dtype.name}" if isinstance(values, tf.Tensor) else type(values).__name__
         raise DTypeError(
             path="values",
-            expected=f"a tensor of numbers {'with a point ' * (reduction == 'mean')}to reduce",
+            expected=f"a {'floating-point' if reduction == 'mean' else 'numeric'} tensor",
             received=kind,
             mend="Cast or flatten them first.",
         )
@@ -214,8 +214,8 @@ def reduce_rows(values: tf.Tensor, ids: tf.Tensor, count: tf.Tensor, reduction: 
     if reduction in ("sum", "mean"):
         return result
     lengths = tf.math.unsorted_segment_sum(tf.ones_like(ids), ids, count)
-    is_some = tf.reshape(lengths > 0, tf.concat([[-1], tf.ones_like(tf.shape(values)[1:])], 0))
-    return tf.where(is_some, result, tf.zeros_like(result))
+    has_values = tf.reshape(lengths > 0, tf.concat([[-1], tf.ones_like(tf.shape(values)[1:])], 0))
+    return tf.where(has_values, result, tf.zeros_like(result))
 
 
 _REDUCTIONS: dict[str, Callable[..., tf.Tensor]] = {
