@@ -491,5 +491,7 @@ def test_there_is_a_stored_model_and_all_of_them_are_small():
     ],
 )
 def test_what_a_newer_extensor_wrote_is_refused_in_words(spec_class, serialization):
-    with pytest.raises(RegistrationError, match=r"parts, .*Load it with the extensor that saved"):
+    with pytest.raises(
+        RegistrationError, match=r"parts, .*Load the data with the version of extensor"
+    ):
         spec_class.deserialize(serialization)

@@ -303,7 +303,7 @@ def test_nested_records_are_cast_from_python(records):
         (DenseSpec([None], RECORD), [{"n": 1}], FieldError, r"\[0\]: .*n, words, pair, got n\."),
         (DenseSpec([None], {"n": T([None])}), [3], StructureError, "a record, as a dict"),
         (DenseSpec([2], {"n": T([2])}), {"n": [1.0]}, StructureError, r"TensorSpec\.n: .*fits"),
-        (ROWS.__tf_type_spec__(), [3], StructureError, "expected a list, got a int"),
+        (ROWS.__tf_type_spec__(), [3], StructureError, "expected a list, got int"),
         (ROWS.__tf_type_spec__(), [[]], StructureError, r"row_splits: .*fits \(3,\), got \(2,\)"),
         (MaskedSpec([2], "int32"), tf.ones([3], tf.int32), StructureError, r"fits \(2,\), got"),
     ],

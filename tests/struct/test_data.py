@@ -472,6 +472,6 @@ def test_a_field_that_does_not_stack_is_named():
         assert "StackableTypeSpec" in caught.value.mend
     sparse = Dense([2], {"s": tf.sparse.from_dense([[0, 1], [2, 0]])})
     rows = Ragged.from_row_splits(sparse, [0, 1, 2])
-    with pytest.raises(ProtocolError, match="inside ragged rows") as caught:
+    with pytest.raises(ProtocolError, match="is in ragged rows") as caught:
         Dataset.from_tensor_slices(rows)
     assert caught.value.path == "s"

@@ -1,4 +1,4 @@
-"""The shape of records, on which the shapes of their fields agree."""
+"""The shape of records, merged from the shapes of their fields."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from extensor.errors import StructureError
 
 
 def known_rank(shape: Any, owner: str) -> tf.TensorShape:
-    """Returns a shape as a TensorShape, of which the rank is known.
+    """Returns a shape as a TensorShape of known rank.
 
     Raises:
-        StructureError: If it is not.
+        StructureError: If the rank is unknown (also a ValueError).
     """
     shape = tf.TensorShape(shape)
     if shape.rank is None:
@@ -31,7 +31,7 @@ def known_rank(shape: Any, owner: str) -> tf.TensorShape:
 
 
 def common_shape(shape: tf.TensorShape, fields: Mapping[str, Any]) -> tf.TensorShape:
-    """Returns `shape` with the sizes that the fields have, which must agree on them."""
+    """Returns `shape` merged with the outer dimensions of all fields."""
     rank = shape.rank
     for name, value in fields.items():
         shape = merged_shape(shape, value, Path(name), rank)
@@ -39,10 +39,10 @@ def common_shape(shape: tf.TensorShape, fields: Mapping[str, Any]) -> tf.TensorS
 
 
 def merged_shape(shape: tf.TensorShape, value: Any, path: Path, rank: int) -> tf.TensorShape:
-    """Returns the shape of records, of this rank, with the sizes that one more field has.
+    """Returns `shape`, the shape of records, merged with the outer dimensions of one field.
 
     Raises:
-        StructureError: If the field's shape does not begin with it (also a ValueError).
+        StructureError: If the field's shape does not begin with `shape` (also a ValueError).
     """
     if rank == 0:
         return shape
@@ -70,9 +70,9 @@ def merged_shape(shape: tf.TensorShape, value: Any, path: Path, rank: int) -> tf
 
 
 def _is_uniform(value: Any, axis: int, size: int) -> bool:
-    """Returns whether a ragged value may have one size along an axis whose static size is open.
+    """Returns whether all rows of a value can have `size` elements along an axis.
 
-    Where its row splits hold values, they are asked; in a graph the answer is yes.
+    Reads the row splits where they hold values. In a graph, returns True.
     """
     for _ in range(axis - 1):
         value = getattr(value, "values", value)

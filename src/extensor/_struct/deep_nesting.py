@@ -1,4 +1,4 @@
-"""Records that are nested more deeply than Python can follow."""
+"""The error for records that are nested more deeply than Python's recursion limit."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from extensor.errors import StructureError
 
 @contextlib.contextmanager
 def refuse_deep_nesting(path: str) -> Generator[None]:
-    """Turns a RecursionError into an error that says what to do. Also a decorator.
+    """Replaces a RecursionError by a StructureError. Works as a context manager and a decorator.
 
     Args:
-        path: What to call the records.
+        path: The path in the error.
 
     Raises:
-        StructureError: In place of the RecursionError (also a ValueError).
+        StructureError: Instead of a RecursionError (also a ValueError).
     """
     try:
         yield
     except RecursionError:
         raise StructureError(
             path=path,
-            expected=f"records that Python's recursion limit of {sys.getrecursionlimit()} allows",
-            received="more levels of nesting",
+            expected=f"records nested within Python's recursion limit, {sys.getrecursionlimit()}",
+            received="deeper nesting",
             mend="Flatten the schema, or raise the limit with sys.setrecursionlimit.",
         ) from None

@@ -1,6 +1,6 @@
-"""Records of which every dimension has one size: DenseStructuredTensor and its spec."""
+"""DenseStructuredTensor, records with one size per dimension, and its spec."""
 
-# The methods of records and specs that are called here are private to this room.
+# This file calls methods of records and specs that are private to this package.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -50,13 +50,14 @@ class DenseStructuredTensor(StructuredTensor):
 
     Args:
         shape: The shape of the collection, of known rank; sizes may be unknown (None).
-        fields: For each field its values for all records: a Tensor, RaggedTensor, Variable,
+        fields: The values of each field for all records: a Tensor, RaggedTensor, Variable,
             StructuredTensor or other extension value, or something that converts to a tensor
             (numbers, lists, NumPy arrays). Their first dimensions are `shape`.
 
     Raises:
-        StructureError: If the rank is unknown, or the dimensions disagree (also a ValueError).
-        DTypeError: If a field's name is no string, or its value no tensor (also a TypeError).
+        StructureError: If the rank is unknown, or the dimensions differ (also a ValueError).
+        DTypeError: If a field name is not a string, or a value does not convert to a tensor (also
+            a TypeError).
 
     >>> xt.DenseStructuredTensor([2], {"title": ["Snickerdoodles", "Flapjacks"]})
     <StructuredTensor shape=(2,) {title: string}>
@@ -80,7 +81,7 @@ class DenseStructuredTensor(StructuredTensor):
                 raise StructureError(
                     path=type(self).__name__,
                     expected="at least one field, or a shape without unknown sizes",
-                    received=f"no field and shape {shape}",
+                    received=f"0 fields and shape {shape}",
                     mend="Give the number of records.",
                 )
             counter = tf.zeros(shape, tf.bool)
@@ -98,23 +99,23 @@ class DenseStructuredTensor(StructuredTensor):
     def of_parts(
         cls, rank: int, fields: dict[str, Any], counter: Any = None, hint: Any = None
     ) -> DenseStructuredTensor:
-        """Returns records of parts that are known to fit. Runs no op and checks nothing.
+        """Returns records made of the given parts. Runs no op and validates nothing.
 
         Args:
-            rank: How many dimensions of the fields are those of the collection.
+            rank: The rank of the collection.
             fields: The fields' values. The dict is kept, not copied.
-            counter: Where there is no field, a boolean tensor of the collection's shape.
-            hint: A spec that says more of the fields than their values do.
+            counter: If there are no fields, a boolean tensor of the collection's shape.
+            hint: A spec with information about the fields that their values do not have.
         """
         self = cls.__new__(cls)
         self._init(rank, fields, counter, hint, None)
         return self
 
     def map_parts(self, function: Callable[[Any, str], Any], rank: int) -> DenseStructuredTensor:
-        """Returns records whose every field is a function of this one's. Checks nothing.
+        """Returns records with a function applied to each field. Validates nothing.
 
         Args:
-            function: Takes a field's value and its name. Where there is no field, it takes the
+            function: Takes a field's value and its name. If there are no fields, it takes the
                 tensor that counts the records, and an empty name.
             rank: The rank of the result.
         """
@@ -154,7 +155,7 @@ class DenseStructuredTensor(StructuredTensor):
                 shape = shape.merge_with(part_shape[: self._rank])
         if self._hint is None:
             return shape
-        # What the parts show weighs more: the hint is from before they were, perhaps, replaced.
+        # The sizes of the parts take precedence: the parts may be newer than the hint.
         sizes = zip(shape, self._hint.shape, strict=True)
         return tf.TensorShape([hinted if size is None else size for size, hinted in sizes])
 
@@ -206,9 +207,10 @@ class DenseStructuredTensor(StructuredTensor):
         return result
 
     def _hint_for(self, fields: dict[str, Any]) -> StructuredTensorSpec | None:
-        """Keeps what the old hint says of fields that stay; nothing where it says nothing.
+        """Returns the old hint for unchanged fields, with new specs for the other fields.
 
-        A hint matters only where it makes a plain value one row of a ragged one.
+        Returns None if there is no old hint. A hint is needed only to mark a plain tensor as one
+        row of a ragged tensor.
         """
         if self._hint is None:
             return None
@@ -222,7 +224,7 @@ class DenseStructuredTensor(StructuredTensor):
         return self._hint._with_record(DenseStructuredTensorSpec(self._hint.shape, specs))
 
     def _count_rows(self) -> Any:
-        """Returns a tensor that keeps nothing but the number of records."""
+        """Returns a boolean tensor of the records' shape, to store their number."""
         if self.shape.is_fully_defined():
             return tf.zeros(self.shape, tf.bool)
         return tf.zeros(outer_sizes(self, self._rank), tf.bool)
@@ -259,17 +261,17 @@ class DenseStructuredTensor(StructuredTensor):
 class DenseStructuredTensorSpec(StructuredTensorSpec):
     """Describes a DenseStructuredTensor.
 
-    Two specs that list the same fields in another order are equal, as dicts are.
+    Two specs with the same fields in a different order are equal, like dicts.
 
     Args:
         shape: The shape of the collection of records, of known rank.
-        field_specs: For each field the spec of the whole field, including the outer dimensions
-            that correspond to `shape`.
+        field_specs: The spec of each field, including the outer dimensions that correspond to
+            `shape`.
 
     Raises:
         StructureError: If the rank is unknown, or a field's shape does not begin with `shape`
             (also a ValueError).
-        DTypeError: If a field is described by something that is no TypeSpec (also a TypeError).
+        DTypeError: If a field's spec is not a TypeSpec (also a TypeError).
 
     >>> spec = xt.DenseStructuredTensorSpec([2, 3], {"x": tf.TensorSpec([2, 3, 10], tf.int32)})
     >>> spec.shape, spec.field_names()
@@ -296,21 +298,21 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
                 raise StructureError(
                     path=Path(name),
                     expected=f"a shape that begins with {self._shape}",
-                    received=f"{field_shape}",
-                    mend="A field's spec includes the outer dimensions of the records.",
+                    received=f"shape {field_shape}",
+                    mend="Include the outer dimensions of the records in the field's spec.",
                 )
         self._field_specs = {name: plain_spec(spec) for name, spec in field_specs.items()}
         self._order = sorted(field_specs)
-        # The number of records has to be kept somewhere when no field tells it: in a tensor of
-        # one byte a record. (Of none, Dataset.unbatch ends the process: TensorFlow 2.21.)
+        # Without fields, a tensor of one byte a record stores the number of records. (With no
+        # component at all, Dataset.unbatch aborts the process: TensorFlow 2.21.)
         self._counts_rows = not field_specs
         self._components: tuple[tf.TypeSpec, ...] = (
             (tf.TensorSpec(self._shape, tf.bool),)
             if self._counts_rows
             else tuple(self._field_specs[name] for name in self._order)
         )
-        # Whether this spec knows what the fields' values alone would not tell: that a field is one
-        # row of a ragged tensor, or, where no field has a shape, how many records there are.
+        # Whether this spec has information that the fields' values do not have: that a field is
+        # one row of a ragged tensor, or, if no field has a shape, the number of records.
         self._tells_more = any(
             isinstance(s, tf.RaggedTensorSpec) and s.ragged_rank == 0 for s in field_specs.values()
         ) or (rank > 0 and not any(hasattr(s, "shape") for s in field_specs.values()))
@@ -333,7 +335,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return self
 
     def serialize(self) -> tuple[Any, ...]:
-        """Returns the shape and the fields, as pairs so that a SavedModel keeps their order."""
+        """Returns the shape and the fields. Fields are pairs, so a SavedModel keeps their order."""
         return self._shape, tuple(self._field_specs.items())
 
     @classmethod
@@ -341,7 +343,8 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         """Returns the spec that `serialize` described.
 
         Raises:
-            RegistrationError: If another version of extensor wrote more (also a ValueError).
+            RegistrationError: If another version of extensor wrote more or fewer parts (also a
+                ValueError).
         """
         shape, fields = saved_parts(cls, serialization, 2)
         return cls(shape, dict(fields))
@@ -351,7 +354,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
 
     def _cmp_key(self) -> Any:
         if self._key is None:
-            # An unknown shape never comes here: TensorShape compares its dimensions.
+            # The rank is always known, so TensorShape compares its dimensions.
             self._key = (self._shape, tuple((n, self._field_specs[n]) for n in self._order))
         return self._key
 
@@ -369,7 +372,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return self._hash
 
     def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
-        """Returns where records of this spec and another meet: field by field, or None."""
+        """Returns the spec that records of this spec and of another cast to, or None."""
         if isinstance(spec, DenseStructuredTensorSpec):
             return self._joined(spec, castable_type)
         return spec.castable_type(self) if isinstance(spec, StructuredTensorSpec) else None
@@ -387,7 +390,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         )
 
     def of_records(self, value: Any, path: str) -> Any:
-        """Returns Python's records as this spec describes them."""
+        """Returns records of this spec from Python lists and dicts."""
         columns = columns_of(value, self._field_specs, self.rank, path)
         if self._counts_rows:
             return DenseStructuredTensor(sizes_of(value, self.rank), {})
@@ -399,12 +402,12 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         )
 
     def _with_fields(self, fields: dict[str, Any]) -> Any:
-        """Returns records of fields that are each of its spec, if they agree on how many."""
+        """Returns records of this spec with the given fields. Validates the fields' sizes."""
         checked = DenseStructuredTensor(self._shape, fields)
         return checked._with_hint(self) if self._tells_more else checked
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Returns whether both have the same fields, compatible one by one."""
+        """Returns whether both have the same fields with compatible specs."""
         other = spec_or_none(spec_or_value)
         return (
             isinstance(other, DenseStructuredTensorSpec)
@@ -440,7 +443,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return DenseStructuredTensorSpec(shape, fields)
 
     def refined(self, value: Any) -> StructuredTensorSpec:
-        """Returns this spec with the static shapes that a value of it shows."""
+        """Returns this spec with the static shapes of a value."""
         fields = value._fields
         return DenseStructuredTensorSpec(
             value.shape,
@@ -515,7 +518,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         )
 
     def unstacked(self) -> DenseStructuredTensorSpec:
-        """Returns the spec of one of the values that are stacked along the first dimension."""
+        """Returns the spec of one element along the first dimension."""
         if self.rank == 0:
             raise nothing_to_unstack(self)
         return DenseStructuredTensorSpec(

@@ -1,4 +1,4 @@
-"""How records are shown: one line for a repr, a tree for a schema."""
+"""The text forms of records: one line for a repr, a tree for a schema."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def tree(records_or_spec: Any) -> str:
             path="tree",
             expected="a StructuredTensor, or the spec of one",
             received=type(records_or_spec).__name__,
-            mend="A dataset has such a spec in element_spec, an Arrow schema by spec_from_schema.",
+            mend="For a dataset, use its element_spec; for an Arrow schema, spec_from_schema.",
         )
     return "\n".join([f"records {_shape(spec.shape)}", *_branches(spec, "")])
 
@@ -91,7 +91,7 @@ def _type(field: Any, outer: int) -> str:
 
 
 def _named(field: Any) -> str:
-    # The `value_type` of a spec that is not ours may be no class.
+    # Other libraries' specs may have a `value_type` that is not a class.
     return getattr(field.value_type, "__name__", type(field).__name__)
 
 

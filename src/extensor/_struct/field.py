@@ -1,6 +1,6 @@
-"""What may be the value of a field, and how it is described."""
+"""Field values: conversion, static shapes and specs."""
 
-# The methods of records that are called here are private to this room.
+# This file calls methods of records that are private to this package.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from extensor.errors import DTypeError, ProtocolError, StructureError
 
 
 def expect_fields(fields: Any, path: str, of_what: str, example: str) -> None:
-    """Raises unless fields are a mapping from names.
+    """Raises unless `fields` is a mapping whose keys are strings.
 
     Args:
-        fields: What is given.
-        path: What to call it.
-        of_what: What the names lead to.
-        example: Code of one such, for a field named title.
+        fields: The value to validate.
+        path: The path in errors.
+        of_what: What the mapping's values are, in the plural, for errors.
+        example: Code for the value of a field named title, for errors.
 
     Raises:
-        DTypeError: If it is no mapping, or a name is no string (also a TypeError).
+        DTypeError: If `fields` is not a mapping, or a name is not a string (also a TypeError).
     """
     if not isinstance(fields, Mapping):
         raise DTypeError(
@@ -48,16 +48,16 @@ def expect_fields(fields: Any, path: str, of_what: str, example: str) -> None:
 
 
 def as_field(value: Any, path: Path) -> Any:
-    """Returns a value as it is kept in a field: as it is, or converted to a tensor.
+    """Returns a value that a field can hold: `value` itself, or its conversion to a tensor.
 
     Args:
         value: A Tensor, Variable, RaggedTensor, StructuredTensor or any extension value; or
             something that `tf.convert_to_tensor` takes (a number, a list, a NumPy array).
-        path: Where it is going to stand, for errors.
+        path: The path of the field, for errors.
 
     Raises:
-        StructureError: If it cannot be converted because it is ragged (also a ValueError).
-        DTypeError: If it cannot be converted at all, or would lose a mask (also a TypeError).
+        StructureError: If the value is ragged and does not convert (also a ValueError).
+        DTypeError: If the value does not convert, or would lose a mask (also a TypeError).
     """
     if is_tensor_like(value) or is_symbolic(value):
         return value
@@ -67,26 +67,27 @@ def as_field(value: Any, path: Path) -> Any:
     except ValueError as error:
         raise StructureError(
             path=path,
-            expected="a tensor, or something that converts to one",
-            received=f"{type(value).__name__} that does not",
-            mend="Make records of a dict: xt.DenseStructuredTensor(shape, fields)."
+            expected="a tensor, or a value that converts to a tensor",
+            received=type(value).__name__,
+            mend="Convert a dict to records: xt.DenseStructuredTensor(shape, fields)."
             if isinstance(value, Mapping)
-            else "Give all values one dtype, and make lists of different lengths a "
+            else "Give all values one dtype, and convert lists of different lengths with "
             f"tf.ragged.constant. TensorFlow says: {_first_line(error)}",
         ) from error
     except TypeError as error:
         raise DTypeError(
             path=path,
-            expected="a tensor, or something that converts to one",
-            received=f"{type(value).__name__} that does not",
+            expected="a tensor, or a value that converts to a tensor",
+            received=type(value).__name__,
             mend=f"Give all values of a field one dtype. TensorFlow says: {_first_line(error)}",
         ) from error
 
 
 def shape_of(value: Any) -> tf.TensorShape:
-    """Returns the static shape of a field's value, of unknown rank where nothing tells it.
+    """Returns the static shape of a field's value; its rank may be unknown.
 
-    A type of the user's own may mean anything by `shape`, so its spec is asked.
+    The `shape` attribute of a user's type may be anything. If it is not a TensorShape, the shape
+    is that of the value's spec.
     """
     if isinstance(value, tf.Tensor):
         return value.shape
@@ -102,10 +103,10 @@ def spec_of_field(value: Any, hint: Any = None) -> tf.TypeSpec:
     """Returns the spec of a field's value.
 
     Args:
-        value: What stands in the field.
-        hint: A spec that describes the value, perhaps with fewer sizes. Where it says that a
-            plain tensor is one row of a ragged tensor (`RaggedTensorSpec` of ragged rank 0), the
-            result says so too: stacking such rows gives a ragged tensor.
+        value: The field's value.
+        hint: A spec that describes the value, perhaps with fewer sizes. If it is a
+            `RaggedTensorSpec` of ragged rank 0 (one row of a ragged tensor), so is the result:
+            stacking such rows gives a ragged tensor.
     """
     if isinstance(value, tf.Tensor):
         if isinstance(hint, tf.RaggedTensorSpec):
@@ -118,10 +119,10 @@ def spec_of_field(value: Any, hint: Any = None) -> tf.TypeSpec:
 
 
 def batchable(spec: tf.TypeSpec, path: Path) -> Any:
-    """Returns the spec of a field, whose values stack.
+    """Returns the spec of a field as it is, if its values stack.
 
     Raises:
-        ProtocolError: If they do not (also a TypeError).
+        ProtocolError: If the values do not stack (also a TypeError).
     """
     if isinstance(spec, BatchableTypeSpec):
         return spec

@@ -1,4 +1,4 @@
-"""Records written in Python: lists, one in the other for the dimensions, of dicts."""
+"""Records as Python data: nested lists of dicts."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from extensor.errors import FieldError, StructureError
 
 
 def columns_of(value: Any, names: Collection[str], rank: int, path: str) -> dict[str, Any]:
-    """Returns for each field the values of all records, nested as the records are.
+    """Returns the values of all records for each field, in the same nested lists.
 
     Args:
-        value: Lists of dicts; or one dict, which has the values of all records already.
+        value: Nested lists of dicts; or one dict with the values of all records.
         names: The names of the fields.
-        rank: How many lists are one in the other.
-        path: What to call the records in errors.
+        rank: The number of nested lists.
+        path: The path of the records, for errors.
 
     Raises:
         FieldError: If a record has other fields (also a KeyError).
-        StructureError: If the lists are nested otherwise (also a ValueError).
+        StructureError: If the nesting differs from `rank` (also a ValueError).
 
     >>> columns_of([{"a": 1}, {"a": 2}], ["a"], 1, "records")
     {'a': [1, 2]}
@@ -32,15 +32,15 @@ def columns_of(value: Any, names: Collection[str], rank: int, path: str) -> dict
 
 
 def sizes_of(value: Any, rank: int) -> list[int]:
-    """Returns how long lists are that are nested evenly, from the outermost to the innermost."""
+    """Returns the lengths of nested lists from the outermost inwards, if they are uniform."""
     return [len(value), *sizes_of(value[0] if value else [], rank - 1)] if rank else []
 
 
 def rows_of(value: Any, path: str) -> tuple[list[Any], list[int]]:
-    """Returns what stands in the rows of a list of lists, in one list, and where each row ends.
+    """Returns the elements of all rows of a list of lists, and the row splits.
 
     Raises:
-        StructureError: If it is no list of lists (also a ValueError).
+        StructureError: If `value` is not a list of lists (also a ValueError).
 
     >>> rows_of([["a"], [], ["b", "c"]], "records")
     (['a', 'b', 'c'], [0, 1, 1, 3])
@@ -55,8 +55,8 @@ def _items(value: Any, path: str) -> list[Any]:
         raise StructureError(
             path=path,
             expected="a list",
-            received=f"a {type(value).__name__}",
-            mend="Nest one list in the other for each dimension of the records.",
+            received=type(value).__name__,
+            mend="Nest one list for each dimension of the records.",
         )
     return cast("list[Any]", value)
 
@@ -70,16 +70,16 @@ def _check(value: Any, names: Collection[str], depth: int, path: str) -> None:
         raise StructureError(
             path=path,
             expected="a record, as a dict",
-            received=f"a {type(value).__name__}",
-            mend="Nest one list in the other for each dimension of the records.",
+            received=type(value).__name__,
+            mend="Nest one list for each dimension of the records.",
         )
     received = cast("Mapping[Any, Any]", value)
     if set(received) != set(names):
         raise FieldError(
             path=path,
             expected=f"the fields {', '.join(names)}",
-            received=", ".join(map(str, received)) or "none",
-            mend="Give every record a value for each field, and no other.",
+            received=", ".join(map(str, received)) or "an empty dict",
+            mend="Give every record exactly these fields.",
         )
 
 

@@ -1,6 +1,6 @@
 """Indexing: fields by name, records by position."""
 
-# The methods of records that are called here are private to this room.
+# This file calls methods of records that are private to this package.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _GATHERED = (tf.RaggedTensor, BaseResourceVariable)  # composites that tf.gather
 
 
 def select(records: Records, key: Any) -> Any:
-    """Returns what `records[key]` stands for.
+    """Returns `records[key]`.
 
-    Names and positions are told apart by type and may alternate. Taking a field commutes with
-    taking records, so all names are followed first, which runs no op, and the positions are
-    applied once, to what they lead to.
+    A key may mix names (str, Path) and positions (int, slice). Selecting a field and selecting
+    records commute. So this resolves all names first, which runs no op, and then applies the
+    positions once.
     """
     value: Any = records
     at = Path()
@@ -42,7 +42,7 @@ def select(records: Records, key: Any) -> Any:
             names = resolve(part, value.field_names())
             try:
                 value = value.field_value(names)
-            except UnsupportedTypeError:  # no rows can be cut of values of this type
+            except UnsupportedTypeError:  # values of this type cannot be cut into rows
                 if not positions:
                     raise
                 row = take(value.with_only(names), tuple(positions), at)
@@ -68,8 +68,8 @@ def _position(part: Any, at: Path) -> Any:
     raise DTypeError(
         path=at or "index",
         expected="a field name, an int, a slice or ...",
-        received=f"{type(part).__name__}",
-        mend="Pick many fields with with_only, and many records with tf.gather or "
+        received=type(part).__name__,
+        mend="Select several fields with with_only, and several records with tf.gather or "
         "tf.boolean_mask on the fields.",
     )
 
@@ -78,21 +78,21 @@ def _too_many(at: Path, used: int, rank: int) -> RowError:
     return RowError(
         path=at or "index",
         expected=f"at most {rank} position(s), one for each dimension of the records",
-        received=f"{used}",
-        mend="Positions that follow a field name may go on into the field's own dimensions.",
+        received=f"{used} positions",
+        mend="Only positions after a field name index the field's own dimensions.",
     )
 
 
 def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
-    """Returns the part of a field's value, or of records, that is at some positions.
+    """Returns the part of a field's value, or of records, at the given positions.
 
     Args:
         value: Any value of a field.
         positions: Ints, slices and `...`, along its first dimensions.
-        at: What to call the value in errors.
+        at: The path of the value, for errors.
 
     Raises:
-        RowError: If there is no such position (also an IndexError).
+        RowError: If a position is out of range (also an IndexError).
     """
     shape = getattr(value, "shape", None)
     rank = None if shape is None else shape.rank if hasattr(shape, "rank") else len(shape)
@@ -104,9 +104,11 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
             if isinstance(p, int) and size is not None and not -size <= p < size:
                 raise RowError(
                     path=at or "index",
-                    expected=f"a position from {-size} to {size - 1}" if size else "no position",
-                    received=str(p),
-                    mend=f"There are {size} along this dimension.",
+                    expected=f"a position from {-size} to {size - 1}"
+                    if size
+                    else "a dimension with at least one element",
+                    received=f"position {p}",
+                    mend=f"This dimension has size {size}.",
                 )
     if isinstance(value, Records):
         return value._taken(positions, at)
@@ -122,7 +124,7 @@ def _is_without_indexing(value: Any) -> bool:
 
 
 def _take_boxed(value: Any, positions: tuple[Any, ...]) -> Any:
-    """Indexes the boxes of a value whose type does not say what indexing it means."""
+    """Returns `value[positions]` by indexing its boxes, for a type without `__getitem__`."""
     spec: Any = tf.type_spec_from_value(value)
     boxes = [take_box(b, positions) for b in box(spec, value, len(positions))]
     for _ in positions:
@@ -133,7 +135,7 @@ def _take_boxed(value: Any, positions: tuple[Any, ...]) -> Any:
 
 
 def _spelled_out(positions: tuple[Any, ...], rank: int, at: Path) -> tuple[Any, ...]:
-    """Returns one position for each of the first dimensions, with `...` written out."""
+    """Returns the positions with `...` replaced by full slices."""
     dots = [i for i, p in enumerate(positions) if p is Ellipsis]
     used = len(positions) - len(dots)
     if used > rank or len(dots) > 1:
@@ -145,39 +147,40 @@ def _spelled_out(positions: tuple[Any, ...], rank: int, at: Path) -> tuple[Any, 
 
 
 def take_row(ragged: Any, positions: tuple[Any, ...], at: Path) -> Any:
-    """Indexes one row of ragged records, or of a ragged tensor.
+    """Returns one row, or part of one row, of ragged records or of a ragged tensor.
 
     Args:
-        ragged: Has `values` and `row_splits`.
-        positions: The number of the row, and positions within it.
-        at: What to call the value in errors.
+        ragged: A value with `values` and `row_splits`.
+        positions: The index of the row, and positions within the row.
+        at: The path of the value, for errors.
     """
     first, rest = positions[0], positions[1:]
     splits = ragged.row_splits
     if isinstance(first, int):
         if isinstance(splits, tf.Tensor) and hasattr(splits, "numpy"):
-            splits = array_over(splits)  # numbers that are there already take no op
+            splits = array_over(splits)  # indexing in NumPy runs no op
         before = first - 1 if first < 0 else first
         start, end = splits[before], splits[before + 1]
-    else:  # a tensor, of either sign
+    else:  # a tensor, which may be negative
         start, end = splits[:-1][first], splits[1:][first]
     row = take(ragged.values, (slice(start, end),), at)
     return take(row, rest, at) if rest else row
 
 
 def numbered(records: Any) -> tf.RaggedTensor:
-    """Returns the positions of the values of ragged records, cut into the same rows."""
+    """Returns the index of each value of ragged records, cut into the same rows."""
     splits = records.row_splits
     numbers = tf.range(splits[-1], dtype=splits.dtype)
     return tf.RaggedTensor.from_row_splits(numbers, splits, validate=False)
 
 
 def gather(value: Any, numbers: Any) -> Any:
-    """Returns the elements of `value` that stand at the given positions of its first dimension.
+    """Returns the elements of `value` at the given indices of its first dimension.
 
     Args:
         value: A tensor, RaggedTensor, StructuredTensor or other value that stacks.
-        numbers: An integer tensor, or a RaggedTensor of them, which cuts the result likewise.
+        numbers: An integer tensor, or a RaggedTensor of integers; the result is cut into the same
+            rows.
     """
     if isinstance(value, Records):
         return value._gathered(numbers)

@@ -1,6 +1,6 @@
-"""Records cut into rows of differing lengths: RaggedStructuredTensor and its spec."""
+"""RaggedStructuredTensor, records cut into rows of different lengths, and its spec."""
 
-# The methods of records and specs that are called here are private to this room.
+# This file calls methods of records and specs that are private to this package.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _set = object.__setattr__
 
 
 class RaggedStructuredTensor(StructuredTensor):
-    """A collection of records cut into rows of differing lengths.
+    """A collection of records cut into rows of different lengths.
 
-    Made by `from_row_splits`. It holds the records of all rows, one after another, in `values`,
-    and where each row begins and ends in `row_splits`.
+    Create it with `from_row_splits`. `values` holds the records of all rows, one after another;
+    `row_splits` holds where each row begins and ends.
     """
 
     __slots__ = ("_row_splits", "_values")
@@ -49,7 +49,7 @@ class RaggedStructuredTensor(StructuredTensor):
 
     def __init__(self) -> None:
         raise DTypeError(
-            "RaggedStructuredTensor is made by its factories: use "
+            "RaggedStructuredTensor has no public constructor: use "
             "RaggedStructuredTensor.from_row_splits(values, row_splits)."
         )
 
@@ -64,16 +64,16 @@ class RaggedStructuredTensor(StructuredTensor):
             row_splits: An int64 or int32 vector of shape `[nrows + 1]`: row `i` is
                 `values[row_splits[i]:row_splits[i + 1]]`. It begins with 0, never decreases and
                 ends with `nvals`. A list becomes an int64 tensor.
-            validate: Whether assertions that the splits cut the values are added to a graph.
-                Outside a graph that is always checked, in NumPy.
+            validate: Whether to add assertions to a graph that the splits fit the values. In
+                eager mode the splits are always validated, in NumPy.
 
         Returns:
             A RaggedStructuredTensor of shape `[nrows, None, ...]`.
 
         Raises:
-            StructureError: If the splits do not cut the values (also a ValueError).
-            DTypeError: If the splits are no integers, or of another dtype than row splits inside
-                the values (also a TypeError).
+            StructureError: If the splits do not fit the values (also a ValueError).
+            DTypeError: If the splits are not int64 or int32, or if row splits inside the values
+                have another dtype (also a TypeError).
 
         >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
         >>> xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3])
@@ -85,13 +85,13 @@ class RaggedStructuredTensor(StructuredTensor):
                 expected="a StructuredTensor of rank 1 or more",
                 received=repr(values) if isinstance(values, StructuredTensor)
                 else type(values).__name__,
-                mend="Cut bare tensors with tf.RaggedTensor.from_row_splits.",
+                mend="Cut plain tensors with tf.RaggedTensor.from_row_splits.",
             )  # fmt: skip
         return cls.of_parts(values, checked_row_splits(row_splits, values, validate))
 
     @classmethod
     def of_parts(cls, values: Any, row_splits: Any, hint: Any = None) -> RaggedStructuredTensor:
-        """Returns records of parts that are known to fit. Runs no op and checks nothing."""
+        """Returns records made of the given parts. Runs no op and validates nothing."""
         self = cls.__new__(cls)
         _set(self, "_values", values)
         _set(self, "_row_splits", row_splits)
@@ -116,8 +116,8 @@ class RaggedStructuredTensor(StructuredTensor):
         wrong = StructureError(
             path=f"records of shape {self.shape}",
             expected="rows of one length" if shape[1] is None else f"rows of {shape[1]} records",
-            received="rows of other lengths",
-            mend="Slice the rows to one length first, or take ragged records.",
+            received="rows of different lengths" if shape[1] is None else "rows of other lengths",
+            mend="Slice the rows to one length first, or use a spec of ragged records.",
         )
         same = tf.reduce_all(lengths == tf.cast(size, lengths.dtype))
         with tf.control_dependencies(required(same, wrong)):
@@ -201,7 +201,7 @@ class RaggedStructuredTensor(StructuredTensor):
         if first == index.ALL and isinstance(rest[0], slice) and rest[0] == index.ALL:
             values = index.take(self._values, rest, at)
             return RaggedStructuredTensor.of_parts(values, self._row_splits)
-        # Let TensorFlow's ragged indexing say which of the values are meant, and gather those.
+        # TensorFlow's ragged indexing selects the indices of the values; gather takes the values.
         picked = index.gather(self._values, index.numbered(self)[(first, *rest[:1])])
         kept = sum(isinstance(p, slice) for p in positions[:2])
         return index.take(picked, (index.ALL,) * kept + rest[1:], at)
@@ -224,11 +224,11 @@ class RaggedStructuredTensor(StructuredTensor):
 class RaggedStructuredTensorSpec(StructuredTensorSpec):
     """Describes a RaggedStructuredTensor, or one row of such a tensor.
 
-    If `shape` has one dimension more than `values_spec`, it describes a RaggedStructuredTensor.
-    If it has as many, it describes one row that was unstacked from such a tensor: a
-    StructuredTensor that `values_spec` describes and that may differ in length from the other
-    rows, so that stacking rows gives a ragged tensor again. (`tf.RaggedTensorSpec` of ragged rank
-    0 is the same idea.)
+    If `shape` has one dimension more than `values_spec`, the spec describes a
+    RaggedStructuredTensor. If both have the same rank, the spec describes one row that was
+    unstacked from a RaggedStructuredTensor: a StructuredTensor that `values_spec` describes. Rows
+    may have different lengths, so stacking them gives a ragged tensor again. (Compare
+    `tf.RaggedTensorSpec` of ragged rank 0.)
 
     Args:
         shape: The shape of the collection of records, of known rank.
@@ -237,7 +237,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
 
     Raises:
         StructureError: If the rank is unknown or does not fit (also a ValueError).
-        DTypeError: If the row splits are no integers (also a TypeError).
+        DTypeError: If the dtype of the row splits is not int64 or int32 (also a TypeError).
 
     >>> step = xt.DenseStructuredTensorSpec([None], {"minutes": tf.TensorSpec([None], tf.int32)})
     >>> spec = xt.RaggedStructuredTensorSpec([None, None], step, tf.int64)
@@ -257,13 +257,13 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
                 path=f"{type(self).__name__}.values_spec",
                 expected="the spec of a StructuredTensor of rank 1 or more",
                 received=repr(values_spec),
-                mend="Ragged rows are cut from a collection of records.",
+                mend="Give the spec of the records before they are cut into rows.",
             )
         if self._shape.rank - values_spec.rank not in (0, 1):
             raise StructureError(
                 path=f"{type(self).__name__}.shape",
-                expected=f"rank {values_spec.rank + 1}: one more than the values",
-                received=f"{self._shape}",
+                expected=f"rank {values_spec.rank + 1}, one more than the values",
+                received=f"shape {self._shape}",
                 mend="Give the shape [nrows, None] followed by the values' inner dimensions.",
             )
         row_splits_dtype = tf.dtypes.as_dtype(row_splits_dtype)
@@ -317,7 +317,8 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         """Returns the spec that `serialize` described.
 
         Raises:
-            RegistrationError: If another version of extensor wrote more (also a ValueError).
+            RegistrationError: If another version of extensor wrote more or fewer parts (also a
+                ValueError).
         """
         return cls(*saved_parts(cls, serialization, 3))
 
@@ -334,7 +335,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         return super().most_specific_compatible_type(other)
 
     def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
-        """Returns where records of this spec and another meet: field by field, or None."""
+        """Returns the spec that records of this spec and of another cast to, or None."""
         if not isinstance(spec, StructuredTensorSpec) or spec.rank != self.rank:
             return None
         if isinstance(spec, RaggedStructuredTensorSpec) and spec.is_row != self._is_row:
@@ -348,7 +349,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         else:
             try:
                 inner = spec.unstacked().unstacked().stacked(None)
-            except ProtocolError:  # a field that does not stack, nor can it be cut into rows
+            except ProtocolError:  # a field that does not stack cannot be cut into rows either
                 return None
         values: Any = castable_type(self._values_spec, inner)
         if values is None:
@@ -369,7 +370,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         return RaggedStructuredTensor.of_parts(self._values_spec.cast(value._values), splits)
 
     def of_records(self, value: Any, path: str) -> Any:
-        """Returns Python's records as this spec describes them."""
+        """Returns records of this spec from Python lists and dicts."""
         if self._is_row:
             return self._values_spec.of_records(value, path)._with_hint(self)
         records, ends = rows_of(value, path)
@@ -379,23 +380,23 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         return RaggedStructuredTensor.of_parts(values, splits)
 
     def refined(self, value: Any) -> StructuredTensorSpec:
-        """Returns this spec with the static shapes that a value of it shows."""
+        """Returns this spec with the static shapes of a value."""
         values = self._values_spec.refined(value if self._is_row else value.values)
         return RaggedStructuredTensorSpec(value.shape, values, self._row_splits_dtype)
 
     @property
     def component_specs(self) -> tuple[tf.TypeSpec, ...]:
-        """The specs of the values and the row splits; of one row, the values' own components."""
+        """The specs of the values and the row splits; for one row, of the values' components."""
         return self._components
 
     def to_components(self, value: Any) -> tuple[Any, ...]:
-        """Returns the values and the row splits; of one row, the values' own components."""
+        """Returns the values and the row splits; for one row, the values' components."""
         if self._is_row:
             return self._values_spec.to_components(value)
         return value._values, value._row_splits
 
     def from_components(self, components: tuple[Any, ...]) -> Any:
-        """Returns the RaggedStructuredTensor, or the row, that is made of the components."""
+        """Returns the RaggedStructuredTensor, or the row, with the given components."""
         if self._is_row:
             return self._values_spec.from_components(components)._with_hint(self)
         return RaggedStructuredTensor.of_parts(components[0], components[1], self)
@@ -420,11 +421,11 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
     def of_rows(
         cls, shape: tf.TensorShape, records: StructuredTensorSpec, row_splits_dtype: tf.DType
     ) -> Any:
-        """Returns the spec of records of a shape, of which each dimension may be ragged.
+        """Returns the spec of records of a shape in which each inner dimension is ragged.
 
         Args:
-            shape: Of any rank but 0. Of rank 1, it is one row.
-            records: The spec of all the records, in one dimension.
+            shape: A shape of rank 1 or more. Rank 1 gives the spec of one row.
+            records: The spec of all records, in one dimension.
             row_splits_dtype: The dtype of the row splits.
         """
         values = records._with_row_splits_dtype(row_splits_dtype)
@@ -433,7 +434,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         return cls(shape, values, row_splits_dtype) if shape.rank == 1 else values
 
     def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
-        own = self._row_splits_dtype  # which all row splits below have too
+        own = self._row_splits_dtype  # all inner row splits have the same dtype
         values = self._values_spec.unstacked()._ragged_row(own).stacked(None)
         return RaggedStructuredTensorSpec(self._shape, values._with_row_splits_dtype(own), own)
 
@@ -469,7 +470,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         return boxes
 
     def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
-        """Returns the records that boxed columns stand for."""
+        """Returns the records of the given boxed columns."""
         expect_boxes(self, boxed_tensor)
         specs = self._column_specs()
         columns = [unbox(s, [b]) for s, b in zip(specs, boxed_tensor, strict=True)]

@@ -1,4 +1,4 @@
-"""What the files of this room ask of a StructuredTensor, whichever its encoding."""
+"""The methods of a StructuredTensor that the files of this package call."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from extensor._path import Path
 
 
 class Records(abc.ABC):
-    """The base of StructuredTensor, below the files that its methods call.
+    """The base of StructuredTensor, without imports of the modules that its methods use.
 
-    So a function that takes any value of a field asks whether it is records, and leaves what
-    depends on the encoding to a method.
+    Functions that take any value of a field test for this class. The code that depends on the
+    encoding (dense or ragged) is in its methods.
     """
 
     __slots__ = ()
@@ -25,11 +25,11 @@ class Records(abc.ABC):
 
     @abc.abstractmethod
     def _uncut_field(self, name: str, at: Path) -> Any:
-        """Returns a field's value for the records as they were before they were cut into rows."""
+        """Returns a field's value for the records before they were cut into rows."""
 
     @abc.abstractmethod
     def _row_splits_dtypes(self) -> set[tf.DType]:
-        """Returns the dtypes of the row splits within."""
+        """Returns the dtypes of all row splits inside the records."""
 
     @abc.abstractmethod
     def _outer_sizes(self, rank: int) -> tf.Tensor:
@@ -37,16 +37,16 @@ class Records(abc.ABC):
 
     @abc.abstractmethod
     def _taken(self, positions: tuple[Any, ...], at: Path) -> Any:
-        """Returns the records at positions of the first dimensions; see `index.take`."""
+        """Returns the records at the given positions; see `index.take`."""
 
     @abc.abstractmethod
     def _gathered(self, numbers: Any) -> Any:
-        """Returns the records of these numbers in the first dimension; see `index.gather`."""
+        """Returns the records at the given indices; see `index.gather`."""
 
     @abc.abstractmethod
     def _merged(self, sizes: list[Any]) -> Any:
-        """Returns the records with their outer two dimensions as one; see `reshape.merged`."""
+        """Returns the records with the outer two dimensions merged; see `reshape.merged`."""
 
     @abc.abstractmethod
     def _split(self, sizes: list[Any]) -> Any:
-        """Returns the records with their outermost dimension as two; see `reshape.split`."""
+        """Returns the records with the outermost dimension split; see `reshape.split`."""

@@ -1,7 +1,6 @@
-"""The outer two dimensions of a field's value as one, and the outermost one as two."""
+"""Merges the outer two dimensions of a field's value, and splits the outermost dimension."""
 
-# The stacking of TensorFlow's own types has no public name; the methods of records that are
-# called here are private to this room.
+# This file calls methods of records that are private to this package.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from extensor._struct.records import Records
 from extensor._tf import BaseResourceVariable, stacked, unstacked
 
 Sizes = list[Any]
-"""Sizes of dimensions: ints, and scalar tensors where a graph does not know them yet."""
+"""Sizes of dimensions: ints, or scalar tensors where the static size is unknown."""
 
 
 def merged(value: Any, sizes: Sizes) -> Any:
-    """Returns a value with its outer two dimensions, which have these sizes, as one."""
+    """Returns a value with its outer two dimensions merged; `sizes` are their sizes."""
     if isinstance(value, (tf.Tensor, BaseResourceVariable)):
         return _reshaped(value, [sizes[0] * sizes[1]], 2)
     if isinstance(value, tf.RaggedTensor):
@@ -32,7 +31,7 @@ def merged(value: Any, sizes: Sizes) -> Any:
 
 
 def split(value: Any, sizes: Sizes) -> Any:
-    """Returns a value with its outermost dimension as two of these sizes."""
+    """Returns a value with its outermost dimension split into two dimensions of these sizes."""
     if isinstance(value, (tf.Tensor, BaseResourceVariable)):
         return _reshaped(value, sizes, 1)
     if isinstance(value, tf.RaggedTensor):
@@ -50,7 +49,7 @@ def uniform_row_splits(sizes: Sizes, dtype: tf.DType) -> tf.Tensor:
     """Returns the row splits of rows of one length.
 
     Args:
-        sizes: The number of rows, and their length.
+        sizes: The number of rows and the length of a row.
         dtype: The dtype of the row splits.
     """
     nrows, length = (tf.cast(size, dtype) for size in sizes)
@@ -58,7 +57,7 @@ def uniform_row_splits(sizes: Sizes, dtype: tf.DType) -> tf.Tensor:
 
 
 def _reshaped(tensor: Any, outer: Sizes, count: int) -> tf.Tensor:
-    """Returns a tensor with other sizes in place of its first ones."""
+    """Returns a tensor with its first `count` dimensions reshaped to the sizes `outer`."""
     tensor = tf.convert_to_tensor(tensor)
     if None not in tensor.shape[count:] and all(isinstance(size, int) for size in outer):
         return tf.reshape(tensor, [*outer, *tensor.shape[count:]])

@@ -1,6 +1,6 @@
-"""Row splits: checking them, cutting a field's values by them, and taking the cut away."""
+"""Row splits: validates them, cuts a field's values into rows, and undoes the cut."""
 
-# The methods of records that are called here are private to this room.
+# This file calls methods of records that are private to this package.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
 
 
 def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
-    """Returns row splits as a tensor that is known to cut `values`, where that can be known.
+    """Returns row splits as a tensor. Validates them against `values` unless in a graph.
 
     Args:
         row_splits: A vector of integers.
@@ -29,8 +29,9 @@ def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
         validate: Whether to add assertions when the tensors are part of a graph.
 
     Raises:
-        StructureError: If the splits do not cut the values.
-        DTypeError: If they are no integers, or another dtype than splits within the values.
+        StructureError: If the splits do not fit the values.
+        DTypeError: If the splits are not int64 or int32, or if row splits inside the values have
+            another dtype.
     """
     known = None
     if not isinstance(row_splits, (tf.Tensor, BaseResourceVariable)):
@@ -50,7 +51,7 @@ def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
             expected=f"{next(iter(inner - {row_splits.dtype})).name}, the dtype of the row splits "
             "inside the values",
             received=row_splits.dtype.name,
-            mend="TensorFlow does not mix the two: cast one side, or read with "
+            mend="TensorFlow does not mix the two dtypes: cast one of them, or read with "
             "row_splits_dtype=...",
         )
     if row_splits.shape.rank is None:
@@ -68,7 +69,7 @@ def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
 
 
 def _numbers(row_splits: Any) -> np.ndarray[Any, Any]:
-    """Returns a list or array as NumPy has it, Python's own integers as int64."""
+    """Returns a list or array as a NumPy array; Python integers become int64."""
     try:
         numbers = np.asarray(row_splits)
     except ValueError as error:
@@ -77,7 +78,7 @@ def _numbers(row_splits: Any) -> np.ndarray[Any, Any]:
         raise DTypeError(
             path="row_splits",
             expected="int64 or int32",
-            received="something else than numbers",
+            received="dtype object",
             mend="Give a list, array or tensor of integers.",
         )
     if not isinstance(row_splits, np.ndarray) and (numbers.dtype.kind == "i" or not numbers.size):
@@ -112,7 +113,7 @@ def _assertions(row_splits: tf.Tensor, values: Any) -> list[Any]:
 
 
 def outer_sizes(value: Any, rank: int) -> tf.Tensor:
-    """Returns the first `rank` sizes of a value, which is uniform in them, as an int32 tensor."""
+    """Returns the first `rank` sizes of a value, uniform in them, as an int32 tensor."""
     if isinstance(value, Records):
         return value._outer_sizes(rank)
     if hasattr(value, "row_splits"):
@@ -134,7 +135,7 @@ def ragged_sizes(value: Any, rank: int) -> tf.Tensor:
 
 
 def row_lengths_or_zero(row_splits: tf.Tensor) -> tf.Tensor:
-    """Returns the lengths of rows behind a 0, so that there is a longest one even of no row."""
+    """Returns a 0 followed by the lengths of the rows, so the maximum exists without rows too."""
     return tf.concat([row_splits[:1], row_splits[1:] - row_splits[:-1]], axis=0)
 
 
@@ -151,23 +152,23 @@ def cut(values: Any, row_splits: Any, at: Path) -> Any:
         return rows
     raise UnsupportedTypeError(
         path=at,
-        expected="a field of tensors or records, which can be cut into rows",
+        expected="a field of tensors or records, because it is cut into rows",
         received=type(values).__name__,
-        mend="Take the field of the uncut records: records.values.field_value(...).",
+        mend="Read the field before the cut: records.values.field_value(...).",
     )
 
 
 def uncut(value: Any, row_splits: Any, at: Path) -> Any:
-    """Returns the values of a ragged value that is cut like a collection of records.
+    """Returns the `values` of a ragged value whose rows are those of a collection of records.
 
     Raises:
-        StructureError: If it is not cut into the same rows (also a ValueError).
+        StructureError: If the rows differ (also a ValueError).
     """
     own = getattr(value, "row_splits", None)
     if own is None:
         raise StructureError(
             path=at,
-            expected="a ragged value, cut into the same rows as the records",
+            expected="a ragged value with the same rows as the records",
             received=type(value).__name__,
             mend="Cut it with tf.RaggedTensor.from_row_splits(values, records.row_splits).",
         )
@@ -179,14 +180,15 @@ def uncut(value: Any, row_splits: Any, at: Path) -> Any:
     ):
         raise StructureError(
             path=at,
-            expected=f"the records' own rows: {_rows(row_splits)} of their lengths, "
-            f"row splits of {row_splits.dtype.name}",
-            received=f"{_rows(own)}, row splits of {own.dtype.name}",
-            mend="Compute it from a field of the same records, as tf.ragged.map_flat_values does.",
+            expected=f"the row splits of the records ({_rows(row_splits)}, "
+            f"{row_splits.dtype.name})",
+            received=f"other row splits ({_rows(own)}, {own.dtype.name})",
+            mend="Compute the value from a field of the same records, such as by "
+            "tf.ragged.map_flat_values.",
         )
     return value.values
 
 
 def _rows(row_splits: Any) -> str:
     nsplits = row_splits.shape[0]
-    return "rows" if nsplits is None else f"{nsplits - 1} rows"
+    return "unknown number of rows" if nsplits is None else f"{nsplits - 1} rows"

@@ -1,6 +1,6 @@
-"""What the specs of both encodings share, and what names a field."""
+"""StructuredTensorSpec, the base of both specs, and the resolution of field paths."""
 
-# The methods of specs that are called here are private to this room.
+# This file calls methods of specs that are private to this package.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 class StructuredTensorSpec(StackableTypeSpec):
-    """Describes a StructuredTensor: its shape and its schema. The base of the two below."""
+    """Describes a StructuredTensor: its shape and its fields. The base of both specs."""
 
     _shape: tf.TensorShape
 
     @property
     def shape(self) -> tf.TensorShape:
-        """The static shape of the collection of records. Its rank is known."""
+        """The static shape of the collection of records; its rank is always known."""
         return self._shape
 
     @property
     def rank(self) -> int:
-        """How many dimensions the collection of records has."""
+        """The number of dimensions of the collection; never None."""
         return self._shape.rank
 
     @property
@@ -43,7 +43,7 @@ class StructuredTensorSpec(StackableTypeSpec):
 
     @abc.abstractmethod
     def refined(self, value: Any) -> StructuredTensorSpec:
-        """Returns this spec with the static shapes that a value of it shows."""
+        """Returns this spec with the static shapes of a value."""
 
     def field_names(self) -> tuple[str, ...]:
         """Returns the names of the fields, in their order."""
@@ -77,19 +77,19 @@ class StructuredTensorSpec(StackableTypeSpec):
         return spec
 
     def cast(self, value: Any, casting_context: Any = None) -> Any:
-        """Returns records that are equivalent to some, as this spec describes them.
+        """Returns records of this spec that are equivalent to `value`.
 
         Args:
-            value: A StructuredTensor with the same fields; dense records for ragged ones, ragged
-                records whose rows have one length for dense ones. Or Python's records: as many
-                lists, one in the other, as there are dimensions, of dicts. Dense records may also
-                be given as one dict from names to the values of all records.
-            casting_context: What TensorFlow gives when it casts the arguments of a function.
+            value: A StructuredTensor with the same fields. Dense records cast to ragged, and
+                ragged records cast to dense if all rows have one length. Or Python data: dicts in
+                as many nested lists as the spec has dimensions; for dense records also one dict
+                from names to the values of all records.
+            casting_context: The context that TensorFlow passes when it casts arguments.
 
         Raises:
             DTypeError: If the records have other fields or another rank (also a TypeError).
             StructureError: If shapes do not fit, or rows differ in length (also a ValueError).
-            FieldError: If one of Python's records has other fields (also a KeyError).
+            FieldError: If a dict has other keys than the fields (also a KeyError).
 
         >>> spec = xt.DenseStructuredTensorSpec([None], {"minutes": tf.TensorSpec([None])})
         >>> spec.cast([{"minutes": 5}, {"minutes": 20}])["minutes"].numpy()
@@ -107,37 +107,37 @@ class StructuredTensorSpec(StackableTypeSpec):
             raise not_castable(
                 self,
                 spec,
-                mend="Make ranks, fields and dtypes agree: with_only, without, with_updates.",
+                mend="Change the fields with with_only, without or with_updates.",
             )
         return self._cast_records(value)
 
     @abc.abstractmethod
     def _cast_records(self, value: Any) -> Any:
-        """Casts a StructuredTensor that has the fields and the rank."""
+        """Casts a StructuredTensor that has the spec's fields and rank."""
 
     @abc.abstractmethod
     def of_records(self, value: Any, path: str) -> Any:
-        """Returns Python's records as this spec describes them; see `cast`.
+        """Returns records of this spec from Python lists and dicts; see `cast`.
 
         Args:
-            value: Lists of dicts, or what stands for them.
-            path: What to call it in errors.
+            value: Nested lists of dicts, or one dict of all values.
+            path: The path of the records, for errors.
         """
 
     @abc.abstractmethod
     def _with_record(self, record: DenseStructuredTensorSpec) -> StructuredTensorSpec:
-        """Returns this spec, which describes dense records, with other fields."""
+        """Returns this spec with another spec for its dense records."""
 
     @abc.abstractmethod
     def _any_length(self) -> StructuredTensorSpec:
-        """Returns this spec with its first dimension of unknown size, in all its parts."""
+        """Returns this spec with a first dimension of unknown size, in all fields."""
 
     @abc.abstractmethod
     def _with_row_splits_dtype(self, dtype: tf.DType) -> StructuredTensorSpec:
-        """Returns this spec with row splits of one dtype in all its parts."""
+        """Returns this spec with one dtype for all row splits."""
 
     def _row_splits_dtypes(self) -> set[tf.DType]:
-        """Returns the dtypes of the row splits within."""
+        """Returns the dtypes of all row splits inside the records."""
         found: set[tf.DType] = set()
         for spec in self.record.field_specs.values():
             if isinstance(spec, StructuredTensorSpec):
@@ -147,7 +147,7 @@ class StructuredTensorSpec(StackableTypeSpec):
         return found
 
     def leaves(self, path: Path | None = None) -> Iterator[tuple[Path, tf.TypeSpec]]:
-        """Yields the path and spec of every field that holds no further fields.
+        """Yields the path and spec of every leaf: a field that is not records.
 
         >>> spec = xt.DenseStructuredTensorSpec([None], {"title": tf.TensorSpec([None],
         ...                                                                     tf.string)})
@@ -161,13 +161,13 @@ class StructuredTensorSpec(StackableTypeSpec):
             else:
                 yield path / name, spec
 
-    # A row of a ragged collection is boxed column by column: each tensor or RaggedTensor within,
-    # as TensorFlow boxes a RaggedTensor of the same partition. That repeats the row splits for
-    # every column, but it needs no kernel that TensorFlow does not have, and keeps the gradients
-    # that it has. These three do it for the components one by one.
+    # A row of a ragged collection is boxed column by column: each tensor or RaggedTensor is boxed
+    # like a RaggedTensor with the same row splits. This repeats the row splits for every column,
+    # but it needs only TensorFlow's own kernels, and keeps their gradients. The next three methods
+    # convert between components and columns.
 
     def _column_specs(self) -> list[tf.RaggedTensorSpec]:
-        """Returns the spec of each tensor or RaggedTensor that these records consist of."""
+        """Returns the spec of each tensor or RaggedTensor in the records."""
         columns: list[tf.RaggedTensorSpec] = []
         names = sorted(self.field_names()) or [""]
         for name, spec in zip(names, self.component_specs, strict=True):
@@ -180,7 +180,7 @@ class StructuredTensorSpec(StackableTypeSpec):
         return columns
 
     def _to_columns(self, value: Any) -> list[Any]:
-        """Returns the tensors and RaggedTensors that a value of this spec consists of."""
+        """Returns the tensors and RaggedTensors in a value of this spec."""
         columns: list[Any] = []
         for spec, part in zip(self.component_specs, self.to_components(value), strict=True):
             if isinstance(spec, StructuredTensorSpec):
@@ -192,7 +192,7 @@ class StructuredTensorSpec(StackableTypeSpec):
         return columns
 
     def _from_columns(self, columns: Iterator[Any]) -> Any:
-        """Returns the records that consist of the next columns, which are taken."""
+        """Returns the records made of the next columns. Consumes these columns."""
         components: list[Any] = []
         for spec in self.component_specs:
             if isinstance(spec, StructuredTensorSpec):
@@ -210,10 +210,9 @@ def _plainly_boxed(spec: tf.TypeSpec, path: Path) -> list[tf.TensorSpec]:
     if any(tensor.dtype == tf.variant or tensor.shape.rank is None for tensor in specs):
         raise ProtocolError(
             path=path,
-            expected="a type that boxes into plain tensors, inside ragged rows",
+            expected="a type that boxes into plain tensors, because the field is in ragged rows",
             received=type(spec).__name__,
-            mend="Keep fields of this type outside lists of records where values are "
-            "stacked or unstacked.",
+            mend="Do not stack or unstack lists of records that have a field of this type.",
         )
     return specs
 
@@ -223,7 +222,7 @@ def _as_column(tensor_spec: tf.TensorSpec) -> tf.RaggedTensorSpec:
 
 
 def with_row_splits_dtype(spec: Any, dtype: tf.DType) -> Any:
-    """Returns the spec of a field with row splits of one dtype in all its parts."""
+    """Returns the spec of a field with one dtype for all row splits."""
     if isinstance(spec, StructuredTensorSpec):
         return spec._with_row_splits_dtype(dtype)
     if isinstance(spec, tf.RaggedTensorSpec):
@@ -234,7 +233,7 @@ def with_row_splits_dtype(spec: Any, dtype: tf.DType) -> Any:
 
 
 def spec_or_none(spec_or_value: Any) -> Any:
-    """Returns the spec of a value, a spec as it is, and None of anything else."""
+    """Returns a spec as it is, the spec of an extension value, or None for anything else."""
     if isinstance(spec_or_value, tf.TypeSpec):
         return spec_or_value
     type_spec = getattr(spec_or_value, "__tf_type_spec__", None)
@@ -242,26 +241,26 @@ def spec_or_none(spec_or_value: Any) -> Any:
 
 
 def saved_parts(cls: type, serialization: Any, number: int) -> Any:
-    """Returns what a spec serialized, if it is as many parts as this version of extensor writes.
+    """Returns a spec's serialization as it is, if it has the expected number of parts.
 
     Raises:
-        RegistrationError: If it is not (also a ValueError).
+        RegistrationError: If the number of parts differs (also a ValueError).
     """
     if len(serialization) == number:
         return serialization
     raise RegistrationError(
         path=cls.__name__,
-        expected=f"{number} parts, as this version of extensor writes",
-        received=f"{len(serialization)}",
-        mend="Load it with the extensor that saved it, or a newer one.",
+        expected=f"{number} parts, the number that this version of extensor saves",
+        received=f"{len(serialization)} parts",
+        mend="Load the data with the version of extensor that saved it, or a newer version.",
     )
 
 
 def resolve(path: PathLike, fields: Any) -> tuple[str, ...]:
-    """Returns the names of a path. A text that is a field's own name is that field.
+    """Returns the names of a path. A string equal to a field's name means that field.
 
-    The empty text is a name like any other: a name that got lost on the way is missed, and does
-    not stand for the records themselves.
+    The empty string is a name too, not the path of the records themselves. So a name that is
+    empty by mistake raises an error.
     """
     if isinstance(path, str) and (path in fields or not path):
         return (path,)
@@ -269,15 +268,15 @@ def resolve(path: PathLike, fields: Any) -> tuple[str, ...]:
 
 
 def no_such_field(path: Path, names: tuple[str, ...]) -> FieldError:
-    """Returns the error for a path that names no field, with what there is instead."""
+    """Returns the error for a path that names no field. It lists the existing fields."""
     listed = ", ".join(str(Path(name)) for name in names[:20])
     if len(names) > 20:
         listed += f", ... ({len(names)} in all)"
     return FieldError(
         path=path,
-        expected=f"one of the fields {listed}" if names else "a record, which has fields",
+        expected=f"one of the fields {listed}" if names else "a record with fields",
         received=f"{Path(path.names[-1])}",
-        mend="Check the spelling; a name that holds a dot is quoted in a path.",
+        mend="Check the spelling; quote a name that contains a dot.",
     )
 
 
@@ -287,5 +286,5 @@ def nothing_to_unstack(spec: tf.TypeSpec) -> StructureError:
         path=type(spec).__name__,
         expected="at least one dimension to unstack",
         received="a single record",
-        mend="Unbatch or slice collections of records.",
+        mend="Unbatch or slice only collections of records.",
     )

@@ -1,13 +1,13 @@
-"""Symbolic values: what stands for a tensor while a model is put together, such as a KerasTensor.
+"""Symbolic values as fields: placeholders for tensors while a model is built, such as KerasTensor.
 
-They may be the value of a field, as they are. The class of a symbolic value belongs to another
-library and derives from nothing of ours, so what we need of it are two functions that
-`functools.singledispatch` lets the owner of the class write:
+A field can hold a symbolic value as it is. The class of a symbolic value belongs to another
+library and derives from no class of extensor. So extensor uses two functions with
+`functools.singledispatch`, and an implementation is registered for the class:
 
 >>> class Symbol:
 ...     def __init__(self, spec):
 ...         self.spec = spec
->>> _ = symbolic.symbolic_spec.register(Symbol, lambda value: value.spec)
+>>> _ = symbolic_spec.register(Symbol, lambda value: value.spec)
 >>> xt.DenseStructuredTensor([2], {"x": Symbol(tf.TensorSpec([2], tf.int32))})
 <StructuredTensor shape=(2,) {x: int32}>
 """
@@ -22,7 +22,7 @@ import tensorflow as tf
 
 @functools.singledispatch
 def symbolic_spec(value: Any) -> tf.TypeSpec | None:
-    """Returns the spec of the TensorFlow values that a symbolic value stands for; None of others.
+    """Returns the spec of the TensorFlow value behind a symbolic value; None for other values.
 
     Register a function of the value for each class of symbolic values.
     """
@@ -31,7 +31,7 @@ def symbolic_spec(value: Any) -> tf.TypeSpec | None:
 
 @functools.singledispatch
 def symbolic_rows(values: Any, row_splits: Any) -> Any:
-    """Returns what stands for symbolic values cut into rows; None of other values.
+    """Returns symbolic values cut into rows; None for other values.
 
     Register a function of the values and the row splits for each class that can be cut.
     """
@@ -39,5 +39,5 @@ def symbolic_rows(values: Any, row_splits: Any) -> Any:
 
 
 def is_symbolic(value: Any) -> bool:
-    """Returns whether a value is of a class that `symbolic_spec` is registered for."""
+    """Returns whether `symbolic_spec` is registered for a value's class."""
     return symbolic_spec.dispatch(type(value)) is not symbolic_spec.dispatch(object)

@@ -1,4 +1,4 @@
-"""StructuredTensor, the base of both encodings: collections of records, a tensor for each field."""
+"""StructuredTensor, the base of both encodings: records with one tensor for each field."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _set = object.__setattr__
 
 
 class StructuredTensor(Records):
-    """A collection of records with one schema, each field of all records in one tensor.
+    """A collection of records with one schema; one tensor holds a field of all records.
 
     This is the base of the two encodings, `DenseStructuredTensor` and `RaggedStructuredTensor`.
     Values are immutable. A field is a Tensor, RaggedTensor, Variable, StructuredTensor or any
-    other extension value, whose outer dimensions are those of the collection.
+    other extension value. Its outer dimensions are those of the collection.
 
     >>> recipes = xt.DenseStructuredTensor([2], {"title": ["Snickerdoodles", "Flapjacks"],
     ...                                          "est_time": [55.0, 30.0]})
@@ -39,7 +39,7 @@ class StructuredTensor(Records):
     {'title': b'Snickerdoodles', 'est_time': 55.0}
     """
 
-    # tf_keras sets the mask in the inputs of a model; it is no part of the value.
+    # tf_keras sets `_keras_mask` on the inputs of a model; the mask is not part of the value.
     __slots__ = ("__weakref__", "_hint", "_keras_mask", "_shape", "_spec")
 
     _hint: StructuredTensorSpec | None
@@ -57,7 +57,7 @@ class StructuredTensor(Records):
     @property
     @abc.abstractmethod
     def rank(self) -> int:
-        """How many dimensions the collection has; never None."""
+        """The number of dimensions of the collection; never None."""
 
     @abc.abstractmethod
     def field_names(self) -> tuple[str, ...]:
@@ -65,26 +65,27 @@ class StructuredTensor(Records):
 
     @abc.abstractmethod
     def _updated(self, updates: Mapping[str, Any], at: Path) -> StructuredTensor:
-        """Returns a copy with fields replaced or added; the records stand at the path `at`."""
+        """Returns a copy with fields replaced or added; `at` is the path of the records."""
 
     @abc.abstractmethod
     def _selected(self, names: Any) -> StructuredTensor:
-        """Returns a copy with these fields only, in this order; all of them exist."""
+        """Returns a copy with these fields only, in this order. All of them must exist."""
 
     @abc.abstractmethod
     def _with_hint(self, hint: StructuredTensorSpec) -> StructuredTensor:
-        """Returns these records with a spec that says more of them than their tensors do."""
+        """Returns these records with a spec that has information their tensors do not have."""
 
     @abc.abstractmethod
     def _as_ragged(self, row_splits_dtype: tf.DType) -> StructuredTensor:
-        """Returns records of rank 2 or more as ragged ones; dense rows are equally long."""
+        """Returns the records, of rank 2 or more, in the ragged encoding."""
 
     @abc.abstractmethod
     def _as_dense(self, shape: tf.TensorShape) -> StructuredTensor:
-        """Returns the records as dense ones of a shape, if all rows have one length.
+        """Returns the records in the dense encoding, with this shape.
 
         Raises:
-            StructureError: If rows differ; in a graph, an InvalidArgumentError when it runs.
+            StructureError: If the rows have different lengths. In a graph, running it raises an
+                InvalidArgumentError instead.
         """
 
     def __tf_type_spec__(self) -> StructuredTensorSpec:
@@ -102,12 +103,12 @@ class StructuredTensor(Records):
 
         Args:
             path: The field's name, or a path through nested records: `"recipe.title"` or
-                `("recipe", "title")`. A text that is the name of a field is that field, even if
-                it holds a dot.
+                `("recipe", "title")`. A string equal to a field's name means that field, even if
+                it contains a dot.
 
         Returns:
-            A value whose shape begins with the shape of the collection, and of each list of
-            records on the way. No op is run and nothing is copied.
+            A value whose shape begins with the shape of the collection and of each list of
+            records on the path. Runs no op and copies nothing.
 
         Raises:
             FieldError: If there is no such field (also a KeyError).
@@ -133,13 +134,13 @@ class StructuredTensor(Records):
         """Returns a copy with fields modified or added; all others are shared.
 
         Args:
-            updates: New values by name or path (`{"recipe.title": titles}`); the records on the
-                way must exist. A value's shape begins with the shape of the collection that
-                gets it.
+            updates: New values by name or path (`{"recipe.title": titles}`). The records on a
+                path must exist. The shape of a value begins with the shape of the records that
+                get it.
             **fields: New values by name.
 
         Raises:
-            FieldError: If records on the way do not exist (also a KeyError).
+            FieldError: If records on a path do not exist (also a KeyError).
             StructureError: If a value does not fit the collection (also a ValueError).
 
         >>> recipes = xt.DenseStructuredTensor([2], {"est_time": [55.0, 30.0]})
@@ -149,7 +150,7 @@ class StructuredTensor(Records):
         return self._with_updates({**(updates or {}), **fields}, Path())
 
     def _with_updates(self, updates: Mapping[Any, Any], at: Path) -> StructuredTensor:
-        """`with_updates` for records that stand at the path `at` of the caller's."""
+        """Returns `with_updates`, for records at the path `at` of the outermost records."""
         by_name: dict[str, Any] = {}
         nested: dict[str, dict[tuple[str, ...], Any]] = {}
         for path, value in updates.items():
@@ -203,7 +204,7 @@ class StructuredTensor(Records):
         return self._selected(tree)._updated(nested, Path())
 
     def _tree(self, paths: tuple[PathLike, ...]) -> dict[str, list[tuple[str, ...]]]:
-        """Groups paths by their first name; a field named whole has no paths below it."""
+        """Returns the rest of each path by its first name; an empty list means the whole field."""
         tree: dict[str, list[tuple[str, ...]]] = {}
         for path in paths:
             names = resolve(path, self.field_names())
@@ -218,7 +219,7 @@ class StructuredTensor(Records):
         return {name: [] if () in below else below for name, below in tree.items()}
 
     def _require(self, names: tuple[str, ...]) -> None:
-        """Raises unless there is a field at a path. Cuts nothing, so any field will do."""
+        """Raises unless there is a field at a path. Cuts no rows, so any type of field works."""
         value: Any = self
         at = Path()
         for name in names:
@@ -233,8 +234,7 @@ class StructuredTensor(Records):
     def to_py(self) -> Any:
         """Returns the records as plain Python: dicts for records, lists for dimensions.
 
-        Strings are bytes, as in every TensorFlow value that is turned into Python. Needs eager
-        execution.
+        Strings are bytes, like those of every TensorFlow value. Needs eager execution.
 
         >>> xt.DenseStructuredTensor([2], {"x": [1, 2]}).to_py()
         [{'x': 1}, {'x': 2}]
@@ -242,9 +242,9 @@ class StructuredTensor(Records):
         return to_python.to_py(self)
 
     def numpy(self) -> dict[str, Any]:
-        """Returns the fields of all records as NumPy arrays, in a dict; those of records as dicts.
+        """Returns a dict of the fields as NumPy arrays; fields of records are dicts too.
 
-        A ragged field is what `tf.RaggedTensor.numpy` returns: an array of arrays. Needs eager
+        A ragged field becomes an array of arrays, like `tf.RaggedTensor.numpy`. Needs eager
         execution.
 
         Raises:
@@ -261,8 +261,8 @@ class StructuredTensor(Records):
         """Returns a field, a record, a range of records, or a part of these.
 
         Args:
-            key: A field's name or path, an int, a slice, `...`, or a tuple of these. Names select
-                a field of all records; the other keys select along the dimensions, in their
+            key: A field's name or path, an int, a slice, `...`, or a tuple of these. A name
+                selects a field of all records; the other keys select along the dimensions, in
                 order: `recipes["ingredients", 0, :, "name"]`.
 
         Raises:
@@ -289,7 +289,7 @@ class StructuredTensor(Records):
         if size is None:
             raise DTypeError(
                 path=type(self).__name__,
-                expected="a number of records known when the graph is built",
+                expected="a statically known number of records",
                 received=f"shape {self.shape}",
                 mend="Use tf.shape of one of the fields inside a tf.function.",
             )
@@ -325,13 +325,13 @@ class StructuredTensor(Records):
         return display.line(self)
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
-        """Exports the records by the Arrow PyCapsule interface."""
+        """Returns the records as capsules of the Arrow PyCapsule interface."""
         from extensor._arrow.capsule import array_capsules
 
         return array_capsules(self, requested_schema)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Exports the records by the Arrow PyCapsule interface, as a stream of one batch."""
+        """Returns the records as a capsule of an Arrow stream of one batch."""
         from extensor._arrow.capsule import stream_capsule
 
         return stream_capsule(self, requested_schema)

@@ -16,7 +16,7 @@ from extensor.errors import DTypeError
 
 @refuse_deep_nesting("to_py")
 def to_py(records: Any) -> Any:
-    """Returns a dict for a record, and lists of them for the dimensions of a collection.
+    """Returns a dict for a record, and nested lists of dicts for a collection.
 
     Raises:
         DTypeError: If the tensors are part of a graph and hold no values (also a TypeError).
@@ -29,8 +29,8 @@ def expect_values(records: Any, method: str) -> None:
     """Raises DTypeError if the tensors of records are part of a graph and hold no values.
 
     Args:
-        records: Any.
-        method: Who asks.
+        records: A StructuredTensor.
+        method: The name of the caller, the path in the error.
     """
     for part in tf.nest.flatten(records, expand_composites=True):
         if not hasattr(part, "numpy"):
@@ -38,7 +38,7 @@ def expect_values(records: Any, method: str) -> None:
                 path=method,
                 expected="tensors that hold values",
                 received="tensors of a graph",
-                mend="Call it outside of tf.function.",
+                mend=f"Call {method} outside of tf.function.",
             )
 
 
@@ -58,9 +58,9 @@ def _whole(value: Any) -> Any:
 
 
 def _plain(value: Any, rank: int = 1) -> list[Any]:
-    """Returns the elements of a value along its first dimensions, of which there are `rank`.
+    """Returns nested lists of a value's elements along its first `rank` dimensions.
 
-    What remains below is turned into lists as well, but values of other types stay whole.
+    Inner dimensions of tensors become lists too. Elements of other types are not converted.
     """
     splits = getattr(value, "row_splits", None)
     if splits is not None:
