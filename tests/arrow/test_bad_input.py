@@ -105,19 +105,19 @@ def test_a_null_names_its_path_and_the_first_record(place, form):
     elif form == "batch":
         table = table.slice(1).to_batches()[0]
         record = 2
-    fails(NullError, xt.from_arrow, table, path=place.split(",")[0], expected="no nulls",
-          received=f"1, the first in record {record}", mend="fill_null")  # fmt: skip
+    fails(NullError, xt.from_arrow, table, path=place.split(",")[0], expected="without nulls",
+          received=f"1 null, the first in record {record}", mend="fill_null")  # fmt: skip
 
 
 def test_of_several_nulls_the_first_is_named():
     table = pa.table({"x": [[1], [2, None], [], [None, None]]})
-    fails(NullError, xt.from_arrow, table, path="x", expected="no nulls",
-          received="3, the first in record 1", mend="drop_null")  # fmt: skip
+    fails(NullError, xt.from_arrow, table, path="x", expected="without nulls",
+          received="3 nulls, the first in record 1", mend="drop_null")  # fmt: skip
 
 
 def test_a_null_record_is_an_error():
-    fails(NullError, xt.from_arrow, pa.array([{"x": 1}, None]), path="", expected="no nulls",
-          received="1, the first in record 1", mend="fill_null")  # fmt: skip
+    fails(NullError, xt.from_arrow, pa.array([{"x": 1}, None]), path="", expected="without nulls",
+          received="1 null, the first in record 1", mend="fill_null")  # fmt: skip
     with pytest.raises(NullError):
         xt.from_arrow(pa.scalar(None, pa.struct([("x", pa.int64())])))
 
@@ -189,7 +189,7 @@ def test_a_dtype_that_arrow_lacks_is_named_with_its_path(dtype):
         field, dtype
     )  # fmt: skip
     records = xt.DenseStructuredTensor([2], {"r": xt.DenseStructuredTensor([2], {"x": field})})
-    fails(UnsupportedTypeError, xt.to_arrow, records, path="r.x", expected="Arrow has",
+    fails(UnsupportedTypeError, xt.to_arrow, records, path="r.x", expected="Arrow supports",
           received=dtype.name, mend="Cast the field")  # fmt: skip
 
 
@@ -222,7 +222,7 @@ def test_row_splits_are_int64_or_int32(dtype):
 
 
 def test_two_fields_of_one_name_are_an_error():
-    said = dict(expected="different names", received="two fields", mend="Rename")
+    said = dict(expected="unique field name", received="two fields", mend="Rename")
     table = pa.table([[1], [2]], names=["a b", "a b"])
     fails(StructureError, xt.from_arrow, table, path='"a b"', **said)
     fails(StructureError, xt.spec_from_schema, table.schema, path='"a b"', **said)
@@ -478,14 +478,14 @@ def test_the_schema_that_the_next_tests_spoil_is_right():
 @pytest.mark.parametrize(
     ("changes", "kind", "path", "expected", "received", "mend"),
     [
-        ({"cook": pa.string()}, FieldError, "cook", "a field of the records", "title, time",
+        ({"cook": pa.string()}, FieldError, "cook", "this field of the schema", "title, time",
          "with_updates"),
         ({"time": None}, FieldError, "time", "one of the schema's fields title, steps",
-         "does not have", "without"),
+         "not in the schema", "without"),
         ({"record": pa.struct([("x", pa.float32()), ("y z", pa.int8())])}, FieldError,
-         'record."y z"', "a field of the records", "fields x", "with_updates"),
+         'record."y z"', "this field of the schema", "fields x", "with_updates"),
         ({"record": pa.struct([])}, FieldError, "record.x", "one of the schema's fields",
-         "does not have", "without"),
+         "not in the schema", "without"),
         ({"title": pa.int32()}, DTypeError, "title", "int32", "string", "Change the schema"),
         ({"title": pa.binary(2)}, DTypeError, "title", "fixed_size_binary[2]", "string",
          "Change the schema"),

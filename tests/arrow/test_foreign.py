@@ -59,9 +59,7 @@ def streams():
 @pytest.mark.parametrize("given", [raising, lambda: None, lambda: 3, lambda: (3, 4), lambda: ()])
 def test_an_export_that_fails_is_named(method, given):
     kind = type("Frame", (Exporter,), {})
-    with pytest.raises(
-        errors.FormatError, match="Frame: expected an object that exports"
-    ) as raised:
+    with pytest.raises(errors.FormatError, match="Frame: expected valid Arrow data") as raised:
         xt.from_arrow(kind(method, given))
     assert isinstance(raised.value, ValueError)
     assert raised.value.__cause__ is not None

@@ -73,7 +73,7 @@ def test_nulls_of_each_type_are_refused_with_path_and_record(arrow):
     with pytest.raises(NullError) as caught:
         xt.from_arrow(pa.table({"x": pa.array([first, None, second], arrow)}))
     assert caught.value.path == "x"
-    assert caught.value.received == "1, the first in record 1"
+    assert caught.value.received == "1 null, the first in record 1"
 
 
 def test_bytes_of_one_length_are_strings():

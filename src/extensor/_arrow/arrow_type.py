@@ -1,4 +1,4 @@
-"""Questions about Arrow types, and the one description of how they nest."""
+"""Predicates of Arrow types, and access to the types inside them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from extensor.errors import FormatError, StructureError, UnsupportedTypeError
 
 
 def is_string(arrow_type: pa.DataType) -> bool:
-    """Returns whether values of the type are strings of characters or bytes of any length."""
+    """Returns whether the type is a string or binary type of variable length."""
     t = pa.types
     return (
         t.is_string(arrow_type)
@@ -23,7 +23,7 @@ def is_string(arrow_type: pa.DataType) -> bool:
 
 
 def is_large_string(arrow_type: pa.DataType) -> bool:
-    """Returns whether the type is a string or binary type with offsets of 64 bits."""
+    """Returns whether the type is a string or binary type with 64-bit offsets."""
     return pa.types.is_large_string(arrow_type) or pa.types.is_large_binary(arrow_type)
 
 
@@ -33,17 +33,17 @@ def is_string_view(arrow_type: pa.DataType) -> bool:
 
 
 def is_category(arrow_type: pa.DataType) -> bool:
-    """Returns whether values of the type are strings written as places in a dictionary."""
+    """Returns whether the type is a dictionary of strings."""
     return pa.types.is_dictionary(arrow_type) and is_string(arrow_type.value_type)
 
 
 def is_list(arrow_type: pa.DataType) -> bool:
-    """Returns whether the type is a list with offsets."""
+    """Returns whether the type is `list` or `large_list`."""
     return pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type)
 
 
 def inner_fields(arrow_type: pa.DataType) -> list[pa.Field]:
-    """Returns the fields of a struct, the field of a list's values; none of other types."""
+    """Returns the fields of a struct, the value field of a list, or [] for other types."""
     if pa.types.is_struct(arrow_type):
         return arrow_type.fields
     if is_list(arrow_type) or pa.types.is_fixed_size_list(arrow_type):
@@ -52,7 +52,7 @@ def inner_fields(arrow_type: pa.DataType) -> list[pa.Field]:
 
 
 def with_inner_fields(arrow_type: pa.DataType, fields: Sequence[pa.Field]) -> pa.DataType:
-    """Returns a type with other fields in the place of its `inner_fields`.
+    """Returns a type with its `inner_fields` replaced.
 
     >>> with_inner_fields(pa.list_(pa.int8(), 2), [pa.field("item", pa.string())])
     FixedSizeListType(fixed_size_list<item: string>[2])
@@ -67,13 +67,13 @@ def with_inner_fields(arrow_type: pa.DataType, fields: Sequence[pa.Field]) -> pa
 
 
 def holds(arrow_type: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> bool:
-    """Returns whether a type, or one inside it, is of some kind, such as `is_category`."""
+    """Returns whether `is_kind` is true of a type or of a type inside it."""
     fields = inner_fields(arrow_type)
     return is_kind(arrow_type) or any(holds(field.type, is_kind) for field in fields)
 
 
 def holds_records(arrow_type: pa.DataType) -> bool:
-    """Returns whether values of the type are records, or lists of them."""
+    """Returns whether the type is a struct or (nested) lists of structs."""
     while not pa.types.is_struct(arrow_type):
         fields = inner_fields(arrow_type)
         if not fields:
@@ -83,7 +83,7 @@ def holds_records(arrow_type: pa.DataType) -> bool:
 
 
 def names_of(fields: Any, path: Path) -> list[str]:
-    """Returns the names of an Arrow schema's or struct's fields, which must differ.
+    """Returns the names of the fields of an Arrow schema or struct.
 
     Raises:
         StructureError: If two fields have one name (also a ValueError).
@@ -94,23 +94,23 @@ def names_of(fields: Any, path: Path) -> list[str]:
     except UnicodeDecodeError as error:
         raise FormatError(
             path=path if path else "names of columns",
-            expected="names in UTF-8, as Arrow has them",
+            expected="names in UTF-8",
             received="bytes that are not UTF-8",
-            mend="The data is corrupt, or was written by a program that has to be mended.",
+            mend="The data is corrupt, or the program that wrote it has a bug.",
         ) from error
     if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        duplicate = next(name for i, name in enumerate(names) if name in names[:i])
         raise StructureError(
-            path=path / twice,
-            expected="fields of different names",
+            path=path / duplicate,
+            expected="a unique field name",
             received="two fields of this name",
-            mend="Rename one, such as by Table.rename_columns.",
+            mend="Rename one of the fields, such as by Table.rename_columns.",
         )
     return names
 
 
 def unsupported(arrow_type: pa.DataType, path: Path) -> UnsupportedTypeError:
-    """Returns the error for an Arrow type that the type table does not have."""
+    """Returns the error for an Arrow type that is not in the type table."""
     return UnsupportedTypeError(
         path=path,
         expected="integers, floats, booleans, strings, binary, lists or structs of these",

@@ -1,13 +1,13 @@
-"""Arrow buffers as tensors and back: without a copy where memory allows.
+"""Conversion of Arrow buffers to tensors and back, without a copy where possible.
 
 | Arrow | to a tensor | from a tensor |
 | --- | --- | --- |
-| integers, floats | shared, if the first value stands at a multiple of 64 bytes | shared |
-| offsets of lists | shared, if aligned, starting at 0 and of the width asked for | shared |
+| integers, floats | shared, if the address of the first value is a multiple of 64 | shared |
+| offsets of lists | shared, if aligned, starting at 0 and of the requested width | shared |
 | booleans (bits), strings | copied | copied |
 
-What is not shared is copied; see `extensor._memory`. `tests/arrow/test_buffers.py` proves each
-word "shared" by comparing addresses.
+Everything else is copied; see `extensor._memory`. `tests/arrow/test_buffers.py` compares addresses
+for each "shared" in the table.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from extensor._memory import array_over, tensor_at
 from extensor._path import Path
 from extensor.errors import FormatError, StructureError
 
-# Where one way of making string tensors overtakes another (bench/strings.md).
-_FEW = 512  # strings: below, an object array costs less than setting up an op
-_LONG = 1536  # bytes on average: above, an object array is cheaper than substr
+# The limits at which another way of converting strings becomes faster (bench/strings.md).
+_FEW = 512  # strings: up to here, an object array costs less than setting up an op
+_LONG = 1536  # bytes on average: above, an object array is faster than substr
 _ONE_BLOB = 1 << 23  # bytes: up to here all strings are cut from one blob
 _BLOB = 1 << 18  # bytes of each blob above that, small enough for the allocator to reuse
 
@@ -56,20 +56,21 @@ def booleans_in(array: pa.Array) -> tf.Tensor:
 
 
 def offsets_of(array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
-    """Returns the offsets of a list or string array as a NumPy view: one more than elements.
+    """Returns the n + 1 offsets of a list or string array of n elements, as a NumPy view.
 
     Raises:
-        StructureError: If they decrease or leave the memory that they point into (also a
-            ValueError). Nothing may be read by such offsets.
+        StructureError: If the offsets decrease or point outside the values (also a ValueError).
+            Reading by such offsets would be unsafe.
     """
     large = pa.types.is_large_list(array.type) or is_large_string(array.type)
     dtype = np.dtype(np.int64 if large else np.int32)
     buffer = array.buffers()[1]
-    if len(array) == 0 or buffer is None or buffer.size == 0:  # Arrow writes anything into these
+    if len(array) == 0 or buffer is None or buffer.size == 0:  # the contents may be anything
         return np.zeros(len(array) + 1, dtype)
     first = array.offset
     if buffer.size < (first + len(array) + 1) * dtype.itemsize:
-        raise _hostile(path, f"{first + len(array) + 1} offsets", "a shorter buffer")
+        count = buffer.size // dtype.itemsize
+        raise _corrupt(path, f"{first + len(array) + 1} offsets", f"a buffer of {count} offsets")
     offsets = np.frombuffer(buffer, dtype, len(array) + 1, first * dtype.itemsize)
     if is_list(array.type):
         limit = len(array.values)
@@ -77,72 +78,74 @@ def offsets_of(array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
         data = array.buffers()[2]
         limit = 0 if data is None else data.size
     if offsets[0] < 0 or offsets[-1] > limit:
-        raise _hostile(path, f"offsets from 0 to {limit}", f"{offsets[0]} to {offsets[-1]}")
+        received = f"offsets from {offsets[0]} to {offsets[-1]}"
+        raise _corrupt(path, f"offsets from 0 to {limit}", received)
     if (offsets[1:] < offsets[:-1]).any():
-        raise _hostile(path, "offsets that never decrease", "a decrease")
+        raise _corrupt(path, "offsets that never decrease", "decreasing offsets")
     return offsets
 
 
-def _hostile(path: Path, expected: str, received: str) -> StructureError:
+def _corrupt(path: Path, expected: str, received: str) -> StructureError:
     return StructureError(
         path=path,
         expected=expected,
         received=received,
-        mend="The Arrow data is corrupt: Array.validate(full=True) tells more.",
+        mend="The Arrow data is corrupt; Array.validate(full=True) gives details.",
     )
 
 
 def row_splits_in(array: pa.Array, offsets: Any, dtype: tf.DType, path: Path) -> tf.Tensor:
     """Returns the offsets of a list array as row splits, which begin with 0.
 
-    Shares Arrow's memory if it is asked for the width that the offsets have, and they begin with
-    0 at an aligned address.
+    Shares Arrow's memory if the offsets have the requested dtype, begin with 0 and are aligned.
 
     Raises:
-        StructureError: If int32 is asked for and does not hold them (also a ValueError).
+        StructureError: If the row splits do not fit into int32 (also a ValueError).
     """
     np_dtype = np.dtype(dtype.as_numpy_dtype)
     buffer = array.buffers()[1]
-    is_there = len(array) > 0 and buffer is not None and buffer.size > 0
-    if is_there and offsets[0] == 0 and offsets.dtype == np_dtype:
+    has_offsets = len(array) > 0 and buffer is not None and buffer.size > 0
+    if has_offsets and offsets[0] == 0 and offsets.dtype == np_dtype:
         return _shared(buffer, array.offset, len(array) + 1, np_dtype)
     if np_dtype.itemsize < 8 and int(offsets[-1]) - int(offsets[0]) > np.iinfo(np.int32).max:
         raise StructureError(
             path=path,
-            expected="at most 2**31 - 1 values under row_splits_dtype=tf.int32",
-            received=f"{int(offsets[-1]) - int(offsets[0])}",
+            expected="at most 2**31 - 1 values with row_splits_dtype=tf.int32",
+            received=f"{int(offsets[-1]) - int(offsets[0])} values",
             mend="Leave row_splits_dtype out for int64.",
         )
     return tf.convert_to_tensor((offsets - offsets[0]).astype(np_dtype, copy=False))
 
 
 def check_start(array: pa.Array, path: Path) -> None:
-    """Raises if an array begins before its memory, which Arrow's own validation does not look at.
+    """Raises if an array has a negative offset. Arrow's own validation does not test this.
 
     Raises:
-        StructureError: If so (also a ValueError). Arrow itself would end the process.
+        StructureError: If the offset is negative (also a ValueError). Arrow itself would abort the
+            process.
     """
     if array.offset < 0:
-        raise _unheeded(path, "an offset of 0 or more", f"{array.offset}")
+        raise _invalid(path, "an array offset of 0 or more", f"offset {array.offset}")
 
 
 def check_fixed_size(array: pa.Array, path: Path) -> None:
-    """Raises unless an array of lists of one size has all values that its slice asks for.
+    """Raises unless an array of fixed-size lists has all values of its slice.
 
     Raises:
-        StructureError: If it does not (also a ValueError). Arrow leaves the offset out of account.
+        StructureError: If values are missing (also a ValueError). Arrow's own validation ignores
+            the offset of the slice.
     """
     needed = (array.offset + len(array)) * array.type.list_size
     if len(array.values) < needed:
-        raise _unheeded(path, f"{needed} values", f"{len(array.values)}")
+        raise _invalid(path, f"{needed} values", f"{len(array.values)} values")
 
 
-def _unheeded(path: Path, expected: str, received: str) -> StructureError:
+def _invalid(path: Path, expected: str, received: str) -> StructureError:
     return StructureError(
         path=path,
         expected=expected,
         received=received,
-        mend="Find out who wrote these buffers; nothing was read from them.",
+        mend="Fix the program that wrote these buffers; extensor read nothing from them.",
     )
 
 
@@ -150,8 +153,8 @@ def strings_in(array: pa.Array, path: Path) -> tf.Tensor:
     """Returns an Arrow array of strings or bytes without nulls as a tensor. Always copies.
 
     Args:
-        array: Of a string or binary type, large or not; may be a slice.
-        path: Its path, for errors.
+        array: An array of a string or binary type, large or not; may be a slice.
+        path: The path of the column, for errors.
     """
     count = len(array)
     if count == 0:
@@ -169,7 +172,7 @@ def strings_in(array: pa.Array, path: Path) -> tf.Tensor:
     keep_freed_memory()
     view = memoryview(data)
     if total <= _ONE_BLOB:
-        # A list of one blob: a bare bytes object takes a slow way through tf.constant.
+        # A list of one blob, because tf.constant is slower with a single bytes object.
         return tf.raw_ops.Substr(
             input=tf.constant([view[first:last].tobytes()]),
             pos=offsets[:-1] - first if first else offsets[:-1],
@@ -181,12 +184,12 @@ def strings_in(array: pa.Array, path: Path) -> tf.Tensor:
 def categories_in(array: pa.Array, words: tf.Tensor) -> tf.Tensor:
     """Returns an Arrow dictionary array of strings without nulls as a tensor of strings.
 
-    Each word of the dictionary is converted once and copied to where it stands, which takes less
-    than half of the time that converting as many strings takes.
+    Converts each string of the dictionary once and gathers the strings by the indices. This takes
+    less than half of the time of converting every string of the array.
 
     Args:
-        array: A dictionary array whose indices are known to be right; may be a slice.
-        words: Its dictionary.
+        array: A dictionary array with validated indices; may be a slice.
+        words: The strings of its dictionary.
     """
     if len(array) == 0:
         return tf.zeros([0], tf.string)
@@ -194,16 +197,17 @@ def categories_in(array: pa.Array, words: tf.Tensor) -> tf.Tensor:
     return tf.gather(words, indices.to_numpy())
 
 
-def check_places(array: pa.Array, path: Path) -> None:
+def check_indices(array: pa.Array, path: Path) -> None:
     """Raises unless the indices of an Arrow dictionary array point into its dictionary.
 
     Raises:
-        StructureError: If one points outside (also a ValueError).
+        StructureError: If an index is out of range (also a ValueError).
     """
     indices = array.indices.drop_null() if array.null_count else array.indices
-    places, words = indices.to_numpy(), len(array.dictionary)
-    if places.size and (places.min() < 0 or places.max() >= words):
-        raise _hostile(path, f"indices below {words}, the size of the dictionary", "one outside")
+    numbers, size = indices.to_numpy(), len(array.dictionary)
+    if numbers.size and (numbers.min() < 0 or numbers.max() >= size):
+        received = f"indices from {numbers.min()} to {numbers.max()}"
+        raise _corrupt(path, f"indices from 0 to {size - 1}, for a dictionary of {size}", received)
 
 
 def _is_wide(index_type: pa.DataType) -> bool:
@@ -212,18 +216,18 @@ def _is_wide(index_type: pa.DataType) -> bool:
 
 @functools.cache
 def keep_freed_memory() -> None:
-    """Lets the C library keep a few freed megabytes instead of giving them back at once.
+    """Makes glibc keep a few freed megabytes instead of returning them to the kernel at once.
 
-    Tensors of many strings are large and short-lived. glibc maps each anew from the kernel, page
-    by page, until it has seen a block of that size freed; then it keeps such blocks for reuse. A
-    block that is freed untouched teaches it at no cost, and makes repeated conversions a third
-    faster. Elsewhere this does nothing.
+    Tensors of many strings are large and short-lived. glibc maps each of them anew from the
+    kernel, page by page, until the program has freed one block of that size; after that, it keeps
+    such blocks for reuse. Freeing a block that was never written costs nothing, and makes repeated
+    conversions a third faster. With other C libraries, this does nothing.
     """
-    np.empty((32 << 20) - (64 << 10), np.uint8)  # the largest size that glibc learns from
+    np.empty((32 << 20) - (64 << 10), np.uint8)  # the largest size with this effect
 
 
 def _cut_from_blobs(view: memoryview, offsets: Any, total: int) -> tf.Tensor:
-    """Cuts strings from many blobs of about the same size, each holding as many strings."""
+    """Returns strings cut from several blobs; all blobs have the same number of strings."""
     count = len(offsets) - 1
     width = -(-count * _BLOB // total)  # strings in a blob
     blobs = -(-count // width)
@@ -240,7 +244,7 @@ def _cut_from_blobs(view: memoryview, offsets: Any, total: int) -> tf.Tensor:
 
 
 def numbers_out(tensor: tf.Tensor, arrow_type: pa.DataType) -> pa.Array:
-    """Returns a vector of numbers as an Arrow array over the tensor's own memory."""
+    """Returns a vector of numbers as an Arrow array that shares the tensor's memory."""
     length = int(tensor.shape[0])
     return pa.Array.from_buffers(arrow_type, length, [None, buffer_of(tensor)])
 
@@ -259,13 +263,13 @@ def strings_out(tensor: tf.Tensor, arrow_type: pa.DataType, path: Path) -> pa.Ar
     """Returns a vector of strings as an Arrow array. Always copies.
 
     Args:
-        tensor: Of dtype string, rank 1.
+        tensor: A tensor of strings of rank 1.
         arrow_type: A string or binary type, large or not.
-        path: Its path, for errors.
+        path: The path of the field, for errors.
 
     Raises:
-        FormatError: If text is asked for and a string is not UTF-8 (also a ValueError).
-        StructureError: If the type's 32-bit offsets cannot hold the strings (also a ValueError).
+        FormatError: If `arrow_type` is text and a string is not UTF-8 (also a ValueError).
+        StructureError: If the strings do not fit 32-bit offsets (also a ValueError).
     """
     count = int(tensor.shape[0])
     text = pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type)
@@ -281,7 +285,7 @@ def strings_out(tensor: tf.Tensor, arrow_type: pa.DataType, path: Path) -> pa.Ar
         raise StructureError(
             path=path,
             expected=f"at most 2**31 - 1 bytes in an Arrow array of type {arrow_type}",
-            received=f"{len(blob)}",
+            received=f"{len(blob)} bytes",
             mend="Give schema= with the large type, or write fewer records at a time.",
         )
     offsets = np.zeros(count + 1, np.int64 if large else np.int32)
@@ -298,7 +302,7 @@ def _checked_text(array: pa.Array, arrow_type: pa.DataType, path: Path) -> pa.Ar
     except pa.ArrowInvalid as error:
         raise FormatError(
             path=path,
-            expected=f"text in UTF-8, as Arrow type {arrow_type} has it",
+            expected=f"text in UTF-8 for Arrow type {arrow_type}",
             received="bytes that are not UTF-8",
             mend=_UTF8_HINT,
         ) from error

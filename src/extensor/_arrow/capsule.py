@@ -1,4 +1,4 @@
-"""The Arrow PyCapsule interface of StructuredTensors."""
+"""Export of StructuredTensors by the Arrow PyCapsule interface."""
 
 from __future__ import annotations
 
@@ -12,17 +12,21 @@ from extensor.errors import DTypeError
 
 
 def array_capsules(records: StructuredTensor, requested_schema: Any = None) -> tuple[Any, Any]:
-    """Returns what `__arrow_c_array__` does.
+    """Returns records as the capsules of `__arrow_c_array__`.
 
     Raises:
-        DTypeError: If it is a single record (also a TypeError).
-        As `to_arrow`.
+        DTypeError: If `records` is a single record (also a TypeError).
+        The errors of `to_arrow`.
     """
     return _exported(records).__arrow_c_array__(requested_schema)
 
 
 def stream_capsule(records: StructuredTensor, requested_schema: Any = None) -> Any:
-    """Returns what `__arrow_c_stream__` does, for a stream of one batch; see `array_capsules`."""
+    """Returns records as the capsule of `__arrow_c_stream__`: a stream of one batch.
+
+    Raises:
+        The errors of `array_capsules`.
+    """
     array = _exported(records)
     if isinstance(array, pa.RecordBatch):
         return pa.Table.from_batches([array]).__arrow_c_stream__(requested_schema)
@@ -35,6 +39,6 @@ def _exported(records: StructuredTensor) -> Any:
             path="Arrow PyCapsule export",
             expected="records of rank 1 or more",
             received="a single record",
-            mend="Use xt.to_arrow, which gives a StructScalar.",
+            mend="Use xt.to_arrow, which returns a StructScalar.",
         )
     return to_arrow(records)

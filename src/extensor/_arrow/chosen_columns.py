@@ -1,4 +1,4 @@
-"""Which columns of a nested schema are asked for, and the schema that holds them alone."""
+"""Selection of columns of a nested schema by their paths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from extensor.errors import DTypeError, FieldError, StructureError
 
 
 def chosen_columns(columns: Iterable[PathLike], schema: pa.Schema) -> list[tuple[str, ...]]:
-    """Returns the names of each path in `columns`, all of which exist in the schema."""
+    """Returns the names of each path in `columns`.
+
+    Raises:
+        DTypeError: If `columns` is not a list of paths (also a TypeError).
+        FieldError: If a column does not exist (also a KeyError).
+        StructureError: If `columns` is empty (also a ValueError).
+    """
     if isinstance(columns, (str, bytes, Path)) or not isinstance(columns, Iterable):
         raise DTypeError(
             path="columns",
@@ -24,7 +30,7 @@ def chosen_columns(columns: Iterable[PathLike], schema: pa.Schema) -> list[tuple
     leaves = leaf_paths(schema)
     chosen: list[tuple[str, ...]] = []
     for column in columns:
-        # A column's own name comes before the path that it might spell.
+        # A string equal to a column's name means that column, even if it contains a dot.
         named = isinstance(column, str) and column in schema.names
         wanted = (str(column),) if named else Path.of(column).names
         if not wanted or not any(leaf[: len(wanted)] == wanted for leaf in leaves):
@@ -41,7 +47,7 @@ def chosen_columns(columns: Iterable[PathLike], schema: pa.Schema) -> list[tuple
 
 
 def pruned_schema(schema: pa.Schema, chosen: list[tuple[str, ...]]) -> pa.Schema:
-    """Returns the schema of the chosen columns, in the order in which they were asked for."""
+    """Returns the schema of the chosen columns, in the order of `chosen`."""
     names = list(dict.fromkeys(path[0] for path in chosen))
     columns = pa.schema([schema.field(names_of(schema, Path()).index(name)) for name in names])
     return pa.schema(_pruned_fields(columns, chosen), metadata=schema.metadata)
@@ -65,7 +71,7 @@ def _pruned_type(arrow: pa.DataType, chosen: list[tuple[str, ...]]) -> pa.DataTy
 
 
 def leaf_paths(fields: Any, outer: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """Returns the names on the way to each column that a file may store on its own."""
+    """Returns the path of each leaf column as names; a file stores leaf columns one by one."""
     return [leaf for field in fields for leaf in _leaves_of(field.type, (*outer, field.name))]
 
 
@@ -86,5 +92,5 @@ def _no_column(wanted: tuple[str, ...], leaves: list[tuple[str, ...]]) -> FieldE
         path=Path(*wanted) if wanted else "columns",
         expected=f"one of the columns {listed}" + (", ..." if len(leaves) > 20 else ""),
         received=f"{Path(*wanted)}" if wanted else "an empty path",
-        mend="Check the spelling; a name that holds a dot is quoted in a path.",
+        mend="Check the spelling; quote a name that contains a dot.",
     )

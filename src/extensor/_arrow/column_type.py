@@ -1,4 +1,4 @@
-"""What the type table has for an Arrow type: the base of all its rows."""
+"""ColumnType, the base of the classes that describe Arrow types in the type table."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from extensor.errors import DTypeError, StructureError
 
 
 class ColumnType(abc.ABC):
-    """An Arrow type: the spec of its columns, and how these are checked, read and written.
+    """An Arrow type: the spec of its columns, and how to validate, read and write them.
 
-    To add a type, derive a class that has `spec` and `_read`, and more of the methods that begin
-    with an underscore where the default will not do. Then give it a row in `type_table.TABLE`.
+    To add a type, derive a class with `spec` and `_read`, and override the other methods where the
+    default does not fit. Then add the class to `type_table.TABLE`.
 
     Args:
         arrow: The Arrow type.
     """
 
     copies_strings: bool = False
-    """Whether reading a column copies strings, which takes long."""
+    """Whether reading a column copies strings, which is slow."""
 
     def __init__(self, arrow: pa.DataType) -> None:
         self.arrow = arrow
@@ -38,31 +38,31 @@ class ColumnType(abc.ABC):
     def of(
         cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
     ) -> ColumnType | None:
-        """Returns this class's description of an Arrow type, or None if it has none.
+        """Returns the ColumnType of an Arrow type, or None if this class does not support it.
 
         Args:
             arrow: The Arrow type.
             path: The path of the column, for errors.
-            inner_type: Describes the types that this type holds: takes each with its path.
+            inner_type: Returns the ColumnType of a type inside `arrow`, given the type and path.
         """
         return cls(arrow)
 
     @abc.abstractmethod
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
-        """Returns the spec of what is read of a column.
+        """Returns the spec of the field value that `read` returns.
 
         Args:
-            count: How many elements the column has; None if it varies.
-            location: Where the column is.
+            count: The number of elements in the column; None if it varies.
+            location: The location of the column.
         """
 
     def validate(self, array: pa.Array, path: Path) -> pa.Array:
-        """Returns a column, of which every value that will be looked at is in its memory.
+        """Returns a column as it is, after checking that its values are inside its buffers.
 
-        Offsets of lists and strings are checked where they are read.
+        Offsets of lists and strings are validated when they are read.
 
         Raises:
-            StructureError: If it is not (also a ValueError).
+            StructureError: If the column is not valid (also a ValueError).
         """
         buffers.check_start(array, path)
         try:
@@ -72,25 +72,25 @@ class ColumnType(abc.ABC):
             raise StructureError(
                 path=path,
                 expected="a valid Arrow array",
-                received=f"one that Arrow rejects: {error}",
-                mend="Find out who wrote these buffers; nothing was read from them.",
+                received=f"an array that Arrow rejects ({error})",
+                mend="Fix the program that wrote these buffers; extensor read nothing from them.",
             ) from error
         return array
 
     def check(self, array: pa.Array, path: Path) -> None:
-        """Raises for what Arrow's own validation passes over, in a column and those inside of it.
+        """Raises for faults that Arrow's own validation does not detect, also in inner columns.
 
         Raises:
-            StructureError: If something is wrong (also a ValueError).
+            StructureError: If there is such a fault (also a ValueError).
         """
         buffers.check_start(array, path)
 
     def read(self, array: pa.Array, location: Location) -> Any:
-        """Returns a column, which was validated, as the value of a field.
+        """Returns a validated column as the value of a field.
 
         Raises:
             NullError: If there is a null (also a ValueError).
-            StructureError: If offsets lead out of the memory (also a ValueError).
+            StructureError: If offsets point outside the values (also a ValueError).
         """
         refuse_nulls(array, location)
         return self._read(array, location)
@@ -103,9 +103,9 @@ class ColumnType(abc.ABC):
         """Returns the value of a field as a column of this type.
 
         Raises:
-            UnsupportedTypeError: If values of its type have no Arrow type (also a TypeError).
-            DTypeError: If it does not convert to this one (also a TypeError).
-            StructureError, FieldError, FormatError: As `to_arrow`.
+            UnsupportedTypeError: If Arrow has no type for the value (also a TypeError).
+            DTypeError: If the value does not convert to this type (also a TypeError).
+            StructureError, FieldError, FormatError: As in `to_arrow`.
         """
         if isinstance(value, tf.Variable):
             value = tf.convert_to_tensor(value)
@@ -113,7 +113,7 @@ class ColumnType(abc.ABC):
         return self._write(value, path)
 
     def _write(self, value: Any, path: Path) -> pa.Array:
-        """Numbers and booleans are cast as Arrow does it; nothing else converts."""
+        """Returns numbers or booleans cast to this type by Arrow. Other values raise."""
         if not is_flat(value) or value.dtype == tf.string:
             raise self.not_convertible(value, path)
         natural = natural_flat_type(value.dtype, path)
@@ -139,12 +139,12 @@ class ColumnType(abc.ABC):
 
 
 def is_flat(value: Any) -> bool:
-    """Returns whether a value is a vector: a tensor of rank 1."""
+    """Returns whether a value is a tensor of rank 1."""
     return isinstance(value, tf.Tensor) and value.shape.rank == 1
 
 
 def is_rectangular(value: Any) -> bool:
-    """Returns whether a value has a second dimension, of one size."""
+    """Returns whether a value has a second dimension that is not ragged."""
     return not hasattr(value, "row_splits") and len(value.shape) > 1
 
 
@@ -155,4 +155,4 @@ def _form(value: Any) -> str:
         return f"lists of {value.shape[1]}"
     if isinstance(value, StructuredTensor):
         return "records"
-    return "string" if value.dtype == tf.string else f"{value.dtype.name} values that do not"
+    return f"{value.dtype.name} values"

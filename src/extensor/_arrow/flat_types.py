@@ -1,4 +1,4 @@
-"""Arrow types of which a column is one vector: numbers, booleans, strings and dictionaries."""
+"""Arrow types whose columns become vectors: numbers, booleans, strings and dictionaries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from extensor._path import Path
 
 
 class NumberType(ColumnType):
-    """Integers and floats: their buffers have the layout of tensors."""
+    """Integers and floats, whose buffers have the layout of tensors."""
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of a vector of the same dtype."""
@@ -39,7 +39,7 @@ class BooleanType(ColumnType):
 
 
 class StringType(ColumnType):
-    """Strings of characters or bytes, behind offsets of 32 or 64 bits."""
+    """Strings of characters or bytes, with 32-bit or 64-bit offsets."""
 
     copies_strings = True
 
@@ -60,10 +60,10 @@ class StringType(ColumnType):
 
 
 class StringViewType(StringType):
-    """Views of strings, which become strings with offsets on the way."""
+    """Views of strings, converted through strings with offsets."""
 
     def check(self, array: pa.Array, path: Path) -> None:
-        """Raises where views point out of the memory, too."""
+        """Raises also if a view points outside its buffers."""
         super().check(array, path)
         array.validate(full=True)
 
@@ -78,7 +78,7 @@ class StringViewType(StringType):
 
 
 class FixedSizeBinaryType(StringType):
-    """Bytes of one length, which become bytes with offsets on the way."""
+    """Bytes of one length, converted through bytes with offsets."""
 
     def _read(self, array: pa.Array, location: Location) -> Any:
         return buffers.strings_in(array.cast(pa.large_binary()), location.path)
@@ -91,11 +91,11 @@ class FixedSizeBinaryType(StringType):
 
 
 class DictionaryType(ColumnType):
-    """Strings written as places in a dictionary of words. Nothing is written so.
+    """Strings as indices into a dictionary of strings. Supports reading only.
 
     Args:
         arrow: The Arrow type.
-        words: The type of the dictionary's words.
+        words: The type of the dictionary's strings.
     """
 
     def __init__(self, arrow: pa.DataType, words: ColumnType) -> None:
@@ -106,7 +106,7 @@ class DictionaryType(ColumnType):
     def of(
         cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
     ) -> ColumnType | None:
-        """Returns the type, or None if the words are no strings."""
+        """Returns the type, or None if the dictionary's values are not strings."""
         return cls(arrow, inner_type(arrow.value_type, path)) if is_category(arrow) else None
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
@@ -114,24 +114,25 @@ class DictionaryType(ColumnType):
         return self.words.spec(count, location)
 
     def check(self, array: pa.Array, path: Path) -> None:
-        """Checks the dictionary too, which Arrow reads where it joins chunks, and trusts."""
+        """Checks the dictionary too. Arrow reads it without a check when it joins chunks."""
         super().check(array, path)
         words = self.words.validate(array.dictionary, path)
         if not is_string_view(words.type):
             buffers.offsets_of(words, path)
         buffers.check_start(array.indices, path)
-        buffers.check_places(array, path)
+        buffers.check_indices(array, path)
 
     def _read(self, array: pa.Array, location: Location) -> Any:
         if pa.types.is_dictionary(array.type) and not array.dictionary.null_count:
             words = self.words.read(array.dictionary, location)
             return buffers.categories_in(array, words)
-        # Chunks that are decoded already, or a null that no index may point to: decoding tells.
+        # The chunks are decoded already, or the dictionary has a null. Decoding shows whether any
+        # index points to the null.
         return self.words.read(array.cast(self.arrow.value_type), location)
 
 
 class UnreadType(ColumnType):
-    """Any type that is not in the table. Arrow may cast numbers to it; none of it is read."""
+    """A type that is not in the table. Supports only writing, where Arrow can cast to it."""
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Raises UnsupportedTypeError."""

@@ -1,4 +1,4 @@
-"""Where a column is in the records, and how it is to be read."""
+"""The location of a column in the records, and the dtype of its row splits."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from extensor.errors import DTypeError
 
 
 class Location:
-    """The path of a column, and how its elements lead back to records.
+    """The path of a column, and the mapping from its elements to record numbers.
 
     Args:
         path: The path of the column.
-        splits: The dtype of the row splits that lists are read with.
-        parent: Where the column is that this one is a part of.
-        offsets: For the values of a list, the offsets of the list, the first one 0.
-        size: For the values of a list of one size, the size.
+        splits: The dtype of the row splits for lists.
+        parent: The location of the column that contains this column.
+        offsets: For the values of a list, the offsets of the list, beginning with 0.
+        size: For the values of a fixed-size list, the size of the list.
     """
 
     __slots__ = ("offsets", "parent", "path", "size", "splits")
@@ -43,11 +43,11 @@ class Location:
         return Location(self.path / name, self.splits, self)
 
     def below(self, offsets: Any = None, size: int = 0) -> Location:
-        """Returns the location of the values of a list, by its offsets or its one size."""
+        """Returns the location of the values of a list, given its offsets or its fixed size."""
         return Location(self.path, self.splits, self, offsets, size)
 
     def record(self, element: int) -> int:
-        """Returns the number of the record that an element belongs to."""
+        """Returns the number of the record that contains an element."""
         if self.offsets is not None:
             element = int(np.searchsorted(self.offsets, element, side="right")) - 1
         elif self.size:
@@ -56,10 +56,10 @@ class Location:
 
 
 def splits_dtype(dtype: Any) -> tf.DType:
-    """Returns the dtype asked for row splits.
+    """Returns the argument `row_splits_dtype` as a DType.
 
     Raises:
-        DTypeError: If it is neither int64 nor int32 (also a TypeError).
+        DTypeError: If the dtype is neither int64 nor int32 (also a TypeError).
     """
     dtype = tf.dtypes.as_dtype(dtype)
     if dtype not in (tf.int64, tf.int32):

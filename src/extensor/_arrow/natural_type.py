@@ -1,6 +1,6 @@
-"""The Arrow type that a value becomes where no schema says which."""
+"""The default Arrow type of a value, used without a schema."""
 
-# `StructuredTensor._field` is called, which is faster than to resolve a path by `field_value`.
+# This file calls `StructuredTensor._field`, which is faster than `field_value`.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NUMBERS: dict[pa.DataType, tf.DType] = {
     pa.float32(): tf.float32,
     pa.float64(): tf.float64,
 }
-"""The Arrow types whose buffers have the layout of tensors, and the dtypes of these."""
+"""The Arrow types whose buffers have the layout of tensors, and the tensors' dtypes."""
 
 _FLAT = {dtype: arrow for arrow, dtype in NUMBERS.items()} | {
     tf.bool: pa.bool_(),
@@ -38,16 +38,16 @@ _FLAT = {dtype: arrow for arrow, dtype in NUMBERS.items()} | {
 def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
     """Returns the Arrow type of the elements of a field's value.
 
-    Numbers keep their type, strings are taken for text, ragged dimensions become `large_list` for
-    int64 row splits and `list` for int32, and further dense dimensions `fixed_size_list`.
+    Numbers keep their type. Strings become text. Ragged dimensions become `large_list` for int64
+    row splits and `list` for int32. Further dense dimensions become `fixed_size_list`.
 
     Args:
         value: A tensor, ragged tensor or StructuredTensor that holds values.
-        path: Its path, for errors.
-        rank: How many outer dimensions are not those of an element.
+        path: The path of the field, for errors.
+        rank: The number of outer dimensions, which are not part of an element.
 
     Raises:
-        UnsupportedTypeError: If there is no such type (also a TypeError).
+        UnsupportedTypeError: If Arrow has no type for the value (also a TypeError).
     """
     if hasattr(value, "row_splits"):
         if rank > 1:
@@ -69,31 +69,31 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
 
 
 def natural_flat_type(dtype: tf.DType, path: Path) -> pa.DataType:
-    """Returns the Arrow type of tensors of a dtype; strings are taken for text.
+    """Returns the Arrow type of tensors of a dtype; strings become text.
 
     Raises:
-        UnsupportedTypeError: If Arrow has no such type (also a TypeError).
+        UnsupportedTypeError: If Arrow has no type for the dtype (also a TypeError).
     """
     if dtype in _FLAT:
         return _FLAT[dtype]
     raise UnsupportedTypeError(
         path=path,
-        expected="a dtype that Arrow has",
+        expected="a dtype that Arrow supports",
         received=dtype.name,
         mend="Cast the field first, such as bfloat16 to float32.",
     )
 
 
 def expect_writable(value: Any, path: Path) -> None:
-    """Raises unless a value is one that Arrow has types for.
+    """Raises unless a value is a tensor, a ragged value or records.
 
     Raises:
-        UnsupportedTypeError: If it is of another type (also a TypeError).
+        UnsupportedTypeError: If the value has another type (also a TypeError).
     """
     if not (isinstance(value, (tf.Tensor, StructuredTensor)) or hasattr(value, "row_splits")):
         raise UnsupportedTypeError(
             path=path,
             expected="a tensor, a ragged tensor or records",
             received=type(value).__name__,
-            mend="Replace the field by its parts with with_updates, or leave it out with without.",
+            mend="Replace the field with its components (with_updates), or remove it (without).",
         )

@@ -1,6 +1,6 @@
-"""Arrow types that hold other types: structs, lists, lists of one size."""
+"""Arrow types that contain other types: structs, lists, fixed-size lists."""
 
-# `StructuredTensor._field` is called, which is faster than to resolve a path by `field_value`.
+# This file calls `StructuredTensor._field`, which is faster than `field_value`.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from extensor.errors import FieldError, StructureError
 
 
 class StructType(ColumnType):
-    """Records.
+    """Structs, which become records.
 
     Args:
         arrow: The Arrow type.
@@ -45,7 +45,7 @@ class StructType(ColumnType):
     def of(
         cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
     ) -> StructType:
-        """Returns the type, whose fields have names that differ."""
+        """Returns the type. Raises if two fields have the same name."""
         fields = arrow.fields
         names = names_of(fields, path)
         types = [inner_type(f.type, path / n) for n, f in zip(names, fields, strict=True)]
@@ -69,12 +69,12 @@ class StructType(ColumnType):
     def read_columns(
         self, columns: Sequence[pa.Array], count: int, location: Location
     ) -> DenseStructuredTensor:
-        """Returns the records that columns, which were validated, hold together.
+        """Returns the records of validated columns.
 
         Args:
-            columns: One for each field.
-            count: How many records there are.
-            location: Where the records are.
+            columns: One column for each field.
+            count: The number of records.
+            location: The location of the records.
         """
         types = list(self.fields.values())
         locations = [location.field(name) for name in self.fields]
@@ -100,14 +100,14 @@ class StructType(ColumnType):
         for name, field in self.fields.items():
             at = path / name
             columns.append(field.write(value._field(name, at), at))
-        # Variables may have changed their size since they became fields.
+        # The size of a variable may have changed since it became a field.
         count = len(columns[0]) if columns else int(value.shape[0])
         for name, column in zip(self.fields, columns, strict=True):
             if len(column) != count:
                 raise StructureError(
                     path=path / name,
                     expected=f"{count} values, one for each record",
-                    received=f"{len(column)}",
+                    received=f"{len(column)} values",
                     mend="Give every field one value for each record.",
                 )
         return pa.Array.from_buffers(self.arrow, count, [None], children=columns)
@@ -118,22 +118,22 @@ class StructType(ColumnType):
             if name not in given:
                 raise FieldError(
                     path=path / name,
-                    expected="a field of the records, because the schema has it",
+                    expected="records with this field of the schema",
                     received=f"records with the fields {', '.join(names)}",
-                    mend="Add it with with_updates, or take it out of the schema.",
+                    mend="Add the field with with_updates, or remove it from the schema.",
                 )
         for name in names:
             if name not in self.fields:
                 raise FieldError(
                     path=path / name,
                     expected=f"one of the schema's fields {', '.join(self.fields)}",
-                    received="a field that the schema does not have",
-                    mend="Leave it out with without, or add it to the schema.",
+                    received="a field that is not in the schema",
+                    mend="Remove the field with without, or add it to the schema.",
                 )
 
 
 class ListType(ColumnType):
-    """Lists of any length, behind offsets of 32 or 64 bits.
+    """Lists of any length, with 32-bit or 64-bit offsets.
 
     Args:
         arrow: The Arrow type.
@@ -197,7 +197,7 @@ class ListType(ColumnType):
                 raise StructureError(
                     path=path,
                     expected=f"at most 2**31 - 1 values in an Arrow array of type {self.arrow}",
-                    received=f"{numbers[-1]}",
+                    received=f"{numbers[-1]} values",
                     mend="Give schema= with large_list.",
                 )
             offsets = pa.py_buffer(numbers.astype(width))
@@ -206,7 +206,7 @@ class ListType(ColumnType):
 
 
 class FixedSizeListType(ListType):
-    """Lists of one size, which become one more dense dimension."""
+    """Fixed-size lists, which become one more dense dimension."""
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of the values with one more dimension."""
@@ -215,7 +215,7 @@ class FixedSizeListType(ListType):
         return split_spec(values, count, size, location.splits)
 
     def check(self, array: pa.Array, path: Path) -> None:
-        """Checks whether there are enough values, too."""
+        """Checks the number of values too."""
         buffers.check_start(array, path)
         buffers.check_fixed_size(array, path)
         super().check(array, path)
@@ -239,7 +239,7 @@ class FixedSizeListType(ListType):
         if size != self.arrow.list_size:
             raise StructureError(
                 path=path,
-                expected=f"lists of {self.arrow.list_size}, as the schema has them",
+                expected=f"lists of {self.arrow.list_size}, the size in the schema",
                 received=f"lists of {size}",
                 mend="Change the schema.",
             )
@@ -254,14 +254,14 @@ class FixedSizeListType(ListType):
             row = int(np.argmax(wrong))
             raise StructureError(
                 path=path,
-                expected=f"lists of {self.arrow.list_size}, as the schema has them",
+                expected=f"lists of {self.arrow.list_size}, the size in the schema",
                 received=f"a list of {lengths[row]} in row {row}",
                 mend="Give schema= with a list type for this field.",
             )
 
 
 def split_spec(values: Any, nrows: int | None, size: int, splits: tf.DType) -> tf.TypeSpec:
-    """Returns the spec of values whose first dimension is split into `nrows` rows of one size."""
+    """Returns the spec of values with the first dimension split into `nrows` rows of `size`."""
     shape = tf.TensorShape([nrows, size]).concatenate(values.shape[1:])
     if isinstance(values, RaggedStructuredTensorSpec):
         return RaggedStructuredTensorSpec(

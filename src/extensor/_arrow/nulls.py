@@ -1,7 +1,7 @@
-"""Nulls: the one place where they are refused.
+"""The error for nulls in a column.
 
-Each column is asked before it is read, from `ColumnType.read`; columns are not asked whether their
-type may hold nulls, but whether they do.
+`ColumnType.read` calls `refuse_nulls` before it reads a column. A nullable column without nulls is
+accepted.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ def refuse_nulls(array: pa.Array, location: Location) -> None:
     """Raises if there is a null in a column.
 
     Raises:
-        NullError: If so; it names the path and the first record (also a ValueError).
+        NullError: If there is a null; the error names the path and the first record with a null
+            (also a ValueError).
     """
     count = array.null_count
     if count:
         first = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
         raise NullError(
             path=location.path,
-            expected="no nulls",
-            received=f"{count}, the first in record {location.record(first)}",
-            mend="Fill them (pyarrow.compute.fill_null) or drop those records (Table.filter, "
-            "Table.drop_null) before the conversion.",
+            expected="a column without nulls",
+            received=f"{count} null{'s' if count > 1 else ''}, the first in record "
+            f"{location.record(first)}",
+            mend="Before the conversion, fill the nulls (pyarrow.compute.fill_null) or drop the "
+            "records (Table.filter, Table.drop_null).",
         )

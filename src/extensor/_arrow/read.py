@@ -1,4 +1,4 @@
-"""from_arrow: Arrow records become StructuredTensors."""
+"""from_arrow: converts Arrow records to StructuredTensors."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from extensor.errors import DTypeError, FormatError, StructureError
 def from_arrow(data: Any, row_splits_dtype: Any = tf.int64) -> StructuredTensor:
     """Returns Arrow records as a StructuredTensor.
 
-    Numbers share Arrow's memory where it is 64-byte aligned (what Arrow's own readers and
-    compute functions allocate is; IPC files mostly are not, and are copied). Strings, booleans
-    and offsets that change their width are copied.
+    Numbers share Arrow's memory if it is 64-byte aligned. The memory that Arrow's own readers and
+    compute functions allocate is aligned; that of IPC files mostly is not, and is copied. Strings,
+    booleans, and offsets that change their width are copied.
 
     Args:
-        data: A pyarrow Table, RecordBatch, StructArray or ChunkedArray of structs, or anything
-            that exports itself by the Arrow PyCapsule interface, such as a polars DataFrame. Also
-            an array of lists of structs, or a StructScalar.
+        data: A pyarrow Table, RecordBatch, StructArray or ChunkedArray of structs, or an object
+            with the Arrow PyCapsule interface, such as a polars DataFrame. Also an array of lists
+            of structs, or a StructScalar.
         row_splits_dtype: The dtype of the row splits of lists. tf.int32 shares the offsets of
             Arrow's `list` type instead of widening them.
 
@@ -42,14 +42,14 @@ def from_arrow(data: Any, row_splits_dtype: Any = tf.int64) -> StructuredTensor:
         structs gives a higher rank, a StructScalar a single record.
 
     Raises:
-        DTypeError: If `data` holds no records (also a TypeError).
+        DTypeError: If `data` is not records (also a TypeError).
         UnsupportedTypeError: If a type has no counterpart; the error names path and type (also a
             TypeError).
-        NullError: If there is a null; the error names the path and the first record that has one
+        NullError: If there is a null; the error names the path and the first record with a null
             (also a ValueError).
-        StructureError: If two fields of one record have one name, the data is corrupt, or it is
-            nested too deeply for Python's recursion limit (also a ValueError).
-        FormatError: If an object says that it exports Arrow data, and does not (also a ValueError).
+        StructureError: If two fields of one record have the same name, the data is corrupt, or its
+            nesting exceeds Python's recursion limit (also a ValueError).
+        FormatError: If an object with the PyCapsule interface fails to export (also a ValueError).
 
     >>> table = pa.table({"title": ["Snickerdoodles", "Flapjacks"],
     ...                   "steps": [[{"minutes": 5}, {"minutes": 20}], [{"minutes": 8}]]})
@@ -59,7 +59,7 @@ def from_arrow(data: Any, row_splits_dtype: Any = tf.int64) -> StructuredTensor:
     >>> recipes["steps.minutes"]
     <tf.RaggedTensor [[5, 20], [8]]>
     """
-    with tf.init_scope():  # the data is there now, also while a graph is being traced
+    with tf.init_scope():  # converts eagerly, also while a graph is being traced
         return _converted(data, splits_dtype(row_splits_dtype))
 
 
@@ -72,7 +72,7 @@ def _converted(data: Any, splits: tf.DType) -> StructuredTensor:
         rows = column_type(data.type, Path())
         return rows.read(_one_chunk(data, rows, Path()), Location(Path(), splits))
     if not isinstance(data, (pa.Table, pa.RecordBatch)):
-        # As arrays of structs: as batches, pyarrow takes no slices, or takes them for the whole.
+        # Imported as arrays of structs: pyarrow's import as batches mishandles slices.
         if hasattr(data, "__arrow_c_stream__"):
             return _converted(_exported(data, pa.chunked_array), splits)
         if hasattr(data, "__arrow_c_array__"):
@@ -86,8 +86,8 @@ def _converted(data: Any, splits: tf.DType) -> StructuredTensor:
             raise StructureError(
                 path=Path(name),
                 expected=f"{data.num_rows} values, one for each record",
-                received=f"{len(column)}",
-                mend="The Arrow data is corrupt: validate() tells more.",
+                received=f"{len(column)} values",
+                mend="The Arrow data is corrupt; validate() gives details.",
             )
     return records.read_columns(columns, data.num_rows, Location(Path(), splits))
 
@@ -96,12 +96,12 @@ def _exported(data: Any, import_with: Callable[[Any], Any]) -> Any:
     """Returns what an object exports by the Arrow PyCapsule interface."""
     try:
         return import_with(data)
-    except Exception as error:  # the exporter's own, or what pyarrow raises of what it gave
+    except Exception as error:  # the exporter raises any error; pyarrow raises for bad data
         raise FormatError(
             path=type(data).__name__,
-            expected="an object that exports Arrow data, as it says",
+            expected="valid Arrow data from its PyCapsule interface",
             received=f"{type(error).__name__}: {error}",
-            mend="Convert it to a pyarrow Table first, by the library that it is from.",
+            mend="Convert the object to a pyarrow Table first, with its own library.",
         ) from error
 
 
@@ -110,31 +110,32 @@ def _no_records(received: str) -> DTypeError:
         path="from_arrow",
         expected="a Table, a RecordBatch, or an array of structs",
         received=received,
-        mend='Name the column of a bare array, pa.table({"x": array}), and make Arrow records of '
-        "dicts, pa.array(dicts).",
+        mend='Name the column of a plain array, pa.table({"x": array}); convert dicts with '
+        "pa.array(dicts).",
     )
 
 
 def _one_chunk(array: Any, described: ColumnType, path: Path) -> pa.Array:
-    """Returns a column as one array whose buffers are as long as its type and length ask for.
+    """Returns a column as one validated array.
 
-    Chunks are validated before they are joined, which reads by their offsets.
+    Validates chunks before joining them, because joining reads by their offsets.
     """
     if not isinstance(array, pa.ChunkedArray):
         return described.validate(array, path)
     chunks = [described.validate(chunk, path) for chunk in array.chunks]
-    filled = [chunk for chunk in chunks if len(chunk)] or chunks[:1]  # an empty one begins anywhere
+    # Empty chunks are dropped: their offsets may be anything.
+    filled = [chunk for chunk in chunks if len(chunk)] or chunks[:1]
     if len(filled) == 1:
         return filled[0]
     try:
         return pa.chunked_array(filled, array.type).combine_chunks()
     except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
-        if isinstance(described, DictionaryType):  # more words than the places can count
+        if isinstance(described, DictionaryType):  # too many strings for the index type
             words = array.cast(array.type.value_type)
             return _one_chunk(words, described.words, path)
         raise StructureError(
             path=path,
             expected="chunks that fit into one Arrow array",
-            received=f"{len(chunks)} chunks that do not: {error}",
+            received=f"{len(chunks)} chunks that do not fit ({error})",
             mend="Convert batch by batch, or cast the column to its large type.",
         ) from error

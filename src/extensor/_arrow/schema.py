@@ -1,4 +1,4 @@
-"""spec_from_schema: Arrow schemas become specs of StructuredTensors."""
+"""spec_from_schema: converts Arrow schemas to specs of StructuredTensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from extensor._struct.dense import DenseStructuredTensorSpec
 def spec_from_schema(
     schema: pa.Schema, nrows: int | None = None, row_splits_dtype: tf.DType = tf.int64
 ) -> DenseStructuredTensorSpec:
-    """Returns the spec of the StructuredTensors that Arrow data of a schema becomes.
+    """Returns the spec of the StructuredTensor that `from_arrow` returns for data of a schema.
 
     Args:
         schema: The Arrow schema.
@@ -25,7 +25,7 @@ def spec_from_schema(
 
     Raises:
         UnsupportedTypeError: If a type has no counterpart (also a TypeError).
-        StructureError: If two fields have one name (also a ValueError).
+        StructureError: If two fields have the same name (also a ValueError).
 
     >>> schema = pa.schema({"title": pa.string(), "steps": pa.list_(pa.string())})
     >>> print(xt.struct.tree(xt.spec_from_schema(schema)))

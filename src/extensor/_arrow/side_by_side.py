@@ -1,4 +1,4 @@
-"""Large columns converted side by side, in threads."""
+"""Conversion of large columns in parallel threads."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any
 
 from extensor._arrow.buffers import keep_freed_memory
 
-# Copying strings takes nearly all of the time, in ops and NumPy loops that release the GIL.
-# Columns of strings with more bytes than this are converted side by side.
+# Columns of strings with more bytes than this are converted in parallel. Copying strings takes
+# most of the time, in ops and NumPy loops that release the GIL.
 LARGE = 1 << 20
 
 _thread = threading.local()
 
 
 def side_by_side(convert: Callable[[int], Any], count: int, sizes: dict[int, int]) -> list[Any]:
-    """Returns what `convert` makes of each number below `count`.
+    """Returns `[convert(i) for i in range(count)]`, with large columns converted in parallel.
 
-    Threads take the large tasks from the largest on, this thread from the smallest: it works
-    rather than waits.
+    The pool starts with the largest column. The calling thread starts with the smallest, so it
+    works too instead of waiting.
 
     Args:
         convert: Takes the number of a column.
-        count: How many columns there are.
-        sizes: For each column that takes long, how many bytes it has.
+        count: The number of columns.
+        sizes: The size in bytes of each large column.
     """
     done: dict[int, Any] = {}
     if len(sizes) > 1 and not hasattr(_thread, "works_for_pool"):
@@ -40,10 +40,10 @@ def side_by_side(convert: Callable[[int], Any], count: int, sizes: dict[int, int
 
 @functools.cache
 def _pool() -> ThreadPoolExecutor:
-    """Returns the threads that convert large columns. They must not wait for one another."""
+    """Returns the thread pool for large columns. Its threads must not wait for each other."""
     keep_freed_memory()
     return ThreadPoolExecutor(
-        max_workers=max(1, min(4, os.cpu_count() or 1) - 1),  # the thread that waits works too
+        max_workers=max(1, min(4, os.cpu_count() or 1) - 1),  # the calling thread works too
         thread_name_prefix="extensor-arrow",
         initializer=lambda: setattr(_thread, "works_for_pool", True),
     )

@@ -1,7 +1,7 @@
-"""THE table of Arrow types: which there are, and the class that describes each.
+"""The table of supported Arrow types and their ColumnType classes.
 
-Reading, writing and schemas all go by it. `tests/arrow/test_type_table.py` takes every type in it
-from Arrow to a tensor and back.
+Reading, writing and schemas use this table. `tests/arrow/test_type_table.py` converts every type
+in the table from Arrow to a tensor and back.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from extensor._arrow.natural_type import NUMBERS
 from extensor._arrow.nested_types import FixedSizeListType, ListType, StructType
 from extensor._path import Path
 
-# Of a type with parameters one example, which stands for all.
+# For a type with parameters, the table has one example; `_BY_ID` finds the class by type id.
 TABLE: dict[type[ColumnType], tuple[pa.DataType, ...]] = {
     NumberType: tuple(NUMBERS),
     BooleanType: (pa.bool_(),),
@@ -42,15 +42,16 @@ _BY_ID = {arrow.id: described for described, examples in TABLE.items() for arrow
 
 
 def column_type(arrow: pa.DataType, path: Path) -> ColumnType:
-    """Returns how columns of an Arrow type are read.
+    """Returns the ColumnType to read columns of an Arrow type.
 
     Args:
         arrow: The Arrow type.
         path: The path of the column, for errors.
 
     Raises:
-        UnsupportedTypeError: If it, or a type in it, is not in the table (also a TypeError).
-        StructureError: If two fields of a struct have one name (also a ValueError).
+        UnsupportedTypeError: If the type, or a type inside it, is not in the table (also a
+            TypeError).
+        StructureError: If two fields of a struct have the same name (also a ValueError).
     """
     found = _described(arrow, path, column_type)
     if found is None:
@@ -59,10 +60,10 @@ def column_type(arrow: pa.DataType, path: Path) -> ColumnType:
 
 
 def target_type(arrow: pa.DataType, path: Path) -> ColumnType:
-    """Returns how columns of an Arrow type are written, which may be one that is not read.
+    """Returns the ColumnType to write columns of any Arrow type, in the table or not.
 
     Raises:
-        StructureError: If two fields of a struct have one name (also a ValueError).
+        StructureError: If two fields of a struct have the same name (also a ValueError).
     """
     return _described(arrow, path, target_type) or UnreadType(arrow)
 

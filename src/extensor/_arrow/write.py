@@ -1,4 +1,4 @@
-"""to_arrow: StructuredTensors become Arrow records."""
+"""to_arrow: converts StructuredTensors to Arrow records."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
 
     Args:
         records: A StructuredTensor that holds values (not part of a graph).
-        schema: The Arrow schema or struct type to produce. Without it numbers keep their type,
-            strings become `string` (text in UTF-8), ragged dimensions `large_list` for int64 row
-            splits and `list` for int32, and further dense dimensions `fixed_size_list`. With it,
-            fields come in the schema's order, and numbers are cast as Arrow does it safely:
-            floats may lose precision, integers nothing. For records of higher rank, the type of
-            the lists of structs.
+        schema: The Arrow schema or struct type of the result; for records of higher rank, the
+            type of the lists of structs. Fields come in the schema's order. Numbers are cast by
+            Arrow's safe cast: floats may lose precision, integers may not. Without a schema,
+            numbers keep their type; strings become `string` (text in UTF-8); ragged dimensions
+            become `large_list` for int64 row splits and `list` for int32; further dense dimensions
+            become `fixed_size_list`.
 
     Returns:
-        A RecordBatch for records of rank 1, a StructScalar for a single record, and an array of
+        A RecordBatch for records of rank 1, a StructScalar for a single record, or an array of
         lists for higher ranks.
 
     Raises:
-        DTypeError: If `records` is no StructuredTensor or holds no values, or a field does not
-            convert to the type that the schema asks for (also a TypeError).
+        DTypeError: If `records` is not a StructuredTensor, is part of a graph, or has a field that
+            does not convert to the schema's type (also a TypeError).
         FieldError: If the schema's fields are not those of the records (also a KeyError).
-        StructureError: If a list is not of the fixed size that the schema asks for, or the parts
-            of the records do not fit, because nobody checked them (also a ValueError).
+        StructureError: If a list does not have the fixed size of the schema, or the parts of the
+            records were not validated and do not fit (also a ValueError).
         FormatError: If a string that becomes text is not UTF-8 (also a ValueError).
 
     >>> recipes = xt.DenseStructuredTensor([2], {"title": ["Snickerdoodles", "Flapjacks"]})
@@ -52,7 +52,7 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
             path="to_arrow",
             expected="a StructuredTensor",
             received=type(records).__name__,
-            mend='Name the column of a bare tensor: xt.DenseStructuredTensor([n], {"x": tensor}).',
+            mend='Name the column of a plain tensor: xt.DenseStructuredTensor([n], {"x": tensor}).',
         )
     if isinstance(schema, pa.Schema) and records.rank <= 1:
         target = pa.struct(list(schema))
@@ -64,7 +64,7 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
             expected="a Schema or struct type" if records.rank <= 1
             else f"the Arrow type of {records.rank - 1} list(s) of structs",
             received=type(schema).__name__,
-            mend="Leave it out for the natural types.",
+            mend="Leave it out for the default types.",
         )  # fmt: skip
     expect_values(records, "to_arrow")
     if records.rank == 0:

@@ -18,7 +18,8 @@ from extensor._formats.parquet import FilePath, ParquetFiles
 from extensor._path import PathLike
 from extensor.errors import NullError, StructureError
 
-# A slab has at most so many records, and about so many bytes in the file, or else is one batch.
+# The approximate maximal size of a slab, in records and in bytes of the file. A slab has at least
+# one batch.
 _SLAB_ROWS = 1 << 15
 _SLAB_BYTES = 1 << 22
 
@@ -32,25 +33,25 @@ def parquet(
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the records of Parquet files in structured batches.
 
-    The files are read piece by piece while the dataset is iterated, each iteration on its own.
+    Each iteration of the dataset reads the files piece by piece.
 
     Args:
-        paths: One file or several of one schema, whose records follow one another.
-        batch_size: How many records a batch holds.
-        columns: Paths of the fields to read, as in `read_parquet`; the rest is not decoded.
-        drop_remainder: Whether to leave out a last batch that is not full. The batch size is then
-            part of the static shape.
+        paths: One file, or several files of one schema; their records are concatenated.
+        batch_size: The number of records in a batch.
+        columns: Paths of the fields to read, as in `read_parquet`; other fields are not decoded.
+        drop_remainder: Whether to drop a last batch that is not full. The batch size is then part
+            of the static shape.
         row_splits_dtype: As in `from_arrow`.
 
     Returns:
-        A dataset of StructuredTensors of shape `[batch_size]`, with a known cardinality and a
-        spec that follows from the files' schema alone.
+        A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, and its
+        spec depends only on the files' schema.
 
     Raises:
-        StructureError: If `batch_size` is no positive number (also a ValueError).
+        StructureError: If `batch_size` is not a positive number (also a ValueError).
         MissingFileError, DirectoryError, FormatError, FieldError: As in `read_parquet`, at once.
-        UnsupportedTypeError: As in `from_arrow`, at once. What depends on contents, such as
-            nulls, is raised during iteration, as TensorFlow raises errors of datasets.
+        UnsupportedTypeError: As in `from_arrow`, at once. Errors that depend on contents, such as
+            those for nulls, are raised during iteration, as TensorFlow's errors of the dataset.
 
     >>> path = getfixture("tmp_path") / "recipes.parquet"
     >>> xt.write_parquet(xt.DenseStructuredTensor([3], {"est_time": [55.0, 30.0, 45.0]}), path)
@@ -73,15 +74,15 @@ def parquet(
     count = full if drop_remainder or not rest else full + 1
     spec = spec_from_schema(files.schema, batch_size if drop_remainder else None, splits)
     records = _Records(files, batch_size, drop_remainder, spec, splits)
-    # No prefetching at the end: slabs are read ahead, and cutting them takes no time.
+    # No prefetch here: `stream` prefetches slabs, and cutting them into batches is fast.
     return stream(records.slabs, spec, count)
 
 
 class _Records:
-    """The records of files, converted many batches at a time.
+    """The records of files as slabs: pieces of many batches each.
 
-    What it takes to convert records, and to hand them to a dataset, depends little on their
-    number. So they are converted in slabs, which TensorFlow cuts into batches without a copy.
+    The time to convert records, and to pass them to a dataset, depends little on their number. So
+    records are converted slab by slab, and TensorFlow cuts each slab into batches without a copy.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class _Records:
         self._splits = splits
 
     def slabs(self) -> Iterator[tf.data.Dataset]:
-        """Yields datasets of batches."""
+        """Yields a dataset of the batches of each slab."""
         first, size = 0, self._batch_size
         pieces = self._files.batches(size, _SLAB_ROWS, _SLAB_BYTES)
         for table in gathered(pieces, size):
@@ -112,12 +113,12 @@ class _Records:
             first += table.num_rows
 
     def _batches(self, table: pa.Table, size: int, first: int) -> Iterator[tf.data.Dataset]:
-        """Yields datasets of the batches, all of one size, in a table.
+        """Yields datasets of the batches in a table, all of one size.
 
         Args:
             table: The records.
-            size: How many of them a batch has.
-            first: The number of the first one in the files, for errors.
+            size: The number of records in a batch.
+            first: The number of the table's first record in the files, for errors.
         """
         try:
             records = from_arrow(table, self._splits)
@@ -129,7 +130,7 @@ class _Records:
                     received=f"{error.received} of the batch that begins with record {first}",
                     mend=error.mend,
                 ) from error
-            # The batches before the one that it is in are whole.
+            # The dataset yields the batches before the batch with the null.
             for at in range(0, table.num_rows, size):
                 yield from self._batches(table.slice(at, size), size, first + at)
         else:
@@ -137,7 +138,7 @@ class _Records:
 
 
 def gathered(pieces: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
-    """Yields slabs, of a multiple of `size` records, and what is left at the end."""
+    """Yields slabs of a multiple of `size` records, and the remainder at the end."""
     waiting: list[pa.RecordBatch] = []
     rows = nbytes = 0
     for piece in pieces:
@@ -150,7 +151,7 @@ def gathered(pieces: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
             rows %= size
             waiting = table.slice(whole.num_rows).to_batches() if rows else []
             nbytes = sum(batch.nbytes for batch in waiting)
-            del table  # its memory goes with the slab
+            del table  # so that the slab alone keeps the memory
             yield whole
             del whole
     if rows:

@@ -1,4 +1,4 @@
-"""Many batches converted at once, which TensorFlow cuts apart without a copy."""
+"""Slabs: many batches that are converted at once and cut by TensorFlow without a copy."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from extensor._struct.tensor import StructuredTensor
 
 
 def batches_of(records: StructuredTensor, size: int, spec: Any) -> tf.data.Dataset:
-    """Returns the batches of records as a dataset, which traces no function and copies nothing.
+    """Returns a dataset of the batches of records. Traces no function and copies nothing.
 
     Args:
-        records: A multiple of `size` records, as `from_arrow` makes them.
-        size: How many records a batch has.
+        records: A multiple of `size` records, from `from_arrow`.
+        size: The number of records in a batch.
         spec: The spec of a batch.
 
     >>> records = xt.DenseStructuredTensor([4], {"x": [1, 2, 3, 4]})
@@ -34,7 +34,7 @@ def batches_of(records: StructuredTensor, size: int, spec: Any) -> tf.data.Datas
 
 
 class _Cut:
-    """Stacks of batches, as the tensors that stand for stacked values in datasets."""
+    """Cuts values into batches, as the boxes of stacked values that datasets hold."""
 
     def __init__(self, count: int, size: int) -> None:
         self._count = count
@@ -43,11 +43,11 @@ class _Cut:
         self._splits: dict[tf.DType, tf.Tensor] = {}
 
     def boxes(self, value: Any) -> list[tf.Tensor]:
-        """Returns the boxed tensors of a value with its first dimension cut in two."""
+        """Returns the boxes of a value with its first dimension split in two."""
         if isinstance(value, tf.Tensor):
             inner = value.shape[1:].as_list()
             shape = tf.constant([self._count, self._size, *inner]) if inner else self._flat
-            # An op of its own accord: a slab may have a hundred tensors, which costs in tf.reshape.
+            # The raw op, because tf.reshape is slower and a slab may have a hundred tensors.
             return [tf.raw_ops.Reshape(tensor=value, shape=shape)]
         if isinstance(value, tf.RaggedTensor):
             splits = self._row_splits(value.row_splits.dtype)
@@ -55,7 +55,7 @@ class _Cut:
         elif isinstance(value, RaggedStructuredTensor):
             cut = RaggedStructuredTensor.of_parts(value, self._row_splits(value.row_splits.dtype))
         else:
-            # Dense records: the boxes of the fields, one after another.
+            # Dense records: the boxes of all fields.
             parts = value.__tf_type_spec__().to_components(value)
             return [tensor for part in parts for tensor in self.boxes(part)]
         return box(tf.type_spec_from_value(cut), cut, 1)

@@ -1,8 +1,8 @@
-"""A dataset that Python feeds, pass by pass, in datasets that hold many elements each.
+"""A dataset whose elements come from datasets that a Python iterator yields.
 
-This is what `tf.data.Dataset.from_generator` is for, which traces functions anew for each dataset.
-Here all datasets share the functions, which know a dataset and its passes by their numbers; small
-files would else take longer to begin than to read.
+`tf.data.Dataset.from_generator` would do, but it traces its functions again for each dataset. For
+small files, tracing takes longer than reading. Here all datasets share the traced functions, which
+identify a dataset, and each iteration (pass) of it, by a number.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from extensor._protocol.box import boxed_specs
 def stream(
     begin: Callable[[], Iterator[tf.data.Dataset]], element_spec: Any, count: int
 ) -> tf.data.Dataset:
-    """Returns a dataset of the elements of datasets.
+    """Returns a dataset of the elements of all datasets that an iterator yields.
 
     Args:
-        begin: Begins a pass: returns an iterator over datasets, whose elements follow one another.
-            The iterator is closed when the pass is over or given up.
+        begin: Begins a pass: returns an iterator over datasets. The iterator is closed when the
+            pass ends or is abandoned.
         element_spec: The spec of an element.
-        count: How many elements there are. A pass ends after them: ended by an exception instead,
-            it would make TensorFlow write to the log.
+        count: The number of elements. A pass stops after so many elements, because a pass that an
+            exception ends makes TensorFlow write to the log.
 
     >>> spec = tf.TensorSpec([], tf.int64)
     >>> dataset = stream(lambda: (tf.data.Dataset.range(n) for n in (2, 3)), spec, 5)
@@ -46,9 +46,9 @@ def stream(
     number = next(_numbers)
     begin_pass, proceed, end_pass, identity = _functions()
     with tf.init_scope():
-        told, owner = _told(number)
+        number_tensor, owner = _tensor_of(number)
         parts = tf.raw_ops.GeneratorDataset(
-            init_func_other_args=[told],
+            init_func_other_args=[number_tensor],
             next_func_other_args=[],
             finalize_func_other_args=[],
             init_func=begin_pass,
@@ -82,10 +82,10 @@ def stream(
     return dataset
 
 
-def _told(number: int) -> tuple[tf.Tensor, Any]:
-    """Returns a tensor of a number, and what lives as long as TensorFlow keeps the tensor.
+def _tensor_of(number: int) -> tuple[tf.Tensor, Any]:
+    """Returns a tensor of a number, and an object that lives as long as the tensor's memory.
 
-    A function that reads a dataset keeps TensorFlow's side of it, and no object of Python's.
+    A function that reads a dataset keeps the dataset's tensors alive, but not its Python object.
     """
     if not tf.executing_eagerly():
         return tf.constant([number], tf.int64), tf.compat.v1.get_default_graph()
@@ -102,9 +102,9 @@ _datasets: weakref.WeakSet[tf.data.Dataset] = weakref.WeakSet()
 
 def _begin(stream: tf.Tensor) -> Any:
     number = next(_numbers)
-    # The dataset without elements is for TensorFlow's thread, which reads ahead past the end.
-    _passes[number] = itertools.chain(_streams[int(stream[0])](), [_nothing()])
-    # TensorFlow keeps for ever each number of Python that it makes a tensor of, but none of NumPy.
+    # The empty dataset at the end is for TensorFlow's prefetch, which reads past the end.
+    _passes[number] = itertools.chain(_streams[int(stream[0])](), [_empty_dataset()])
+    # An array, because TensorFlow never frees a Python number that it converted to a tensor.
     return np.array(number)
 
 
@@ -118,19 +118,19 @@ def _end(number: tf.Tensor) -> int:
 
 
 @functools.cache
-def _nothing() -> tf.data.Dataset:
+def _empty_dataset() -> tf.data.Dataset:
     return tf.data.Dataset.range(0)
 
 
 class _Calls:
-    """The calls into Python by TensorFlow's threads, which have to end before Python does.
+    """The calls of TensorFlow's threads into Python, which must end before Python exits.
 
-    A thread that calls Python while Python ends gets no answer, and an iterator that is deleted
-    waits for its threads: the process would never end.
+    A thread that calls Python during exit blocks forever. An iterator waits for its threads when
+    it is deleted, so the process would hang.
     """
 
-    # A thread that may call has called after so many seconds.
-    _SOON = 0.05
+    # Seconds to wait at exit for threads that have passed `may_begin` but have not called yet.
+    _GRACE = 0.05
 
     def __init__(self) -> None:
         self._running: set[int] = set()  # threads
@@ -143,21 +143,22 @@ class _Calls:
 
     @staticmethod
     def _over() -> tf.Tensor:
-        """Returns the handle of a variable that exists as soon as no thread may call Python."""
+        """Returns the handle of a variable that exists once threads must not call Python."""
         return tf.raw_ops.VarHandleOp(dtype=tf.bool, shape=[], shared_name="extensor/over")
 
     def may_begin(self) -> tf.Operation:
-        """Returns an operation of a function that fails once no thread may call Python."""
+        """Returns an operation that fails once threads must not call Python."""
         over = tf.raw_ops.VarIsInitializedOp(resource=self._over())
-        return tf.debugging.Assert(tf.logical_not(over), ["Python ends"])
+        return tf.debugging.Assert(tf.logical_not(over), ["Python is exiting"])
 
     def end(self, process: int) -> None:
-        """Ends our passes: deletes their iterators, and refuses calls for those not found.
+        """Ends all passes: deletes their iterators, and makes later calls fail.
 
-        A process that was forked from this one has no thread that calls, and to delete iterators
-        there would wait for threads that only the other process has.
+        Calls can come later because an iterator is not found if a function captured the dataset,
+        such as the function of interleave.
 
-        An iterator is not found if a function captured the dataset, as that of interleave does.
+        Does nothing in a forked process. It has none of the calling threads, so deleting iterators
+        would wait forever.
         """
         if os.getpid() != process:
             return
@@ -166,7 +167,7 @@ class _Calls:
                 vars(value).clear()
         with tf.device("CPU:0"):
             tf.raw_ops.AssignVariableOp(resource=self._over(), value=True)
-        until = time.monotonic() + self._SOON
+        until = time.monotonic() + self._GRACE
         while _passes and (self._running or time.monotonic() < until):
             time.sleep(0.001)
 
@@ -175,7 +176,7 @@ _calls = _Calls()
 
 
 def _reads_ours(value: Any) -> bool:
-    """Returns whether an iterator, dataset or container reads from one of our datasets."""
+    """Returns whether an iterator, dataset or container reads from a dataset of `stream`."""
     bases = type(value).__mro__
     if list in bases or tuple in bases:
         parts = value

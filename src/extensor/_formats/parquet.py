@@ -1,4 +1,4 @@
-"""Parquet files from and to Arrow, and straight to StructuredTensors."""
+"""Reading and writing of Parquet files, as Arrow data or StructuredTensors."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ FilePath = str | os.PathLike[str]
 _GROUP_ROWS = 1 << 16
 _GROUP_BYTES = 1 << 26
 
-# How a file is read. pyarrow would keep every part of a file that it has read until the file is
-# closed (pre_buffer), and read what a row group has of a column at once (no buffer).
-_PIECEMEAL: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 17}
+# Options that keep memory small. By default pyarrow keeps all data that it has read until the file
+# is closed (pre_buffer), and reads a whole column of a row group at once (no buffer).
+_READ_OPTIONS: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 17}
 
 
 def read_parquet(
@@ -52,9 +52,9 @@ def read_parquet(
     """Returns the records of Parquet files as a StructuredTensor.
 
     Args:
-        path_or_paths: One file or several of one schema, whose records follow one another.
-        columns: Paths of the fields to read, such as `["title", "ingredients.amount"]`; the rest
-            of the file is not decoded. Fields come in this order. Default: all.
+        path_or_paths: One file, or several files of one schema; their records are concatenated.
+        columns: Paths of the fields to read, such as `["title", "ingredients.amount"]`. Other
+            fields are not decoded. Fields come in this order. Default: all.
         row_splits_dtype: As in `from_arrow`.
 
     Returns:
@@ -63,11 +63,11 @@ def read_parquet(
     Raises:
         MissingFileError: If a file does not exist (also a FileNotFoundError).
         DirectoryError: If a path is a directory (also an IsADirectoryError).
-        FormatError: If a file is not Parquet, or is cut off (also a ValueError).
+        FormatError: If a file is not Parquet, or is truncated (also a ValueError).
         FieldError: If a column does not exist (also a KeyError).
-        StructureError: If no file or no column is given, or the files differ in schema (also a
-            ValueError).
-        DTypeError: If `path_or_paths` or `columns` is no list of paths (also a TypeError).
+        StructureError: If no file or no column is given, or the files have different schemas (also
+            a ValueError).
+        DTypeError: If `path_or_paths` or `columns` is not a list of paths (also a TypeError).
         NullError, UnsupportedTypeError: As in `from_arrow`.
 
     >>> path = getfixture("tmp_path") / "recipes.parquet"
@@ -89,22 +89,24 @@ def write_parquet(
 ) -> None:
     """Writes records to a Parquet file.
 
-    The file appears under its name only once it is whole. Batches are gathered into row groups of
+    The file appears at `path` only when it is complete. Batches are joined into row groups of
     65,536 records or 64 MiB.
 
     Args:
-        records: A StructuredTensor of rank 1, or batches of one schema, such as a dataset's.
-        path: The file; one that exists is replaced.
+        records: A StructuredTensor of rank 1, or an iterable of batches of one schema, such as a
+            dataset.
+        path: The file. An existing file is replaced.
         schema: The Arrow schema to write, as in `to_arrow`.
 
     Raises:
-        DTypeError: If `records` holds anything but StructuredTensors of rank 1 (also a
+        DTypeError: If `records` is or yields anything but StructuredTensors of rank 1 (also a
             TypeError).
-        StructureError: If there is no batch, or batches differ in schema (also a ValueError).
-        UnsupportedTypeError: If Parquet has no such type, such as records without fields (also a
-            TypeError).
-        MissingFileError, DirectoryError: If there is no folder to write to, or a directory of
-            that name (also a FileNotFoundError, an IsADirectoryError).
+        StructureError: If there is no batch, or batches have different schemas (also a
+            ValueError).
+        UnsupportedTypeError: If Parquet does not support a type, such as records without fields
+            (also a TypeError).
+        MissingFileError, DirectoryError: If the folder of `path` does not exist, or `path` is a
+            directory (also a FileNotFoundError, an IsADirectoryError).
         FormatError: If a string that becomes text is not UTF-8, or `path` is a device (also a
             ValueError).
 
@@ -115,7 +117,7 @@ def write_parquet(
     """
     batches = [records] if isinstance(records, StructuredTensor) else records
     if not isinstance(batches, Iterable):
-        batches = [batches]  # an error in its place, as for any batch of the wrong type
+        batches = [batches]  # `_batch` raises, as for any batch of the wrong type
     write((_batch(batch, schema) for batch in batches), path)
 
 
@@ -127,7 +129,7 @@ def _batch(records: Any, schema: pa.Schema | None) -> pa.RecordBatch:
             received=repr(records)
             if isinstance(records, StructuredTensor)
             else type(records).__name__,
-            mend="Parquet holds a list of records: give a batch of them.",
+            mend="Give a batch of records; Parquet stores lists of records.",
         )
     return to_arrow(records, schema)
 
@@ -147,7 +149,7 @@ def read(
 
 def write(batches: Iterable[pa.RecordBatch], path: FilePath) -> None:
     """Writes Arrow record batches of one schema to a Parquet file."""
-    # The file that a link points to is replaced, not the link.
+    # Replaces the file that a link points to, not the link.
     path = os.path.realpath(*_paths([path]))
     folder = os.path.dirname(path)
     if os.path.isdir(path):
@@ -155,16 +157,16 @@ def write(batches: Iterable[pa.RecordBatch], path: FilePath) -> None:
     if os.path.exists(path) and not os.path.isfile(path):
         raise FormatError(
             path=path,
-            expected="a file, or a new name",
-            received="a device or pipe, which cannot be replaced by a whole file",
+            expected="a file, or a path that does not exist",
+            received="a device or pipe, which a file cannot replace",
             mend="Write to a file.",
         )
     if not os.path.isdir(folder):
         raise MissingFileError(
             path=path,
-            expected="a folder to write to",
+            expected="a path in an existing folder",
             received=f"{folder}, which does not exist",
-            mend="Make the folder first.",
+            mend="Create the folder first.",
         )
     with whole_file(path) as unfinished:
         _write_all(iter(batches), unfinished)
@@ -176,8 +178,8 @@ def _write_all(batches: Iterator[pa.RecordBatch], path: str) -> None:
         raise StructureError(
             path="write_parquet",
             expected="at least one batch of records",
-            received="none",
-            mend="A batch without records, of the right schema, makes an empty file.",
+            received="0 batches",
+            mend="To write an empty file, give a batch of 0 records.",
         )
     _check_storable(pa.struct(list(first.schema)), Path())
     with pq.ParquetWriter(path, first.schema) as writer:
@@ -186,7 +188,7 @@ def _write_all(batches: Iterator[pa.RecordBatch], path: str) -> None:
 
 
 def _row_groups(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Joins batches: every row group costs space and time of its own, however small it is."""
+    """Yields batches joined into row groups, because each row group costs space and time."""
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -195,7 +197,7 @@ def _row_groups(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterato
                 path="write_parquet",
                 expected=f"batches of one schema: {_line(schema)}",
                 received=_line(batch.schema),
-                mend="Give schema=, or make the batches alike.",
+                mend="Give schema=, or convert the batches to one schema.",
             )
         waiting.append(batch)
         rows += batch.num_rows
@@ -208,14 +210,14 @@ def _row_groups(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterato
 
 
 def _check_storable(arrow: pa.DataType, path: Path) -> None:
-    """Raises for what Parquet cannot hold, or what pyarrow cannot read back."""
+    """Raises for a type that Parquet cannot store, or that pyarrow cannot read back."""
     empty = pa.types.is_struct(arrow) and not arrow.num_fields
     if empty or (pa.types.is_fixed_size_list(arrow) and not arrow.list_size):
         raise UnsupportedTypeError(
             path=path if path else "write_parquet",
             expected="records with at least one field, and lists of at least one value",
             received="records without fields" if empty else "lists of the fixed size 0",
-            mend="Parquet stores columns of values. Leave the field out with without."
+            mend="Parquet stores columns of values. Remove the field with without."
             if path
             else "Parquet stores columns of values. Add a field with with_updates.",
         )
@@ -235,11 +237,11 @@ class ParquetFiles:
     Args:
         path_or_paths: One file or several.
         columns: Paths of the fields to read; None for all.
-        keep_dictionaries: Whether columns that are stored as dictionaries of strings are read as
-            Arrow dictionary arrays, which is faster, rather than as strings.
+        keep_dictionaries: Whether to read columns that are stored as dictionaries of strings as
+            Arrow dictionary arrays, which is faster than reading them as strings.
 
     Raises:
-        As `read_parquet`, except for what concerns nulls and types.
+        The errors of `read_parquet`, except those for nulls and types.
     """
 
     def __init__(
@@ -269,9 +271,9 @@ class ParquetFiles:
                         mend="Read files of different schemas one by one.",
                     )
         self.num_rows = sum(self._rows)
-        """How many records the files hold together."""
+        """The number of records in all files."""
         self.schema: pa.Schema = whole
-        """The Arrow schema of what is read."""
+        """The Arrow schema of the columns to read."""
         self._whole = whole
         self._columns: list[str] | None = None
         if columns is not None:
@@ -285,7 +287,7 @@ class ParquetFiles:
             ]
 
     def tables(self) -> Iterator[pa.Table]:
-        """Yields the records of one file after another."""
+        """Yields a table of the records of each file."""
         for path, file in self._files():
             with _readable(path):
                 table = self._read_dictionaries(path, file) if self._keep_dictionaries else None
@@ -300,17 +302,17 @@ class ParquetFiles:
             return self._read_groups(file)
 
     def _read_groups(self, file: pq.ParquetFile) -> pa.Table:
-        # One row group at a time: Arrow joins no dictionaries inside lists and structs.
+        # One row group at a time, because Arrow cannot join dictionaries inside lists and structs.
         groups = range(file.metadata.num_row_groups)
         return pa.concat_tables([file.read_row_group(i, columns=self._columns) for i in groups])
 
     def _read_dictionaries(self, path: str, file: pq.ParquetFile) -> pa.Table | None:
-        """Returns the records with dictionary arrays, or None where there are none to be had."""
+        """Returns the records with dictionary arrays, or None if pyarrow cannot read these."""
         names = _dictionary_columns(file)
         if not names:
             return None
         with pq.ParquetFile(
-            path, metadata=file.metadata, read_dictionary=names, **_PIECEMEAL
+            path, metadata=file.metadata, read_dictionary=names, **_READ_OPTIONS
         ) as again:
             try:
                 return self._read_groups(again)
@@ -320,13 +322,13 @@ class ParquetFiles:
     def batches(
         self, batch_size: int, max_rows: int = 0, max_bytes: int = 0
     ) -> Iterator[pa.RecordBatch]:
-        """Yields the records in pieces, in their order.
+        """Yields the records in pieces, in order.
 
         Args:
-            batch_size: The pieces have so many records, or a multiple of it, save at the end of a
-                file or row group.
-            max_rows: How many they should have at most, where `batch_size` is less.
-            max_bytes: About how many bytes they should have at most, too.
+            batch_size: The number of records in a piece is a multiple of this, except at the end
+                of a file or row group.
+            max_rows: The maximal number of records in a piece, if `batch_size` is smaller.
+            max_bytes: The approximate maximal size of a piece in bytes, if a batch is smaller.
         """
         for path, file in self._files():
             rows = min(max_rows, int(max_bytes / max(1.0, _bytes_per_row(file.metadata))))
@@ -336,9 +338,9 @@ class ParquetFiles:
             while True:
                 with _readable(path):
                     piece = next(pieces, None)
-                # Another file of that name is none of our business, as long as ours is open.
+                # A new file at this path does not change the open file. A write to it does.
                 if (now := _state(path)) != state and now[:1] == state[:1]:
-                    raise _replaced(path, "the file as it was when it was opened")
+                    raise _replaced(path, "the file to stay unchanged while it is read")
                 if piece is None:
                     break
                 count += piece.num_rows
@@ -349,12 +351,12 @@ class ParquetFiles:
         if not any(holds(field.type, is_category) for field in file.schema_arrow):
             yield from file.iter_batches(rows, columns=self._columns)
             return
-        # Arrow joins no dictionaries of several row groups inside lists and structs.
+        # Arrow cannot join the dictionaries of several row groups inside lists and structs.
         for i in range(file.metadata.num_row_groups):
             yield from file.iter_batches(rows, row_groups=[i], columns=self._columns)
 
     def _files(self) -> Iterator[tuple[str, pq.ParquetFile]]:
-        """Yields each file, open until the next one is asked for."""
+        """Yields each path and its file, which is open until the next iteration."""
         for path, rows in zip(self.paths, self._rows, strict=True):
             with _opened(path) as file:
                 with _readable(path):
@@ -362,20 +364,20 @@ class ParquetFiles:
                         self._whole
                     )
                 if not is_same:
-                    raise _replaced(path, f"the {rows} records of before, of the same schema")
+                    raise _replaced(path, f"a file of {rows} records with an unchanged schema")
                 yield path, file
 
     def _pruned(self, data: Any) -> Any:
         if self._columns is None:
             return data
         data = data.select(self.schema.names)
-        # pyarrow chooses columns by text, in which a name that holds a dot reads as two names:
-        # the cast drops what came along.
+        # pyarrow selects columns by dotted paths. For a name that contains a dot, it may read other
+        # columns too; the cast drops them.
         return data if _decoded(data.schema) == self.schema else data.cast(self.schema)
 
 
 def _state(path: str) -> tuple[Any, ...]:
-    """Returns which file a path leads to, and what changes when it is written to."""
+    """Returns the identity of the file at a path, and its size and time of change."""
     try:
         status = os.stat(path)
     except OSError:
@@ -387,8 +389,8 @@ def _replaced(path: str, expected: str) -> FormatError:
     return FormatError(
         path=path,
         expected=expected,
-        received="a file that was replaced since it was first opened",
-        mend="Open the files anew.",
+        received="a file that was replaced or written to",
+        mend="Open the files again.",
     )
 
 
@@ -396,14 +398,14 @@ def _check_count(path: str, file: pq.ParquetFile, count: int) -> None:
     if count != file.metadata.num_rows:
         raise FormatError(
             path=path,
-            expected=f"the {file.metadata.num_rows} records that its footer counts",
-            received=f"{count}",
-            mend="Write it anew.",
+            expected=f"{file.metadata.num_rows} records, the number in the footer",
+            received=f"{count} records",
+            mend="Write the file again.",
         )
 
 
 def _bytes_per_row(metadata: Any) -> float:
-    """Returns about how many bytes a record takes, with all its columns."""
+    """Returns the approximate size of a record in bytes, with all columns."""
     if not metadata.num_row_groups:
         return 0.0
     group = metadata.row_group(0)
@@ -411,14 +413,14 @@ def _bytes_per_row(metadata: Any) -> float:
 
 
 def _dictionary_columns(file: pq.ParquetFile) -> list[str]:
-    """Returns the columns whose strings are stored as places in a dictionary, in all row groups.
+    """Returns the columns whose strings are stored as a dictionary in all row groups.
 
-    A writer that gives up on a dictionary stores the rest of the strings one by one, each behind
-    its length of four bytes, so a column that takes less space than that has not been given up.
+    When a dictionary grows too large, a writer stores the other strings plainly, each with a length
+    of four bytes. So a column of fewer than four bytes a value is all dictionary.
     """
     metadata, schema = file.metadata, file.schema
     if any(holds(field.type, is_string_view) for field in file.schema_arrow):
-        return []  # Arrow makes no views of dictionaries
+        return []  # Arrow cannot convert dictionaries to string views
     if sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)) < _SMALL:
         return []
     strings = [i for i in range(len(schema)) if schema.column(i).physical_type == "BYTE_ARRAY"]
@@ -438,21 +440,21 @@ def _dictionary_columns(file: pq.ParquetFile) -> list[str]:
 
 
 _SMALL = 1 << 16
-"""Bytes below which a file is read before it is known how its strings are stored."""
+"""Bytes: smaller files are read without looking for dictionaries, which takes longer."""
 
 
 def _checked_row_group(file: pq.ParquetFile, number: int, columns: list[str]) -> Any:
-    """Returns the metadata of a row group, of which some columns may be asked.
+    """Returns the metadata of a row group in which these columns can be accessed safely.
 
-    To ask for a column whose metadata is damaged ends the process (pyarrow 26). To read from it
-    raises an error, so one record is read first.
+    Accessing the damaged metadata of a column aborts the process (pyarrow 26). Reading from the
+    column raises an error instead, so this reads one record first.
     """
     next(file.iter_batches(1, row_groups=[number], columns=columns, use_threads=False), None)
     return file.metadata.row_group(number)
 
 
 def _decoded(schema: pa.Schema) -> pa.Schema:
-    """Returns a schema with strings in place of dictionaries of them."""
+    """Returns a schema with each dictionary type replaced by the type of its values."""
 
     def decoded(field: pa.Field) -> pa.Field:
         arrow = field.type
@@ -472,15 +474,15 @@ def _paths(path_or_paths: Any) -> list[str]:
         raise DTypeError(
             path="Parquet files",
             expected="a path, or a list of paths",
-            received=f"something else ({error})",
-            mend="Write a path as text or as a pathlib.Path.",
+            received=f"{type(path_or_paths).__name__} ({error})",
+            mend="Give a path as a str or a pathlib.Path.",
         ) from error
     if not paths:
         raise StructureError(
             path="Parquet files",
             expected="at least one file",
             received="an empty list",
-            mend="Check the pattern that made the list.",
+            mend="Check the glob pattern of the list.",
         )
     return paths
 
@@ -490,7 +492,7 @@ def _opened(path: str) -> pq.ParquetFile:
         mend = "List the files: sorted(pathlib.Path(folder).glob('*.parquet'))."
         raise _directory(path, mend)
     with _readable(path):
-        return pq.ParquetFile(path, **_PIECEMEAL)
+        return pq.ParquetFile(path, **_READ_OPTIONS)
 
 
 def _directory(path: str, mend: str) -> DirectoryError:
@@ -498,7 +500,7 @@ def _directory(path: str, mend: str) -> DirectoryError:
 
 
 class _readable:  # noqa: N801 - used like a function
-    """Turns pyarrow's complaints about a file into errors that name it."""
+    """Replaces pyarrow's errors about a file by errors that name the file."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -511,18 +513,18 @@ class _readable:  # noqa: N801 - used like a function
             raise MissingFileError(
                 path=self.path,
                 expected="a Parquet file",
-                received="nothing: it does not exist",
+                received="a path that does not exist",
                 mend="Check the path; relative paths start from the working directory.",
             ) from error
-        # An OSError with a number comes from the system (no permission, too many open files).
-        # A KeyError comes from a footer that calls one column by two names, a UnicodeDecodeError
-        # from names that are not UTF-8.
+        # An OSError with an errno comes from the system (no permission, too many open files).
+        # A footer with two names for one column raises a KeyError; a name that is not UTF-8 raises
+        # a UnicodeDecodeError.
         unreadable = (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError, UnicodeDecodeError)
         if isinstance(error, unreadable) or (isinstance(error, OSError) and not error.errno):
             reason = (str(error).splitlines() or ["no reason given"])[0]
             raise FormatError(
                 path=self.path,
-                expected="a whole Parquet file",
-                received=f"a file that cannot be read as one ({reason})",
-                mend="Write it anew; a file that was cut off lacks its footer.",
+                expected="a complete Parquet file",
+                received=f"a file that cannot be read as Parquet ({reason})",
+                mend="Write the file again; a truncated file has no footer.",
             ) from error
