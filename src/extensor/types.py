@@ -1,4 +1,4 @@
-"""Types of values that tensors alone do not make, each also an example of how to write one."""
+"""Ready extension types; each is also an example of how to write one."""
 
 from extensor._types.alignment.value import DimensionAlignment
 from extensor._types.csr.value import CSRSparseTensor

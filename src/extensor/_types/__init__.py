@@ -1,1 +1,1 @@
-"""Types of values that tensors alone do not make, each also an example of how to write one."""
+"""Ready extension types; each is also an example of how to write one."""

@@ -1,1 +1,1 @@
-"""DimensionAlignment: which positions of one dimension belong to which of another."""
+"""DimensionAlignment: pairs of positions of two dimensions that belong together."""

@@ -1,4 +1,4 @@
-"""Whether the parts of a DimensionAlignment fit each other, and what it is applied to."""
+"""Checks of the parts of a DimensionAlignment, and of the values it is applied to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tensorflow as tf
 from extensor.authoring import Pairs, assertions, static_num_rows
 from extensor.errors import DTypeError, StructureError
 
-MEND = "Values of a batch have its shape, then the source positions, then what else there is."
+MEND = "Values for a batch have the shape [*batch, sources, ...]."
 
 _PAIRS = Pairs(
     "DimensionAlignment",
@@ -26,7 +26,7 @@ positions_exist = _PAIRS.check_positions
 
 
 def numbers(source: Any, target: Any, num_sources: Any, num_targets: Any, num_pairs: Any) -> None:
-    """Raises StructureError unless all pairs are of positions that exist, and in order."""
+    """Raises StructureError unless all positions exist and the pairs are sorted."""
     _PAIRS.check_numbers(source, target, sources=num_sources, targets=num_targets, pairs=num_pairs)
     same = source[1:] == source[:-1]
     wrong = (source[1:] < source[:-1]) | (same & (target[1:] <= target[:-1]))
@@ -35,44 +35,44 @@ def numbers(source: Any, target: Any, num_sources: Any, num_targets: Any, num_pa
         pairs = [(int(source[i]), int(target[i])) for i in (at, at + 1)]
         raise StructureError(
             path="DimensionAlignment",
-            expected="pairs in order, none twice",
+            expected="sorted pairs without duplicates",
             received=f"{pairs[0]} before {pairs[1]}",
-            mend="DimensionAlignment.from_pairs puts them in order.",
+            mend="Use DimensionAlignment.from_pairs, which sorts them.",
         )
 
 
 def in_graph(alignment: Any) -> list[Any]:
-    """Returns what `numbers` checks, as assertions in a graph."""
+    """Returns the checks of `numbers` as assertions for a graph."""
     source, target = alignment.source, alignment.target
     in_order = (source[1:] > source[:-1]) | (
         tf.equal(source[1:], source[:-1]) & (target[1:] > target[:-1])
     )
     return _PAIRS.assertions(
-        alignment, (tf.reduce_all(in_order), "pairs must be in order, none twice")
+        alignment, (tf.reduce_all(in_order), "pairs must be sorted, without duplicates")
     )
 
 
-def meet(first: Any, second: Any) -> None:
-    """Raises StructureError unless one alignment ends where another begins."""
+def can_compose(first: Any, second: Any) -> None:
+    """Raises StructureError unless one has as many targets as the other has sources."""
     between, others = first.num_targets, second.num_sources
     known = [tf.get_static_value(counts) for counts in (between, others)]
     if not between.shape.is_compatible_with(others.shape) or (
         known[0] is not None and known[1] is not None and (known[0] != known[1]).any()
     ):
         shown = [
-            f"shape {counts.shape}" if value is None else str(value.tolist())
+            f"{'?' if value is None else value.tolist()}"
             for counts, value in zip((between, others), known, strict=True)
         ]
         raise StructureError(
             path="DimensionAlignment.compose",
-            expected=f"an alignment of {shown[0]} sources, as many as the targets of this one",
-            received=f"one of {shown[1]}",
+            expected=f"{shown[0]} sources, as many as the targets of this alignment",
+            received=f"{shown[1]} sources",
             mend="Compose words -> sentences with sentences -> speakers.",
         )
 
 
 def values_fit(alignment: Any, values: Any) -> None:
-    """Raises an error if values cannot be those of the source positions."""
+    """Raises an error if the values do not match the source positions."""
     rank, path = alignment.shape.rank, "DimensionAlignment.apply"
     given: Any = None
     if rank == 0:
@@ -87,7 +87,7 @@ def values_fit(alignment: Any, values: Any) -> None:
     elif values.shape.rank is None or values.shape.rank <= rank:
         raise StructureError(
             path=path,
-            expected=f"values of more than {rank} dimension(s), for a batch of {rank}",
+            expected=f"values of rank {rank + 1} or more, for a batch of rank {rank}",
             received=f"shape {values.shape}",
             mend=MEND,
         )
@@ -110,11 +110,11 @@ def values_fit(alignment: Any, values: Any) -> None:
         )
 
 
-def only_one(turned: Any) -> list[Any]:
-    """Raises StructureError, or returns an assertion, unless each target has one source."""
-    count = tf.reduce_sum(turned.num_sources)
-    each = tf.equal(tf.size(turned.source, tf.int64), count) & tf.reduce_all(
-        tf.equal(turned.source[1:], turned.source[:-1] + 1)
+def one_source_each(inverse: Any) -> list[Any]:
+    """Raises StructureError unless each target has one source; in a graph, returns an assertion."""
+    count = tf.reduce_sum(inverse.num_sources)
+    each = tf.equal(tf.size(inverse.source, tf.int64), count) & tf.reduce_all(
+        tf.equal(inverse.source[1:], inverse.source[:-1] + 1)
     )
     known = tf.get_static_value(each)
     if known is None:
@@ -124,7 +124,7 @@ def only_one(turned: Any) -> list[Any]:
         raise StructureError(
             path='DimensionAlignment.apply(..., "only")',
             expected="one source for each target",
-            received="a target with none, or with several",
-            mend='Choose how to put them together, such as "mean", or leave the reduction out.',
+            received="a target with 0 sources, or with several",
+            mend='Choose a reduction that combines sources, such as "mean", or omit the reduction.',
         )
     return []

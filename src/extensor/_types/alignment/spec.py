@@ -1,4 +1,4 @@
-"""The spec of DimensionAlignments, and how these are boxed."""
+"""The spec of DimensionAlignments, and the boxing of the values."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from extensor.authoring import (
 from extensor.errors import StructureError
 
 PAIRS = tf.TensorSpec([None], tf.int64)
-"""Of a number for each pair."""
+"""One number for each pair."""
 
 COUNTS = tf.TensorSpec(None, tf.int64)
-"""Of a number for each alignment."""
+"""One number for each alignment."""
 
 
 class AlignmentSpec:
-    """The spec of alignments, however many positions and pairs they have.
+    """The spec of alignments with any number of positions and pairs.
 
     Args:
-        shape: The static shape of a batch, whose rank is known.
+        shape: The static shape of the batch; its rank must be known.
 
     >>> xt.types.DimensionAlignment.Spec([None]).is_compatible_with(
     ...     xt.types.DimensionAlignment.batch([xt.types.DimensionAlignment.identity(2)]))
@@ -44,7 +44,7 @@ class AlignmentSpec:
             raise StructureError(
                 path="DimensionAlignment.Spec",
                 expected="a shape of known rank",
-                received="one of unknown rank",
+                received=f"shape {counts.shape}",
                 mend="Sizes may be None; a single alignment has the shape [].",
             )
         self.source = self.target = PAIRS
@@ -65,18 +65,18 @@ class AlignmentSpec:
         return type(self)(tf.TensorShape([num]).concatenate(self.shape))
 
     def unstacked(self) -> Any:
-        """Returns the spec of one alignment, or batch, of a batch."""
+        """Returns the spec of one element of a batch: an alignment or a smaller batch."""
         if self.shape.rank == 0:
             raise StructureError(
                 path="DimensionAlignment.Spec",
                 expected="a batch to unstack",
                 received="a single alignment",
-                mend="Its pairs are no alignments: to_ragged() has a row for each source.",
+                mend="For a row for each source, call to_ragged().",
             )
         return type(self)(self.shape[1:])
 
-    # The boxes: how many sources, targets and pairs there are; the pairs, their positions counted
-    # from 0 in each alignment.
+    # The boxes are: the numbers of sources, targets and pairs; then the positions of the pairs,
+    # which count from 0 in each alignment.
 
     def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec]:
         """Returns the TensorSpecs of the boxes."""
@@ -97,7 +97,7 @@ class AlignmentSpec:
         return boxes
 
     def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
-        """Returns the alignment, or the batch, that boxes stand for."""
+        """Returns the alignment, or the batch, that the boxes contain."""
         num_sources, num_targets, num_pairs, *others = boxed_tensor
         boxes, splits = iter(others), row_splits_of(num_pairs)
         positions: list[tf.Tensor] = []

@@ -1,7 +1,7 @@
-"""DimensionAlignment: which positions of one dimension belong to which of another."""
+"""DimensionAlignment: pairs of positions of two dimensions that belong together."""
 
-# While a value is made its fields may be assigned, which type checkers do not know.
-# pyright: reportAttributeAccessIssue=false
+# Type checkers do not know that __init__ may assign the fields. pyright:
+# reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ from extensor.errors import DTypeError, StructureError
 
 @extension_type(name="extensor.types.DimensionAlignment")
 class DimensionAlignment:
-    """Which positions of one dimension belong to which positions of another.
+    """Pairs of positions: which positions of one dimension belong to which of another.
 
-    The words of a transcript belong to its speakers, tokens to words, words to sentences. An
-    alignment is a set of pairs of a source and a target position: a source may have any number of
-    targets, and a target any number of sources. It leads from values of the sources to values of
-    the targets; `invert` turns it around.
+    For example, words belong to speakers, tokens to words, words to sentences. An alignment is a
+    set of pairs of a source position and a target position. A source may have any number of
+    targets, and a target any number of sources. `apply` computes values of the targets from values
+    of the sources; `invert` swaps sources and targets.
 
-    A batch is one alignment of many parts: the positions of all are numbered one after another, and
-    `num_sources`, `num_targets` and `num_pairs`, which have the shape of the batch, tell which
-    belong to which.
+    A batch stores the pairs of all its alignments one after another, and numbers the positions
+    through all of them. `num_sources`, `num_targets` and `num_pairs` have the shape of the batch.
 
     Args:
         source: The source position of each pair: a vector or list.
-        target: The target position of each pair. Pairs are in order by source and then by target,
-            none twice; `from_pairs` sorts them.
-        num_sources: How many source positions there are; of a batch, how many in each.
-        num_targets: How many target positions there are, likewise.
-        num_pairs: How many pairs there are in each alignment of a batch.
-        validate: Whether assertions of all this are added to a graph. Outside a graph it is always
-            checked, in NumPy.
+        target: The target position of each pair. Pairs must be sorted by source and then by target,
+            without duplicates; `from_pairs` sorts them.
+        num_sources: The number of source positions; for a batch, of each alignment.
+        num_targets: The number of target positions, in the same form.
+        num_pairs: The number of pairs of each alignment in a batch. Default: all pairs, in one
+            alignment.
+        validate: Whether a graph gets assertions that check the arguments. Eager arguments are
+            always checked, in NumPy.
 
     Raises:
-        StructureError: If these do not fit each other (also a ValueError).
-        DTypeError: If they are no integers (also a TypeError).
+        StructureError: If the arguments do not match each other (also a ValueError).
+        DTypeError: If they are not integers (also a TypeError).
 
     >>> speakers = xt.types.DimensionAlignment.from_index([0, 0, 1, 0], num_targets=2)
     >>> speakers
@@ -75,11 +75,11 @@ class DimensionAlignment:
     target: Annotated[tf.Tensor, PAIRS]
     """The target position of each pair: `[pairs]`, ascending for each source."""
     num_sources: Annotated[tf.Tensor, COUNTS]
-    """How many source positions there are: a scalar; of a batch, of its shape."""
+    """The number of source positions: a scalar; for a batch, a tensor of its shape."""
     num_targets: Annotated[tf.Tensor, COUNTS]
-    """How many target positions there are, likewise."""
+    """The number of target positions, in the same form."""
     num_pairs: Annotated[tf.Tensor, COUNTS]
-    """How many pairs there are, likewise."""
+    """The number of pairs, in the same form."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class DimensionAlignment:
     def of_parts(
         cls, source: Any, target: Any, num_sources: Any, num_targets: Any, num_pairs: Any
     ) -> DimensionAlignment:
-        """Returns the alignment of parts that are known to fit. Runs no op and checks nothing."""
+        """Returns an alignment from parts that match. Runs no op and checks nothing."""
         self = object.__new__(cls)
         self.__dict__.update(
             source=source,
@@ -127,13 +127,13 @@ class DimensionAlignment:
     def from_pairs(
         cls, source: Any, target: Any, num_sources: Any, num_targets: Any
     ) -> DimensionAlignment:
-        """Returns an alignment of pairs in any order, of which some may be there twice.
+        """Returns an alignment from pairs in any order; duplicates are dropped.
 
         Args:
             source: The source position of each pair.
             target: The target position of each pair.
-            num_sources: How many source positions there are.
-            num_targets: How many target positions there are.
+            num_sources: The number of source positions.
+            num_targets: The number of target positions.
 
         >>> xt.types.DimensionAlignment.from_pairs([1, 0, 1], [0, 1, 0], 2, 2).to_ragged()
         <tf.RaggedTensor [[1], [0]]>
@@ -144,7 +144,7 @@ class DimensionAlignment:
             _integers(f"from_pairs: {name}", size)
             for name, size in (("num_sources", num_sources), ("num_targets", num_targets))
         ]
-        # In order they might pass for others.
+        # Before sorting: a position out of range could become another valid pair.
         for name, positions, size in zip(
             ("source", "target"), (source, target), sizes, strict=True
         ):
@@ -155,12 +155,11 @@ class DimensionAlignment:
 
     @classmethod
     def from_ragged(cls, targets: Any, num_targets: Any) -> DimensionAlignment:
-        """Returns the alignment of sources that each have some targets.
+        """Returns an alignment from the targets of each source.
 
         Args:
-            targets: A RaggedTensor or list, whose row i holds the target positions of source
-                position i, in any order.
-            num_targets: How many target positions there are.
+            targets: A RaggedTensor or list. Row i contains the targets of source i, in any order.
+            num_targets: The number of target positions.
 
         >>> xt.types.DimensionAlignment.from_ragged([[0], [], [1, 0]], num_targets=2)
         <DimensionAlignment 3 -> 2, 3 pairs>
@@ -170,20 +169,20 @@ class DimensionAlignment:
         if targets.shape.rank != 2 or targets.ragged_rank != 1:
             raise StructureError(
                 path="DimensionAlignment.from_ragged",
-                expected="a row of positions for each source",
+                expected="shape [sources, None]: a row of target positions for each source",
                 received=f"shape {targets.shape}",
-                mend="Make alignments one by one, and a batch of them with batch.",
+                mend="Create single alignments, and combine them with DimensionAlignment.batch.",
             )
         source = row_ids(targets.row_splits, targets.values)
         return cls.from_pairs(source, targets.values, targets.nrows(tf.int64), num_targets)
 
     @classmethod
     def from_index(cls, target: Any, num_targets: Any) -> DimensionAlignment:
-        """Returns the alignment of sources that each have one target.
+        """Returns an alignment in which each source has one target.
 
         Args:
             target: The target position of each source position: a vector or list.
-            num_targets: How many target positions there are.
+            num_targets: The number of target positions.
         """
         target = _integers("from_index: target", target, rank=1)
         count = tf.size(target, tf.int64)
@@ -194,7 +193,7 @@ class DimensionAlignment:
         """Returns the alignment of a dimension with itself, position by position.
 
         Args:
-            size: How many positions there are.
+            size: The number of positions.
         """
         return cls.from_index(tf.range(tf.cast(size, tf.int64)), size)
 
@@ -203,26 +202,27 @@ class DimensionAlignment:
         """Returns a batch of alignments.
 
         Args:
-            alignments: One alignment or more; or batches of one shape.
+            alignments: One or more alignments, or batches of the same shape.
 
         Raises:
-            StructureError: If there is none (also a ValueError).
+            StructureError: If `alignments` is empty (also a ValueError).
         """
         return batch_of(cls, list(alignments))
 
     @property
     def shape(self) -> tf.TensorShape:
-        """The static shape of the batch; of a single alignment, that of a scalar."""
+        """The static shape of the batch; `[]` for a single alignment."""
         return self.num_pairs.shape
 
     def __getitem__(self, index: Any) -> DimensionAlignment:
-        """Returns an alignment of a batch, or a batch of some.
+        """Returns one alignment of a batch, or a slice of the batch.
 
         Args:
             index: A number or slice, or a scalar tensor.
 
         Raises:
-            RowError: If it points outside, or this is no batch (also an IndexError).
+            RowError: If the index is out of range, or this is a single alignment (also an
+                IndexError).
         """
         return batch_item(self, index)
 
@@ -230,11 +230,11 @@ class DimensionAlignment:
         """Returns the target positions of each source position, counted from 0 in each alignment.
 
         Returns:
-            A RaggedTensor of shape `[..., sources, None]`. That of `invert()` tells the sources of
-            each target.
+            A RaggedTensor of shape `[..., sources, None]`. Call `invert().to_ragged()` for the
+            sources of each target.
 
-        >>> turned = xt.types.DimensionAlignment.from_ragged([[0], [], [1, 0]], 2).invert()
-        >>> turned.to_ragged()
+        >>> inverse = xt.types.DimensionAlignment.from_ragged([[0], [], [1, 0]], 2).invert()
+        >>> inverse.to_ragged()
         <tf.RaggedTensor [[0, 2], [2]]>
         """
         splits = row_splits_of(self.num_pairs)
@@ -244,7 +244,7 @@ class DimensionAlignment:
         )
 
     def invert(self) -> DimensionAlignment:
-        """Returns the alignment that leads from the targets to the sources."""
+        """Returns the alignment with sources and targets swapped."""
         order = tf.argsort(self.target, stable=True)
         return self.of_parts(
             tf.gather(self.target, order),
@@ -255,22 +255,22 @@ class DimensionAlignment:
         )
 
     def compose(self, other: DimensionAlignment) -> DimensionAlignment:
-        """Returns the alignment that leads from the sources of this one to the targets of another.
+        """Returns the alignment from the sources of this one to the targets of another.
 
-        A source and a target belong together if both belong to one position between them.
+        A source and a target are a pair if both are paired with the same position between them.
 
         Args:
             other: An alignment whose sources are the targets of this one.
 
         Raises:
-            StructureError: If it has not as many (also a ValueError).
+            StructureError: If the numbers differ (also a ValueError).
 
         >>> sentences = xt.types.DimensionAlignment.from_index([0, 0, 1, 2], num_targets=3)
         >>> speakers = xt.types.DimensionAlignment.from_index([1, 0, 1], num_targets=2)
         >>> sentences.compose(speakers).target.numpy()
         array([1, 1, 0, 1])
         """
-        check.meet(self, other)
+        check.can_compose(self, other)
         lengths = tf.math.unsorted_segment_sum(
             tf.ones_like(other.source), other.source, tf.reduce_sum(other.num_sources)
         )
@@ -293,24 +293,25 @@ class DimensionAlignment:
         )
 
     def apply(self, values: Any, reduction: str | None = None) -> Any:
-        """Returns values of the targets, made of values of the sources.
+        """Returns values of the targets, computed from values of the sources.
 
         Args:
-            values: A tensor or RaggedTensor of shape `[sources, ...]`, or with the shape of the
-                batch before that; with `"only"`, of a single alignment, a value of any type that
+            values: A tensor or RaggedTensor of shape `[sources, ...]`; for a batch, `[*batch,
+                sources, ...]`. For `"only"` and a single alignment, a value of any type that
                 stacks.
-            reduction: `"sum"`, `"mean"`, `"max"` or `"min"` of the values of all sources of a
-                target, zero where there are none; `"only"` for the value of the one source that
-                each target has; None for the values of all.
+            reduction: `"sum"`, `"mean"`, `"max"` or `"min"` over the sources of each target, zero
+                if it has none. `"only"`: the value of its one source. None: the values of all its
+                sources.
 
         Returns:
-            A value of shape `[targets, ...]`; without a reduction a RaggedTensor of shape
-            `[targets, None, ...]`; of a batch a RaggedTensor with the batch's shape before that.
+            A value of shape `[targets, ...]`; without a reduction, a RaggedTensor of shape
+            `[targets, None, ...]`. For a batch, a RaggedTensor with the shape of the batch in
+            front.
 
         Raises:
-            StructureError: If there are not as many values as sources, or `"only"` was asked for
-                and a target has several sources or none (also a ValueError). In a graph that may
-                show only when it runs.
+            StructureError: If there are not as many values as sources, or with `"only"`, if a
+                target has no source or several (also a ValueError). A graph may raise this when it
+                runs.
             DTypeError: If the values cannot be reduced (also a TypeError).
 
         >>> speakers = xt.types.DimensionAlignment.from_index([0, 0, 1, 0], num_targets=2)
@@ -319,38 +320,38 @@ class DimensionAlignment:
         """
         flat = self._flat(values)
         if reduction is None:
-            turned = self.invert()
-            found = take_rows(flat, turned.target)
-            return self._cut(self._rows(found, turned.source, self.num_targets), self.num_targets)
+            inverse = self.invert()
+            found = take_rows(flat, inverse.target)
+            return self._cut(self._rows(found, inverse.source, self.num_targets), self.num_targets)
         if reduction == "only":
-            turned = self.invert()
-            with tf.control_dependencies(check.only_one(turned)):
-                found = take_rows(flat, tf.identity(turned.target))
+            inverse = self.invert()
+            with tf.control_dependencies(check.one_source_each(inverse)):
+                found = take_rows(flat, tf.identity(inverse.target))
             return self._cut(found, self.num_targets)
         count = tf.reduce_sum(self.num_targets)
         found = reduce_rows(take_rows(flat, self.source), self.target, count, reduction)
         return self._cut(found, self.num_targets)
 
     def _rows(self, values: Any, positions: tf.Tensor, counts: tf.Tensor) -> tf.RaggedTensor:
-        """Returns values of pairs cut by one of their positions, which ascends."""
+        """Returns values of pairs as one row for each position; the positions are ascending."""
         if not isinstance(values, (tf.Tensor, tf.RaggedTensor)):
             raise DTypeError(
                 path="DimensionAlignment.apply",
-                expected="a tensor or RaggedTensor, which can be cut into rows",
+                expected="a tensor or RaggedTensor, which can be split into rows",
                 received=type(values).__qualname__,
-                mend='Ask for the "only" source of each target, or apply to its fields.',
+                mend='Pass reduction="only", or apply the alignment to each field.',
             )
         total = tf.reduce_sum(counts)
         lengths = tf.math.unsorted_segment_sum(tf.ones_like(positions), positions, total)
         return cut_rows(values, row_splits_of(lengths), [total])
 
     def _cut(self, values: Any, counts: tf.Tensor) -> Any:
-        """Returns values of the positions of all alignments cut by alignment."""
+        """Returns the values split by alignment."""
         sizes = sizes_of(self.shape, tf.shape(self.num_pairs, tf.int64))
         return cut_rows(values, row_splits_of(counts), sizes)
 
     def _flat(self, values: Any) -> Any:
-        """Returns values of the source positions of all alignments, one after another."""
+        """Returns the values with the dimensions of the batch merged into the first one."""
         if not is_tensor_like(values):
             values = tf.convert_to_tensor(values)
         rank = self.shape.rank
@@ -376,7 +377,7 @@ def _integers(name: str, value: Any, rank: int | None = None) -> tf.Tensor:
 
 
 def _in_order(source: tf.Tensor, target: tf.Tensor, num_targets: tf.Tensor) -> Any:
-    """Returns pairs in order, none twice."""
+    """Returns the pairs sorted, without duplicates."""
     width = tf.maximum(num_targets, 1)
     keys = tf.sort(source * width + target)
     is_first = tf.concat([tf.ones_like(keys[:1], tf.bool), keys[1:] != keys[:-1]], 0)

@@ -1,4 +1,4 @@
-"""CSRSparseTensor: a sparse tensor that keeps its entries row by row."""
+"""CSRSparseTensor: a sparse tensor in compressed sparse rows."""
 
-# Importing them says what TensorFlow's operations do with the type.
+# The import registers the handlers of TensorFlow's operations.
 from extensor._types.csr import handlers as handlers

@@ -1,7 +1,7 @@
-"""What can be computed with CSRSparseTensors: products, sums, transposes, reductions, rows.
+"""Operations on CSRSparseTensors: products, sums, transposes, reductions, gathered rows.
 
-A batch of matrices needs no kernel of its own: it is one tall matrix with the rows of all, or one
-of blocks along the diagonal, with the columns of all, too.
+A batch of matrices is computed as one matrix: either a tall one, in which the matrices are stacked
+vertically, or a block-diagonal one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def product(matrix: Any, dense: Any, transpose: bool, adjoint: bool) -> tf.Tenso
     dense = _operand(matrix, dense, "matmul")
     shape, rank = matrix.shape, dense.shape.rank
     if rank is None or rank < 2:
-        raise _misfit("matmul", "a dense matrix, or a batch of them", f"shape {dense.shape}")
+        raise _shape_error("matmul", "a dense tensor of rank 2 or more", f"shape {dense.shape}")
     inner, outer = (-2, -1) if transpose else (-1, -2)
     leading = shape[:-2] if shape.rank > 2 else dense.shape[:-2]
     batch = dense.shape[:-2] if rank > 2 else leading
@@ -32,7 +32,7 @@ def product(matrix: Any, dense: Any, transpose: bool, adjoint: bool) -> tf.Tenso
         and leading.is_compatible_with(batch)
     ):
         expected = leading.concatenate([shape[inner], None]) if rank > 2 else [shape[inner], None]
-        raise _misfit("matmul", f"shape {tf.TensorShape(expected)}", f"{dense.shape}")
+        raise _shape_error("matmul", f"shape {tf.TensorShape(expected)}", f"{dense.shape}")
     if shape.rank == 2 == rank:
         return times(matrix, dense, blocks=False, transpose=transpose, adjoint=adjoint)
     result = _batched(matrix, dense, outer, transpose, adjoint)
@@ -43,7 +43,7 @@ def product(matrix: Any, dense: Any, transpose: bool, adjoint: bool) -> tf.Tenso
 def _batched(
     matrix: Any, dense: tf.Tensor, outer: int, transpose: bool, adjoint: bool
 ) -> tf.Tensor:
-    """Returns the product where one side or both are batches; `outer` is the axis that stays."""
+    """Returns the product if at least one side is a batch; `outer` is the axis that is kept."""
     sizes, rank = tf.shape(dense, tf.int64), dense.shape.rank
     tail = tf.stack([matrix.dense_shape[outer], sizes[-1]])
     if matrix.shape.rank == 2:
@@ -65,41 +65,43 @@ def _batched(
 
 
 def left_product(dense: Any, matrix: Any, transpose: bool, adjoint: bool) -> tf.Tensor:
-    """Returns the product of dense matrices and sparse ones.
+    """Returns the product of dense matrices (left) and sparse matrices (right).
 
     Args:
-        dense: The dense side, which comes first.
-        matrix: The sparse side.
-        transpose: Whether the sparse side is transposed first.
-        adjoint: Whether it is transposed and conjugated first.
+        dense: The dense matrices.
+        matrix: The sparse matrices.
+        transpose: Whether the sparse matrices are transposed first.
+        adjoint: Whether the sparse matrices are transposed and conjugated first.
     """
     dense = _operand(matrix, dense, "matmul")
     if dense.shape.rank is None or dense.shape.rank < 2:
-        raise _misfit("matmul", "a dense matrix, or a batch of them", f"shape {dense.shape}")
+        raise _shape_error("matmul", "a dense tensor of rank 2 or more", f"shape {dense.shape}")
     if adjoint:
         matrix = matrix.with_values(tf.math.conj(matrix.values))
-    # The transpose of a product is the product of the transposes, the other way round.
-    turned = tf.linalg.matrix_transpose(dense)
-    return tf.linalg.matrix_transpose(product(matrix, turned, not (transpose or adjoint), False))
+    # (AB)^T = B^T A^T
+    transposed_dense = tf.linalg.matrix_transpose(dense)
+    return tf.linalg.matrix_transpose(
+        product(matrix, transposed_dense, not (transpose or adjoint), False)
+    )
 
 
 def scaled(matrix: Any, op: Callable[..., tf.Tensor], factor: Any) -> Any:
-    """Returns a sparse tensor with all values times a number, or divided by it."""
+    """Returns a sparse tensor with its values multiplied or divided by a scalar."""
     factor = _operand(matrix, factor, op.__name__)
     if factor.shape.rank != 0:
-        raise _misfit(op.__name__, "a number, or a scalar tensor", f"shape {factor.shape}")
+        raise _shape_error(op.__name__, "a scalar", f"shape {factor.shape}")
     return matrix.with_values(op(matrix.values, factor))
 
 
 def added(matrix: Any, other: Any) -> Any:
-    """Returns a sum; see CSRSparseTensor.add."""
+    """Returns the sum; see CSRSparseTensor.add."""
     is_sparse = isinstance(other, type(matrix))
     if not is_sparse:
         other = _operand(matrix, other, "add")
     elif other.dtype != matrix.dtype:
-        raise _other_dtype(matrix, other, "add")
+        raise _dtype_error(matrix, other, "add")
     if not matrix.shape.is_compatible_with(other.shape):
-        raise _misfit("add", f"shape {matrix.shape}", f"{other.shape}")
+        raise _shape_error("add", f"shape {matrix.shape}", f"{other.shape}")
     if not is_sparse:
         entries = tall(matrix)
         high = tf.reshape(other, entries.dense_shape)
@@ -123,7 +125,7 @@ def transposed(matrix: Any) -> Any:
     _expect_matrix(matrix, "transpose")
     *leading, height, width = sizes_of(matrix.shape, matrix.dense_shape)
     numbers = row_ids(matrix.row_splits, matrix.columns)
-    # The row of each entry in the result, among those of all matrices.
+    # The row of each entry in the result, counted through all matrices.
     places = numbers // height * width + tf.cast(matrix.columns, tf.int64)
     order = tf.argsort(places, stable=True)
     count = num_elements([*leading, width])
@@ -140,13 +142,13 @@ def transposed(matrix: Any) -> Any:
 
 
 def gathered(matrix: Any, indices: tf.Tensor) -> Any:
-    """Returns the rows at some places, or the matrices of a batch."""
+    """Returns the rows with the given indices; for a batch, the matrices."""
     if matrix.shape.rank == 1:
         raise StructureError(
             path="CSRSparseTensor.gather",
-            expected="a matrix, or a batch of them",
-            received=f"a vector, of shape {matrix.shape}",
-            mend="A vector has no rows: take from its dense form, to_dense().",
+            expected="a tensor of rank 2 or more",
+            received=f"shape {matrix.shape}",
+            mend="A vector has no rows: gather from matrix.to_dense().",
         )
     dtype = matrix.row_splits.dtype
     numbers = tf.cast(tf.reshape(indices, [-1]), dtype)
@@ -169,7 +171,7 @@ def gathered(matrix: Any, indices: tf.Tensor) -> Any:
 def reduced(
     matrix: Any, reduction: str, axis: int | Sequence[int] | None, keepdims: bool
 ) -> tf.Tensor:
-    """Returns sums, means, maxima or minima along some dimensions, with the zeros."""
+    """Returns the dense sum, mean, maximum or minimum along `axis`; zeros count."""
     path = f"reduce_{reduction}"
     axes = _axes(axis, matrix.shape.rank, path)
     values = matrix.values
@@ -215,13 +217,13 @@ def _axes(axis: int | Sequence[int] | None, rank: int, path: str) -> list[int]:
                 path=f"CSRSparseTensor.{path}",
                 expected=f"an axis from {-rank} to {rank - 1}",
                 received=str(a),
-                mend=f"The tensor has {rank} dimensions.",
+                mend=f"The rank of the tensor is {rank}.",
             )
     return sorted({a % rank for a in given})
 
 
 def _places(matrix: Any, sizes: list[Any], kept: list[int]) -> tf.Tensor:
-    """Returns for each entry where it stands, by some of the dimensions, in row-major order."""
+    """Returns the row-major index of each entry among the kept dimensions."""
     numbers = row_ids(matrix.row_splits, matrix.columns)
     last = len(sizes) - 1
     if kept == list(range(last)):
@@ -243,34 +245,34 @@ def _operand(matrix: Any, dense: Any, path: str) -> tf.Tensor:
             path=f"CSRSparseTensor.{path}",
             expected="a dense tensor",
             received="a CSRSparseTensor",
-            mend="Make one of the two dense: to_dense().",
+            mend="Convert one of the two with to_dense().",
         )
     if not isinstance(dense, (tf.Tensor, tf.Variable)):
         dense = lossless(dense, matrix.dtype, f"CSRSparseTensor.{path}")
         return tf.convert_to_tensor(dense, matrix.dtype)
     if dense.dtype != matrix.dtype:
-        raise _other_dtype(matrix, dense, path)
+        raise _dtype_error(matrix, dense, path)
     return tf.convert_to_tensor(dense)
 
 
-def _other_dtype(matrix: Any, other: Any, path: str) -> DTypeError:
+def _dtype_error(matrix: Any, other: Any, path: str) -> DTypeError:
     return DTypeError(
         path=f"CSRSparseTensor.{path}",
         expected=f"{matrix.dtype.name}, the dtype of this tensor",
         received=other.dtype.name,
-        mend="Cast one of the two.",
+        mend="Cast one of the two tensors.",
     )
 
 
 def _expect_matrix(matrix: Any, path: str) -> None:
     if matrix.shape.rank == 1:
-        raise _misfit(path, "a matrix, or a batch of them", f"a vector of shape {matrix.shape}")
+        raise _shape_error(path, "a tensor of rank 2 or more", f"shape {matrix.shape}")
 
 
-def _misfit(path: str, expected: str, received: str) -> StructureError:
+def _shape_error(path: str, expected: str, received: str) -> StructureError:
     return StructureError(
         path=f"CSRSparseTensor.{path}",
         expected=expected,
         received=received,
-        mend="Check the shapes of both.",
+        mend="Check the shapes of both tensors.",
     )

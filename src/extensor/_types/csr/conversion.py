@@ -1,4 +1,4 @@
-"""CSRSparseTensors from and to dense tensors, `tf.SparseTensor` and SciPy's arrays."""
+"""Conversion between CSRSparseTensors and dense tensors, `tf.SparseTensor` and SciPy arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from extensor.errors import DTypeError, MissingDependencyError, StructureError
 
 
 def from_dense(cls: Any, dense: Any, row_splits_dtype: tf.DType) -> Any:
-    """Returns the entries of a dense tensor that are not zero, as a value of `cls`."""
+    """Returns the nonzero entries of a dense tensor as a value of `cls`."""
     dense = tf.convert_to_tensor(lossless(dense, None, "CSRSparseTensor.from_dense"))
     _expect_dimensions(dense.shape, "from_dense")
     dense_shape = tf.shape(dense, tf.int64)
@@ -76,9 +76,9 @@ def _expect_dimensions(shape: tf.TensorShape, path: str) -> None:
     if not shape.rank:
         raise StructureError(
             path=f"CSRSparseTensor.{path}",
-            expected="one dimension or more, their number known",
+            expected="a known rank, 1 or more",
             received=f"shape {shape}",
-            mend="The last dimension are the columns.",
+            mend="Reshape it; the last dimension contains the columns.",
         )
 
 
@@ -89,16 +89,16 @@ def _check_order(indices: Any, numbers: Any, dense_shape: Any) -> None:
         raise StructureError(
             path="CSRSparseTensor.from_sparse",
             expected=f"indices from 0 to {dense_shape[axis] - 1} in dimension {axis}",
-            received=f"{indices[entry, axis]}, of entry {entry}",
+            received=f"index {indices[entry, axis]} in entry {entry}",
             mend="dense_shape holds the size of each dimension.",
         )
     steps_down = numbers[1:] < numbers[:-1]
     if steps_down.any():
         raise StructureError(
             path="CSRSparseTensor.from_sparse",
-            expected="indices in order",
-            received=f"a smaller one after entry {int(steps_down.argmax())}",
-            mend="Give tf.sparse.reorder(sparse).",
+            expected="sorted indices",
+            received=f"a smaller index after entry {int(steps_down.argmax())}",
+            mend="Pass tf.sparse.reorder(sparse).",
         )
 
 
@@ -113,7 +113,7 @@ def to_sparse(matrix: Any) -> tf.SparseTensor:
 
 
 def tall(matrix: Any) -> tf.SparseTensor:
-    """Returns the entries of all matrices as those of one, with the rows of all."""
+    """Returns one sparse matrix in which all matrices are stacked vertically."""
     numbers = row_ids(matrix.row_splits, matrix.columns)
     indices = tf.stack([numbers, tf.cast(matrix.columns, tf.int64)], 1)
     count = tf.size(matrix.row_splits, tf.int64) - 1
@@ -122,14 +122,14 @@ def tall(matrix: Any) -> tf.SparseTensor:
 
 
 def _sparse(indices: Any, values: Any, dense_shape: Any, shape: tf.TensorShape) -> tf.SparseTensor:
-    # A stack of sizes tells the static shape as far as it is known.
+    # tf.stack of the sizes keeps the static sizes.
     sizes = [tf.cast(size, tf.int64) for size in sizes_of(shape, dense_shape)]
     return tf.SparseTensor(indices, values, tf.stack(sizes))
 
 
 def to_dense(matrix: Any) -> tf.Tensor:
     """Returns all values, zeros included."""
-    # The entries are in order: there is no need to look again.
+    # The entries are sorted already.
     dense = tf.sparse.to_dense(tall(matrix), validate_indices=False)
     return tf.ensure_shape(tf.reshape(dense, matrix.dense_shape), matrix.shape)
 
@@ -140,24 +140,24 @@ _KINDS = "biufc"
 
 
 def from_scipy(cls: Any, array: Any, row_splits_dtype: tf.DType) -> Any:
-    """Returns a sparse array of SciPy's as a value of `cls`."""
+    """Returns a sparse array of SciPy as a value of `cls`."""
     if not hasattr(array, "tocsr"):
         raise DTypeError(
             path="CSRSparseTensor.from_scipy",
-            expected="a sparse array or matrix of SciPy's",
+            expected="a sparse array or matrix of SciPy",
             received=type(array).__qualname__,
             mend="Use from_dense for dense arrays.",
         )
     if array.dtype.kind not in _KINDS or array.dtype.char in "gG":  # long double
         raise DTypeError(
             path="CSRSparseTensor.from_scipy",
-            expected="numbers that TensorFlow has a dtype for",
+            expected="a dtype that TensorFlow has",
             received=f"dtype {array.dtype}",
-            mend="Convert them: array.astype(...).",
+            mend="Convert it with array.astype(...).",
         )
     csr = array.tocsr()
     if not csr.has_canonical_format:
-        csr = csr.copy()  # tocsr returns an array that is in compressed rows as it is
+        csr = csr.copy()  # tocsr may have returned the caller's own array
         csr.sum_duplicates()
     splits = integers(csr.indptr, "CSRSparseTensor.from_scipy", rank=1).dtype
     return cls(
@@ -172,9 +172,9 @@ def _fitting(csr: Any, dtype: tf.DType, own: tf.DType) -> Any:
     if dtype == tf.int32 and own == tf.int64 and max(csr.nnz, *csr.shape) >= 2**31:
         raise StructureError(
             path="CSRSparseTensor.from_scipy",
-            expected="fewer than 2**31 entries and columns under row_splits_dtype=tf.int32",
+            expected="fewer than 2**31 entries and columns for row_splits_dtype=tf.int32",
             received=f"{csr.nnz} entries, shape {csr.shape}",
-            mend="Leave row_splits_dtype out for int64.",
+            mend="Omit row_splits_dtype, for int64.",
         )
     return dtype.as_numpy_dtype
 
@@ -186,12 +186,12 @@ def to_scipy(matrix: Any) -> Any:
             path="CSRSparseTensor.to_scipy",
             expected="a vector or a matrix",
             received=f"shape {matrix.shape}",
-            mend="Convert the matrices one by one: tensor[i].to_scipy().",
+            mend="Convert each matrix: tensor[i].to_scipy().",
         )
     if np.dtype(matrix.dtype.as_numpy_dtype).kind not in _KINDS:
         raise DTypeError(
             path="CSRSparseTensor.to_scipy",
-            expected="numbers that NumPy has a dtype for",
+            expected="a dtype that NumPy has",
             received=matrix.dtype.name,
             mend="Cast them: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
         )
@@ -201,11 +201,11 @@ def to_scipy(matrix: Any) -> Any:
         raise MissingDependencyError(
             path="CSRSparseTensor.to_scipy",
             expected="SciPy",
-            received="an environment without it",
+            received="no module scipy",
             mend='pip install "extensor[scipy]"',
         ) from error
     array = sparse.csr_array(tuple(matrix.dense_shape.numpy().tolist()), dtype="f4")
-    # Given to the constructor, the parts would be copied: it has an index dtype of its own.
+    # The constructor would copy these arrays, because it chooses the index dtype itself.
     array.data = array_over(matrix.values)
     array.indices = array_over(matrix.columns)
     array.indptr = array_over(matrix.row_splits)

@@ -1,9 +1,9 @@
-"""The product of a sparse matrix and a dense one, by TensorFlow's own CSR kernels.
+"""The product of a sparse and a dense matrix, computed by TensorFlow's CSR kernels.
 
-The kernels take matrices as variants, made from row and column numbers. A variant never leaves the
-computation that it is made in, so that values can be batched and saved; outside a graph a matrix
-keeps its own for the next product. TensorFlow's gradient of the product needs all shapes to be
-known statically, so the gradient here is another.
+The kernels take a matrix as a variant tensor, built from row and column indices. A variant is not a
+component of the value, so values can be batched and saved; an eager matrix caches its variant for
+the next product. TensorFlow's gradient of the product requires static shapes, so this module
+defines its own gradient.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _KEPT = "_extensor_variants"
 
 
 class _Matrix:
-    """A matrix that kernels can be given.
+    """A sparse matrix in the form that the kernels need.
 
     Attributes:
         indices: The row and column of each entry: int64 `[entries, 2]`.
-        sizes: How many rows and columns there are: int64 `[2]`.
-        static: The same, as far as they are known.
-        variant: What a kernel made of it, where that is kept.
-        products: What multiplies with it, and with its transpose.
+        sizes: The numbers of rows and columns: int64 `[2]`.
+        static: The static numbers of rows and columns.
+        variant: The cached variant tensor, or None.
+        products: The functions that multiply by the matrix, and by its transpose, by `transpose`.
     """
 
     def __init__(self, matrix: Any, blocks: bool) -> None:
@@ -47,23 +47,23 @@ class _Matrix:
         self.variant: Any = None
         self.products: dict[bool, Any] = {}
 
-    def made(self, values: tf.Tensor) -> tf.Tensor:
-        """Returns the variant of this matrix with the given values."""
+    def variant_of(self, values: tf.Tensor) -> tf.Tensor:
+        """Returns the variant tensor of this matrix with the given values."""
         return tf.raw_ops.SparseTensorToCSRSparseMatrix(
             indices=self.indices, values=values, dense_shape=self.sizes
         )
 
 
 def times(matrix: Any, dense: tf.Tensor, blocks: bool, transpose: bool, adjoint: bool) -> tf.Tensor:
-    """Returns the product of one sparse matrix and one dense one.
+    """Returns the product of one sparse and one dense matrix.
 
     Args:
-        matrix: A CSRSparseTensor of two dimensions or more.
+        matrix: A CSRSparseTensor of rank 2 or more.
         dense: A matrix of the same dtype.
-        blocks: Whether the matrices of a batch stand along the diagonal of one, rather than above
-            each other.
+        blocks: Whether a batch becomes one block-diagonal matrix; otherwise its matrices are
+            stacked vertically.
         transpose: Whether the sparse matrix is transposed first.
-        adjoint: Whether it is conjugated, too.
+        adjoint: Whether the sparse matrix is conjugated first.
 
     Raises:
         DTypeError: If there is no kernel for the dtype (also a TypeError).
@@ -71,7 +71,7 @@ def times(matrix: Any, dense: tf.Tensor, blocks: bool, transpose: bool, adjoint:
     if matrix.dtype not in _DTYPES:
         raise DTypeError(
             path="CSRSparseTensor.matmul",
-            expected="float32, float64, complex64 or complex128, for which there are kernels",
+            expected="float32, float64, complex64 or complex128, the dtypes of the kernels",
             received=matrix.dtype.name,
             mend="Cast both sides: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
         )
@@ -83,33 +83,33 @@ def times(matrix: Any, dense: tf.Tensor, blocks: bool, transpose: bool, adjoint:
     kept: dict[bool, _Matrix] = matrix.__dict__.setdefault(_KEPT, {})
     if blocks not in kept:
         prepared = _Matrix(matrix, blocks)
-        prepared.variant = prepared.made(values)
+        prepared.variant = prepared.variant_of(values)
         kept[blocks] = prepared
     return _times(kept[blocks], values, dense, transpose)
 
 
 def _times(matrix: _Matrix, values: tf.Tensor, dense: tf.Tensor, transpose: bool) -> tf.Tensor:
-    # TensorFlow takes longer to wrap a function than to multiply with a vector.
+    # Cached, because tf.custom_gradient takes longer than the product with a vector.
     if transpose not in matrix.products:
         matrix.products[transpose] = _product(matrix, transpose)
     return matrix.products[transpose](values, dense)
 
 
 def _product(matrix: _Matrix, transpose: bool) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
-    """Returns the product with a matrix as a function of its values and the dense side."""
+    """Returns a function of the values and the dense matrix that computes the product."""
 
     @tf.custom_gradient
     def multiplied(values: tf.Tensor, dense: tf.Tensor) -> Any:
         def gradient(upstream: tf.Tensor) -> Any:
-            ours, theirs = matrix.indices[:, 0], matrix.indices[:, 1]
+            rows, columns = matrix.indices[:, 0], matrix.indices[:, 1]
             if transpose:
-                ours, theirs = theirs, ours
-            of_values = tf.gather(upstream, ours) * tf.math.conj(tf.gather(dense, theirs))
+                rows, columns = columns, rows
+            of_values = tf.gather(upstream, rows) * tf.math.conj(tf.gather(dense, columns))
             other = matrix if not values.dtype.is_complex else _without_variant(matrix)
             of_dense = _times(other, tf.math.conj(values), upstream, not transpose)
             return tf.reduce_sum(of_values, 1), of_dense
 
-        # Else forward-mode differentiation would ask the kernel for its own gradient.
+        # stop_gradient, because forward-mode differentiation would use the kernel's own gradient.
         return _run(matrix, tf.stop_gradient(values), tf.stop_gradient(dense), transpose), gradient
 
     return multiplied
@@ -122,12 +122,12 @@ def _without_variant(matrix: _Matrix) -> _Matrix:
 
 
 def _run(matrix: _Matrix, values: tf.Tensor, dense: tf.Tensor, transpose: bool) -> tf.Tensor:
-    """Runs the kernel, which ends the process where there are no rows, and fails on no columns."""
+    """Runs the kernel, or returns zeros: it aborts on 0 rows, and fails on 0 columns."""
     outer = 1 if transpose else 0
     static = [*matrix.static, dense.shape[1]]
 
     def run() -> tf.Tensor:
-        variant = matrix.made(values) if matrix.variant is None else matrix.variant
+        variant = matrix.variant_of(values) if matrix.variant is None else matrix.variant
         return tf.raw_ops.SparseMatrixMatMul(a=variant, b=dense, transpose_a=transpose)
 
     def zeros() -> tf.Tensor:

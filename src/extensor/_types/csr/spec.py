@@ -1,4 +1,4 @@
-"""The spec of CSRSparseTensors, and how these are boxed."""
+"""The spec of CSRSparseTensors, and the boxing of the values."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from extensor.errors import StructureError
 
 
 class CSRSpec:
-    """The spec of sparse tensors of a shape and dtype, however many entries they have.
+    """The spec of sparse tensors of a shape and dtype, with any number of entries.
 
     Args:
-        shape: The static shape, whose rank is known.
+        shape: The static shape; its rank must be known.
         dtype: The dtype of the values.
         row_splits_dtype: int64 or int32.
 
@@ -61,7 +61,7 @@ class CSRSpec:
 
     @classmethod
     def of(cls, value: Any) -> Any:
-        """Returns the spec of a tensor, which does not tell the number of entries."""
+        """Returns the spec of a tensor, for any number of entries."""
         return cls(value.shape, value.values.dtype, value.row_splits.dtype)
 
     def _with_shape(self, shape: tf.TensorShape) -> Any:
@@ -72,28 +72,29 @@ class CSRSpec:
         return self._with_shape(tf.TensorShape([num]).concatenate(self.static_shape))
 
     def unstacked(self) -> Any:
-        """Returns the spec of a row, or of one matrix of a batch."""
+        """Returns the spec of a row of a matrix, or of a matrix of a batch."""
         if self.static_shape.rank == 1:
             raise StructureError(
                 path="CSRSparseTensor.Spec",
-                expected="at least 2 dimensions to unstack",
-                received=str(self.static_shape),
-                mend="A vector has no rows: unstack its dense form.",
+                expected="rank 2 or more to unstack",
+                received=f"shape {self.static_shape}",
+                mend="A vector has no rows: unstack value.to_dense().",
             )
         return self._with_shape(self.static_shape[1:])
 
-    # The boxes: sizes that no dimension of the boxes tells; columns and values, in rows.
+    # The boxes are: the inner sizes, which are not in the shapes of the other boxes; columns;
+    # values.
 
     def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec]:
         """Returns the TensorSpecs of the boxes."""
-        # Which dimensions are stacked is not known where none need be.
+        # For minimum_rank 0, the number of stacked dimensions is not known.
         leading = [None] * minimum_rank
         sizes = [*leading, self.static_shape.rank - minimum_rank] if leading else None
         boxed = [*boxed_rows_specs(self.columns), *boxed_rows_specs(self.values)]
         return [tf.TensorSpec(sizes, tf.int64), *boxed]
 
     def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor]:
-        """Returns the inner sizes, the columns and the values, boxed."""
+        """Returns the boxes: the inner sizes, the columns and the values."""
         expect_unstacks(self, value, minimum_rank)
         sizes = sizes_of(value.shape[:-1], value.dense_shape)
         inner = value.dense_shape[minimum_rank:]
@@ -104,7 +105,7 @@ class CSRSpec:
         return boxes
 
     def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
-        """Returns the tensor, or the batch, that boxes stand for."""
+        """Returns the tensor, or the batch, that the boxes contain."""
         sizes, *boxes = boxed_tensor
         outer, dtype = self.static_shape[:-1], self.row_splits.dtype
         columns = unbox_cut_rows(self.columns, outer, iter(boxes[:1]), dtype)
@@ -119,20 +120,20 @@ class CSRSpec:
 
 
 def refined(shape: tf.TensorShape, dense_shape: tf.Tensor) -> tf.TensorShape:
-    """Returns a static shape, by the sizes themselves where these are known."""
-    # A placeholder of another library is no tensor.
+    """Returns the static shape, from `dense_shape` if its value is known."""
+    # It may be a placeholder of another library, which is not a tensor.
     known = tf.get_static_value(dense_shape) if isinstance(dense_shape, tf.Tensor) else None
     return shape if known is None else tf.TensorShape(known.tolist())
 
 
 def _stacked_shape(sizes: tf.Tensor, shape: tf.TensorShape) -> tf.Tensor:
-    """Returns the sizes of all dimensions of values whose inner sizes are stacked."""
+    """Returns the dense shape of a batch, given the inner sizes of each element."""
     if shape.is_fully_defined():
         return tf.constant(shape.as_list(), tf.int64)
     full = tf.shape(sizes, tf.int64)
     count = full[-1]
     each = tf.reshape(sizes, tf.stack([-1, count]))
-    # What stands in for the sizes of nothing.
+    # One row more, because an empty batch has no sizes.
     known = tf.constant([size or 0 for size in shape.as_list()], tf.int64)
     each = tf.concat([each, [known[-tf.cast(count, tf.int32) :]]], 0)
     first = each[0]

@@ -1,7 +1,7 @@
-"""CSRSparseTensor: a sparse tensor that keeps its entries row by row."""
+"""CSRSparseTensor: a sparse tensor in compressed sparse rows."""
 
-# While a value is made its fields may be assigned, which type checkers do not know.
-# pyright: reportAttributeAccessIssue=false
+# Type checkers do not know that __init__ may assign the fields. pyright:
+# reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from extensor.errors import DTypeError, RowError
 
 @extension_type(name="extensor.types.CSRSparseTensor")
 class CSRSparseTensor(OperatorsMixin):
-    """A sparse tensor in compressed sparse rows, as `scipy.sparse.csr_array` keeps a matrix.
+    """A sparse tensor in compressed sparse rows (CSR), the layout of `scipy.sparse.csr_array`.
 
-    The entries of a matrix stand row by row in `columns` and `values`; `row_splits` tells where
-    each row begins and ends. A vector has one row. A tensor of more dimensions is a batch of
-    matrices whose rows stand one after another, so that it has `prod(shape[:-1])` rows.
+    `columns` and `values` contain the entries row by row; `row_splits` contains the limits of each
+    row. A vector has one row. A tensor of rank 3 or more is a batch of matrices, stored one after
+    another with `prod(shape[:-1])` rows in all.
 
-    In each row the columns ascend, none twice. Outside a graph that is always checked, in NumPy.
+    The columns of each row are ascending, without duplicates. Eager arguments are always checked,
+    in NumPy.
 
     Args:
-        row_splits: An int64 or int32 vector of one number more than there are rows. A list becomes
-            an int64 tensor.
-        columns: A vector of the same dtype: the column of each entry.
-        values: A vector of any dtype: the value of each entry, which may be zero.
-        dense_shape: An int64 vector or list: the sizes of all dimensions.
-        validate: Whether assertions that these fit each other are added to a graph.
+        row_splits: An int64 or int32 vector of `rows + 1` numbers. A list becomes an int64 tensor.
+        columns: The column of each entry: a vector of the dtype of `row_splits`.
+        values: The value of each entry, possibly zero: a vector of any dtype.
+        dense_shape: The sizes of all dimensions: an int64 vector or list.
+        validate: Whether a graph gets assertions that check the arguments.
 
     Raises:
-        StructureError: If they do not fit each other (also a ValueError).
-        DTypeError: If splits or columns are no integers, or of two dtypes (also a TypeError).
+        StructureError: If the arguments do not match each other (also a ValueError).
+        DTypeError: If splits or columns are not integers, or differ in dtype (also a TypeError).
 
     >>> matrix = xt.types.CSRSparseTensor([0, 2, 2, 3], [0, 3, 1], [1.0, 2.0, 3.0], [3, 4])
     >>> matrix
@@ -63,7 +63,7 @@ class CSRSparseTensor(OperatorsMixin):
     dense_shape: Annotated[tf.Tensor, tf.TensorSpec([None], tf.int64)]
     """The sizes of all dimensions: `[rank]`."""
     static_shape: tf.TensorShape = dataclasses.field(default=tf.TensorShape(None), kw_only=True)
-    """The same as far as it was known when a function was traced; the rank always is."""
+    """The static shape when the function was traced; its rank is always known."""
 
     def __init__(
         self, row_splits: Any, columns: Any, values: Any, dense_shape: Any, validate: bool = False
@@ -91,8 +91,8 @@ class CSRSparseTensor(OperatorsMixin):
     def of_parts(
         cls, row_splits: Any, columns: Any, values: Any, dense_shape: Any, shape: tf.TensorShape
     ) -> CSRSparseTensor:
-        """Returns the tensor of parts that are known to fit. Runs no op and checks nothing."""
-        # `shape` is as much of the static shape as is known.
+        """Returns a tensor from parts that match. Runs no op and checks nothing."""
+        # `shape` is the static shape.
         self = object.__new__(cls)
         self.__dict__.update(
             row_splits=row_splits,
@@ -103,14 +103,14 @@ class CSRSparseTensor(OperatorsMixin):
         )
         return self
 
-    # From and to other types: see conversion.
+    # Conversion.
 
     @classmethod
     def from_dense(cls, dense: Any, row_splits_dtype: tf.DType = tf.int64) -> CSRSparseTensor:
-        """Returns the entries of a dense tensor that are not zero.
+        """Returns a sparse tensor of the nonzero entries of a dense tensor.
 
         Args:
-            dense: A tensor of one dimension or more, or what converts to one.
+            dense: A tensor of rank 1 or more, or a value that converts to one.
             row_splits_dtype: int64 or int32.
 
         >>> xt.types.CSRSparseTensor.from_dense([[0.0, 2.0], [0.0, 0.0]]).columns.numpy()
@@ -125,16 +125,16 @@ class CSRSparseTensor(OperatorsMixin):
         row_splits_dtype: tf.DType = tf.int64,
         validate: bool = False,
     ) -> CSRSparseTensor:
-        """Returns a `tf.SparseTensor` in compressed rows.
+        """Returns a `tf.SparseTensor` converted to compressed sparse rows.
 
         Args:
-            sparse: Of one dimension or more, its indices in order and none twice.
+            sparse: A tensor of rank 1 or more, with sorted indices without duplicates.
             row_splits_dtype: int64 or int32.
-            validate: Whether an assertion of that order is added to a graph. Outside a graph it is
-                always checked.
+            validate: Whether a graph gets assertions of that order. Eager indices are always
+                checked.
 
         Raises:
-            StructureError: If indices are out of order, or outside the shape (also a ValueError).
+            StructureError: If indices are not sorted, or out of range (also a ValueError).
 
         >>> sparse = tf.sparse.from_dense([[0.0, 2.0], [0.0, 0.0]])
         >>> xt.types.CSRSparseTensor.from_sparse(sparse).row_splits.numpy()
@@ -144,15 +144,15 @@ class CSRSparseTensor(OperatorsMixin):
 
     @classmethod
     def from_scipy(cls, array: Any, row_splits_dtype: tf.DType = tf.int64) -> CSRSparseTensor:
-        """Returns a matrix or vector of SciPy, over its memory where that can be.
+        """Returns a matrix or vector of SciPy, without a copy where possible.
 
-        Shared are the values, and columns and row splits if they are of `row_splits_dtype` (SciPy
-        has int32 as long as that suffices), each if it begins at a multiple of 64 bytes, as NumPy's
-        larger arrays do. What is shared must not be written to.
+        The result shares the memory of the values, and of columns and row splits of dtype
+        `row_splits_dtype` (SciPy uses int32 if that suffices). Memory that is not aligned to 64
+        bytes is copied; NumPy's larger arrays are aligned. Do not write to shared memory.
 
         Args:
-            array: Any sparse array or matrix of SciPy's. One that is not in compressed rows, or has
-                columns out of order or twice, is converted first, which copies.
+            array: Any sparse array or matrix of SciPy. It is copied if it is not in compressed
+                sparse rows, or if its columns are not sorted or have duplicates.
             row_splits_dtype: int64 or int32.
 
         >>> import scipy.sparse
@@ -162,7 +162,7 @@ class CSRSparseTensor(OperatorsMixin):
         return conversion.from_scipy(cls, array, row_splits_dtype)
 
     def to_dense(self) -> tf.Tensor:
-        """Returns all values, zeros included, as a dense tensor of the same shape."""
+        """Returns the dense tensor of the same shape."""
         return conversion.to_dense(self)
 
     def to_sparse(self) -> tf.SparseTensor:
@@ -170,12 +170,12 @@ class CSRSparseTensor(OperatorsMixin):
         return conversion.to_sparse(self)
 
     def to_scipy(self) -> Any:
-        """Returns a vector or matrix as a `scipy.sparse.csr_array` over the same memory.
+        """Returns a vector or matrix as a `scipy.sparse.csr_array` that shares its memory.
 
-        That cannot be written to: copy the result to change it.
+        The result is read-only; copy it to change it.
 
         Raises:
-            StructureError: If there are more than two dimensions (also a ValueError).
+            StructureError: If the rank is more than 2 (also a ValueError).
             MissingDependencyError: If SciPy is not installed (also an ImportError).
 
         >>> matrix = xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 2])
@@ -187,15 +187,15 @@ class CSRSparseTensor(OperatorsMixin):
     # Rows.
 
     def row_lengths(self) -> tf.Tensor:
-        """Returns how many entries each row has: of the shape but for its last dimension."""
+        """Returns the number of entries of each row: shape `shape[:-1]`."""
         lengths = self.row_splits[1:] - self.row_splits[:-1]
         return lengths if self.shape.rank == 2 else tf.reshape(lengths, self.dense_shape[:-1])
 
     def with_values(self, values: Any) -> CSRSparseTensor:
-        """Returns a tensor with other values in the same places.
+        """Returns a tensor with the same rows and columns, and other values.
 
         Args:
-            values: A vector of as many values, of any dtype.
+            values: One value for each entry: a vector of any dtype.
 
         >>> matrix = xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 2])
         >>> matrix.with_values(matrix.values * 3).to_dense().numpy()
@@ -204,11 +204,11 @@ class CSRSparseTensor(OperatorsMixin):
         """
         values = tf.convert_to_tensor(values)
         if not values.shape.is_compatible_with(self.columns.shape):
-            raise check.apart("values", self.columns.shape, values.shape)
+            raise check.shape_error("values", self.columns.shape, values.shape)
         return self.of_parts(self.row_splits, self.columns, values, self.dense_shape, self.shape)
 
     def gather(self, indices: Any) -> CSRSparseTensor:
-        """Returns the rows at the given places; of a batch, the matrices.
+        """Returns the rows with the given indices; for a batch, the matrices.
 
         Args:
             indices: An integer tensor of any shape, or a list or number.
@@ -228,14 +228,14 @@ class CSRSparseTensor(OperatorsMixin):
         return algebra.gathered(self, tf.convert_to_tensor(indices))
 
     def __getitem__(self, index: Any) -> CSRSparseTensor:
-        """Returns a row, or a slice of rows; of a batch, matrices.
+        """Returns one row or a slice of rows; for a batch, matrices.
 
         Args:
             index: A number or slice, or a scalar tensor.
 
         Raises:
-            RowError: If it points outside (also an IndexError).
-            DTypeError: If it is anything else (also a TypeError).
+            RowError: If the index is out of range (also an IndexError).
+            DTypeError: If the index has another type (also a TypeError).
 
         >>> matrix = xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 2])
         >>> matrix[0], matrix[1:]
@@ -247,38 +247,38 @@ class CSRSparseTensor(OperatorsMixin):
                 path="CSRSparseTensor[...]",
                 expected="a number or a slice of rows",
                 received=type(index).__name__,
-                mend="Pick many rows with gather; other dimensions cannot be indexed.",
+                mend="Select several rows with gather; other dimensions cannot be indexed.",
             )
         size = self.shape[0]
         if isinstance(index, int) and size is not None and not -size <= index < size:
             raise RowError(
                 path="CSRSparseTensor[...]",
-                expected=f"a row from {-size} to {size - 1}" if size else "no row",
+                expected=f"a row from {-size} to {size - 1}" if size else "no index, for 0 rows",
                 received=str(index),
-                mend=f"There are {size}.",
+                mend=f"The number of rows is {size}.",
             )
         return self.gather(tf.range(self.dense_shape[0] if size is None else size)[index])
 
-    # Algebra: see algebra.
+    # Algebra.
 
     def matmul(self, dense: Any, transpose_a: bool = False, adjoint_a: bool = False) -> tf.Tensor:
-        """Returns the product of this matrix and a dense one, by TensorFlow's own CSR kernels.
+        """Returns the product of this matrix and a dense one, by TensorFlow's CSR kernels.
 
-        Outside a graph the matrix keeps what the kernels make of it, for the next product.
+        An eager matrix caches the input of the kernels for the next product.
 
         Args:
-            dense: Shape `[..., columns, n]`, where leading dimensions are those of this tensor, or
-                only one of the two has any.
+            dense: Shape `[..., columns, n]`. The leading dimensions equal those of this tensor, or
+                only one of the two tensors has leading dimensions.
             transpose_a: Whether this matrix is transposed first.
-            adjoint_a: Whether it is transposed and conjugated first.
+            adjoint_a: Whether this matrix is transposed and conjugated first.
 
         Returns:
             A dense tensor of shape `[..., rows, n]`.
 
         Raises:
-            DTypeError: If the dtype is not float32, float64, complex64 or complex128, for which
-                there are kernels, or `dense` has another one (also a TypeError).
-            StructureError: If shapes do not fit (also a ValueError).
+            DTypeError: If the dtype is not float32, float64, complex64 or complex128, or the dtype
+                of `dense` differs (also a TypeError).
+            StructureError: If the shapes do not match (also a ValueError).
 
         >>> matrix = xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 2])
         >>> matrix.matmul([[1.0], [3.0]]).numpy()
@@ -288,10 +288,10 @@ class CSRSparseTensor(OperatorsMixin):
         return algebra.product(self, dense, transpose_a or adjoint_a, adjoint_a)
 
     def add(self, other: Any) -> Any:
-        """Returns the sum with another sparse tensor, or with a dense one, of the same shape.
+        """Returns the sum of this tensor and a sparse or dense tensor of the same shape.
 
         Args:
-            other: A CSRSparseTensor, which makes the sum one too, or a dense tensor.
+            other: A CSRSparseTensor or a dense tensor. The sum has the type of `other`.
 
         Raises:
             StructureError: If the shapes differ (also a ValueError).
@@ -319,11 +319,11 @@ class CSRSparseTensor(OperatorsMixin):
     def reduce_sum(
         self, axis: int | Sequence[int] | None = None, keepdims: bool = False
     ) -> tf.Tensor:
-        """Returns sums along some dimensions, dense.
+        """Returns the dense sums along `axis`.
 
         Args:
             axis: The dimensions to reduce; None for all.
-            keepdims: Whether they stay as dimensions of size 1.
+            keepdims: Whether to keep reduced dimensions with size 1.
 
         >>> xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 2]).reduce_sum(axis=0).numpy()
         array([0., 2.], dtype=float32)
@@ -333,24 +333,24 @@ class CSRSparseTensor(OperatorsMixin):
     def reduce_mean(
         self, axis: int | Sequence[int] | None = None, keepdims: bool = False
     ) -> tf.Tensor:
-        """Returns means along some dimensions, in which the zeros count; as `reduce_sum`."""
+        """Returns the dense means along `axis`, zeros included; see `reduce_sum`."""
         return algebra.reduced(self, "mean", axis, keepdims)
 
     def reduce_max(
         self, axis: int | Sequence[int] | None = None, keepdims: bool = False
     ) -> tf.Tensor:
-        """Returns maxima along some dimensions, in which the zeros count; as `reduce_sum`."""
+        """Returns the dense maxima along `axis`, zeros included; see `reduce_sum`."""
         return algebra.reduced(self, "max", axis, keepdims)
 
     def reduce_min(
         self, axis: int | Sequence[int] | None = None, keepdims: bool = False
     ) -> tf.Tensor:
-        """Returns minima along some dimensions, in which the zeros count; as `reduce_sum`."""
+        """Returns the dense minima along `axis`, zeros included; see `reduce_sum`."""
         return algebra.reduced(self, "min", axis, keepdims)
 
     @property
     def shape(self) -> tf.TensorShape:
-        """The static shape; its rank is always known, outside a graph its sizes too."""
+        """The static shape. Its rank is always known; its sizes are known in eager mode."""
         shape = self.__dict__.get("_extensor_shape")
         if shape is None:
             shape = refined(self.static_shape, self.dense_shape)

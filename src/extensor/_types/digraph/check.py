@@ -1,4 +1,4 @@
-"""Whether the parts of a TensorDigraph fit each other."""
+"""Checks that the parts of a TensorDigraph match each other."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class _Edges(Pairs):
     def outside(
         self, end: str, position: int, pair: int, there: range, part: int | None
     ) -> StructureError:
-        """Returns the error for an edge with an end that is no node of its graph."""
+        """Returns the error for an edge that ends at a node outside its graph."""
         where = "" if part is None else f" of graph {part}"
         return StructureError(
             path=f"TensorDigraph.{end}",
             expected=f"a node from {there.start} to {there.stop - 1}{where}"
             if there
-            else f"no edges, for no nodes{where}",
-            received=f"{position}, of edge {pair}",
-            mend="num_nodes, or the rows of the node features, say how many nodes there are."
+            else f"0 edges, for 0 nodes{where}",
+            received=f"node {position} in edge {pair}",
+            mend="Check num_nodes, or the number of rows of the node features."
             if part is None
             else "In a batch, nodes are numbered through all graphs.",
         )
@@ -35,13 +35,13 @@ _EDGES = _Edges(
     source="nodes",
     target="nodes",
     exist="nodes of the edge's own graph",
-    mend_ends="Edge i goes from node source[i] to node target[i].",
+    mend_ends="Give both nodes of each edge: edge i goes from source[i] to target[i].",
     mend_counts="Give both for each graph of a batch.",
 )
 
 
 def shapes(graph: Any) -> None:
-    """Raises StructureError unless the shapes fit, as far as they are known statically."""
+    """Raises StructureError if static shapes do not match."""
     _EDGES.check_shapes(graph)
     for kind, counts in (("nodes", graph.num_nodes), ("edges", graph.num_edges)):
         known = tf.get_static_value(counts) if isinstance(counts, tf.Tensor) else None
@@ -51,18 +51,18 @@ def shapes(graph: Any) -> None:
                 raise StructureError(
                     path=f"TensorDigraph.{kind}[{name!r}]",
                     expected=f"{known.sum()} rows, one for each of the {kind}",
-                    received=f"{count}",
+                    received=f"{count} rows",
                     mend=f"Give each feature of the {kind} the same number of rows.",
                 )
 
 
 def numbers(source: Any, target: Any, num_nodes: Any, num_edges: Any) -> None:
-    """Raises StructureError unless all edges are between nodes of their own graph."""
+    """Raises StructureError unless each edge connects nodes of its own graph."""
     _EDGES.check_numbers(source, target, nodes=num_nodes, edges=num_edges)
 
 
 def in_graph(graph: Any) -> list[Any]:
-    """Returns what `numbers` and `shapes` check, as assertions in a graph."""
+    """Returns the checks of `numbers` and `shapes` as assertions for a graph."""
     features = [
         (
             tf.equal(tf.reduce_sum(counts), num_rows(value)),

@@ -1,4 +1,4 @@
-"""TensorDigraphs from and to graphs of NetworkX."""
+"""Conversion between TensorDigraphs and graphs of NetworkX."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def from_networkx(
 
 
 def _columns(records: list[Any], names: Sequence[str] | None, kind: str) -> dict[str, tf.Tensor]:
-    """Returns the attributes of nodes or edges as tensors with a row for each."""
+    """Returns the attributes as tensors with one row for each node or edge."""
     if names is None:
         names = list(dict.fromkeys(name for record in records for name in record))
     columns: dict[str, tf.Tensor] = {}
@@ -40,29 +40,29 @@ def _columns(records: list[Any], names: Sequence[str] | None, kind: str) -> dict
             raise StructureError(
                 path=path,
                 expected=f"the attribute on each of the {len(records)} {kind}",
-                received=f"{missing} without it",
-                mend=f"Set it on all, or name the attributes to take: {kind}=[...].",
+                received=f"{missing} {kind} without the attribute",
+                mend=f"Set it on all {kind}, or name the attributes to convert: {kind}=[...].",
             )
         try:
             columns[name] = tf.convert_to_tensor([record[name] for record in records])
         except (TypeError, ValueError) as error:
             raise StructureError(
                 path=path,
-                expected="values of one dtype and shape, which make a tensor",
-                received="others",
-                mend=f"Convert them, or name the attributes to take: {kind}=[...].",
+                expected="values of the same dtype and shape",
+                received="values of different dtypes or shapes",
+                mend=f"Convert them, or name the attributes to convert: {kind}=[...].",
             ) from error
     return columns
 
 
 def to_networkx(graph: Any, multigraph: bool) -> Any:
-    """Returns a single graph as one of NetworkX."""
+    """Returns a single graph as a graph of NetworkX."""
     if graph.shape.rank:
         raise StructureError(
             path="TensorDigraph.to_networkx",
             expected="a single graph",
             received=f"a batch of shape {graph.shape}",
-            mend="Convert the graphs one by one: graphs[i].to_networkx().",
+            mend="Convert each graph: graphs[i].to_networkx().",
         )
     try:
         networkx = importlib.import_module("networkx")
@@ -70,7 +70,7 @@ def to_networkx(graph: Any, multigraph: bool) -> Any:
         raise MissingDependencyError(
             path="TensorDigraph.to_networkx",
             expected="NetworkX",
-            received="an environment without it",
+            received="no module networkx",
             mend='pip install "extensor[networkx]"',
         ) from error
     result = networkx.MultiDiGraph() if multigraph else networkx.DiGraph()
@@ -82,9 +82,9 @@ def to_networkx(graph: Any, multigraph: bool) -> Any:
     if result.number_of_edges() != len(sources):
         raise StructureError(
             path="TensorDigraph.to_networkx",
-            expected="at most one edge between two nodes, in a DiGraph",
-            received=f"{len(sources) - result.number_of_edges()} more",
-            mend="Ask for a MultiDiGraph: to_networkx(multigraph=True).",
+            expected="no parallel edges in a DiGraph",
+            received=f"{len(sources) - result.number_of_edges()} parallel edges",
+            mend="Create a MultiDiGraph: to_networkx(multigraph=True).",
         )
     return result
 

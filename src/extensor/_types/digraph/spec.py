@@ -1,4 +1,4 @@
-"""The spec of TensorDigraphs, and how these are boxed."""
+"""The spec of TensorDigraphs, and the boxing of the values."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from extensor.authoring import (
 from extensor.errors import StructureError
 
 NUMBERS = tf.TensorSpec([None], tf.int64)
-"""Of a number for each edge."""
+"""One number for each edge."""
 
 COUNTS = tf.TensorSpec(None, tf.int64)
-"""Of a number for each graph."""
+"""One number for each graph."""
 
 
 class DigraphSpec:
-    """The spec of graphs with some features, however many nodes and edges they have.
+    """The spec of graphs with given features, and any number of nodes and edges.
 
     Args:
-        nodes: For each node feature its name and the spec of a value with a row a node.
-        edges: For each edge feature its name and the spec of a value with a row an edge.
-        shape: The static shape of a batch, whose rank is known.
+        nodes: The spec of each node feature by name, with one row for each node.
+        edges: The spec of each edge feature by name, with one row for each edge.
+        shape: The static shape of the batch; its rank must be known.
 
     >>> spec = xt.types.TensorDigraph.Spec({"mass": tf.TensorSpec([None])})
     >>> graph = xt.types.TensorDigraph([0], [1], {"mass": [1.0, 2.0]})
@@ -57,7 +57,7 @@ class DigraphSpec:
             raise StructureError(
                 path="TensorDigraph.Spec",
                 expected="a shape of known rank",
-                received="one of unknown rank",
+                received=f"shape {shape}",
                 mend="Sizes may be None; a single graph has the shape [].",
             )
         self.source = self.target = NUMBERS
@@ -72,7 +72,7 @@ class DigraphSpec:
 
     @classmethod
     def of(cls, value: Any) -> Any:
-        """Returns the spec of a graph, which does not tell how many nodes and edges it has."""
+        """Returns the spec of a graph, for any number of nodes and edges."""
         nodes, edges = (
             {name: tf.type_spec_from_value(feature) for name, feature in features.items()}
             for features in (value.nodes, value.edges)
@@ -85,21 +85,21 @@ class DigraphSpec:
         return type(self)(self.nodes, self.edges, shape)
 
     def unstacked(self) -> Any:
-        """Returns the spec of one graph, or batch, of a batch."""
+        """Returns the spec of one element of a batch: a graph or a smaller batch."""
         if self.shape.rank == 0:
             raise StructureError(
                 path="TensorDigraph.Spec",
                 expected="a batch to unstack",
                 received="a single graph",
-                mend="Its nodes are no graphs: use its features.",
+                mend="For values of its nodes, use the features in value.nodes.",
             )
         return type(self)(self.nodes, self.edges, self.shape[1:])
 
-    # The boxes: the numbers of nodes and edges; the ends of the edges, numbered from 0 in each
-    # graph; node features; edge features.
+    # The boxes are: the numbers of nodes and edges; the source and target of each edge, numbered
+    # from 0 in each graph; node features; edge features.
 
     def _rows(self) -> list[tuple[str, str, Any]]:
-        """Returns what is boxed in rows: of what, its name, its spec."""
+        """Returns what is boxed in rows: "nodes" or "edges", the name, the spec."""
         return [
             ("edges", "source", NUMBERS),
             ("edges", "target", NUMBERS),
@@ -126,7 +126,7 @@ class DigraphSpec:
         return boxes
 
     def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
-        """Returns the graph, or the batch, that boxes stand for."""
+        """Returns the graph, or the batch, that the boxes contain."""
         num_nodes, num_edges, *others = boxed_tensor
         boxes = iter(others)
         values: dict[str, dict[str, Any]] = {"nodes": {}, "edges": {}}

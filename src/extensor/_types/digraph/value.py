@@ -1,7 +1,7 @@
 """TensorDigraph: a directed graph with features of its nodes and edges, or a batch of graphs."""
 
-# While a value is made its fields may be assigned, which type checkers do not know.
-# pyright: reportAttributeAccessIssue=false
+# Type checkers do not know that __init__ may assign the fields. pyright:
+# reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -35,26 +35,25 @@ from extensor.errors import DTypeError, FieldError, RowError, StructureError
 class TensorDigraph:
     """A directed graph with features of its nodes and edges, or a batch of such graphs.
 
-    A batch is one graph of many parts: the nodes of all graphs are numbered one after another, and
-    so are their edges. `num_nodes` and `num_edges`, which have the shape of the batch, tell which
-    belong to which graph; so do `node_splits` and `edge_splits`. What is computed for each node or
-    edge is computed for those of all graphs at once.
+    A batch stores its graphs as one disconnected graph: nodes and edges are numbered through all
+    graphs. `num_nodes` and `num_edges` have the shape of the batch; `node_splits` and `edge_splits`
+    contain the limits of each graph. One op computes for the nodes or edges of all graphs.
 
     Args:
-        source: The number of the node that each edge comes from: a vector or list.
-        target: The number of the node that each edge goes to. Edges may be parallel, and loops.
-        nodes: For each node feature its name and a value with a row a node: a tensor, RaggedTensor,
+        source: The node that each edge comes from: a vector or list.
+        target: The node that each edge goes to. Parallel edges and loops are allowed.
+        nodes: The node features by name, each with one row for each node: a tensor, RaggedTensor,
             StructuredTensor, or a value of any type that stacks.
-        edges: For each edge feature its name and a value with a row an edge.
-        num_nodes: How many nodes there are; of a batch, how many in each graph. Default: as many as
-            the node features have rows, in one graph.
-        num_edges: How many edges there are in each graph of a batch.
-        validate: Whether assertions that all these fit each other are added to a graph. Outside a
-            graph that is always checked, in NumPy.
+        edges: The edge features by name, each with one row for each edge.
+        num_nodes: The number of nodes; for a batch, of each graph. Default: the number of rows of
+            the node features, in one graph.
+        num_edges: The number of edges of each graph in a batch. Default: all edges, in one graph.
+        validate: Whether a graph of TensorFlow gets assertions that check the arguments. Eager
+            arguments are always checked, in NumPy.
 
     Raises:
-        StructureError: If they do not fit each other (also a ValueError).
-        DTypeError: If nodes are numbered by anything else than integers (also a TypeError).
+        StructureError: If the arguments do not match each other (also a ValueError).
+        DTypeError: If `source`, `target` or a count is not of integers (also a TypeError).
 
     >>> graph = xt.types.TensorDigraph([0, 0, 1], [1, 2, 2], nodes={"mass": [1.0, 2.0, 4.0]})
     >>> graph
@@ -72,9 +71,9 @@ class TensorDigraph:
     target: Annotated[tf.Tensor, NUMBERS]
     """The node that each edge goes to: `[edges]`."""
     num_nodes: Annotated[tf.Tensor, COUNTS]
-    """How many nodes there are: a scalar; of a batch, of its shape."""
+    """The number of nodes: a scalar; for a batch, a tensor of its shape."""
     num_edges: Annotated[tf.Tensor, COUNTS]
-    """How many edges there are, likewise."""
+    """The number of edges, in the same form."""
     nodes: Mapping[str, Any]
     """The features of the nodes: `[nodes, ...]` each."""
     edges: Mapping[str, Any]
@@ -99,9 +98,9 @@ class TensorDigraph:
             if not self.nodes:
                 raise StructureError(
                     path="TensorDigraph.num_nodes",
-                    expected="how many nodes there are",
-                    received="neither that nor a node feature",
-                    mend="Give num_nodes: some may have no edge.",
+                    expected="num_nodes or a node feature",
+                    received="num_nodes=None and 0 node features",
+                    mend="Give num_nodes: the edges do not show nodes without edges.",
                 )
             num_nodes = num_rows(next(iter(self.nodes.values())))
         self.num_nodes = tf.cast(integers(num_nodes, "TensorDigraph.num_nodes"), tf.int64)
@@ -120,13 +119,13 @@ class TensorDigraph:
 
     @classmethod
     def batch(cls, graphs: Iterable[TensorDigraph]) -> TensorDigraph:
-        """Returns a batch of graphs, which have the same features.
+        """Returns a batch of graphs with the same features.
 
         Args:
-            graphs: One graph or more; or batches of one shape.
+            graphs: One or more graphs, or batches of the same shape.
 
         Raises:
-            StructureError: If there is none, or features differ (also a ValueError).
+            StructureError: If `graphs` is empty, or the features differ (also a ValueError).
 
         >>> path = xt.types.TensorDigraph([0], [1], num_nodes=2)
         >>> point = xt.types.TensorDigraph([], [], num_nodes=1)
@@ -142,12 +141,12 @@ class TensorDigraph:
         nodes: Sequence[str] | None = None,
         edges: Sequence[str] | None = None,
     ) -> TensorDigraph:
-        """Returns a graph of NetworkX, its nodes numbered in their order.
+        """Returns the graph of a NetworkX graph, with the nodes numbered in their order.
 
         Args:
-            graph: Any graph of NetworkX's. Edges without a direction go both ways.
-            nodes: The names of the node attributes that become features. Default: all.
-            edges: The names of the edge attributes that become features. Default: all.
+            graph: Any graph of NetworkX. An undirected edge becomes two directed edges.
+            nodes: The node attributes that become features. Default: all.
+            edges: The edge attributes that become features. Default: all.
 
         Raises:
             StructureError: If a node or edge lacks an attribute (also a ValueError).
@@ -163,16 +162,16 @@ class TensorDigraph:
         return conversion.from_networkx(cls, graph, nodes, edges)
 
     def to_networkx(self, multigraph: bool = False) -> Any:
-        """Returns the graph as one of NetworkX, its nodes numbers, its features attributes.
+        """Returns a NetworkX graph with numbers as nodes and features as attributes.
 
-        A string is one of bytes there, and a feature that is no scalar a NumPy array.
+        Strings become `bytes`, and features that are not scalars NumPy arrays.
 
         Args:
-            multigraph: Whether to return a `MultiDiGraph`, which can hold parallel edges, rather
-                than a `DiGraph`.
+            multigraph: Whether to return a `MultiDiGraph`, which supports parallel edges, instead
+                of a `DiGraph`.
 
         Raises:
-            StructureError: If this is a batch, or edges are parallel in a `DiGraph` (also a
+            StructureError: If this is a batch, or a `DiGraph` would get parallel edges (also a
                 ValueError).
             MissingDependencyError: If NetworkX is not installed (also an ImportError).
 
@@ -181,39 +180,39 @@ class TensorDigraph:
         """
         return conversion.to_networkx(self, multigraph)
 
-    # The graphs of a batch.
+    # Batches.
 
     @property
     def shape(self) -> tf.TensorShape:
-        """The static shape of the batch; of a single graph, that of a scalar."""
+        """The static shape of the batch; `[]` for a single graph."""
         return self.num_nodes.shape
 
     @property
     def node_splits(self) -> tf.Tensor:
-        """Where the nodes of each graph begin and end: `[graphs + 1]`."""
+        """The limits of the nodes of each graph: `[graphs + 1]`."""
         return row_splits_of(self.num_nodes)
 
     @property
     def edge_splits(self) -> tf.Tensor:
-        """Where the edges of each graph begin and end: `[graphs + 1]`."""
+        """The limits of the edges of each graph: `[graphs + 1]`."""
         return row_splits_of(self.num_edges)
 
     def __getitem__(self, index: Any) -> TensorDigraph:
-        """Returns a graph of a batch, or a batch of some.
+        """Returns one graph of a batch, or a slice of the batch.
 
         Args:
             index: A number or slice, or a scalar tensor.
 
         Raises:
-            RowError: If it points outside, or this is a single graph (also an IndexError).
+            RowError: If the index is out of range, or this is a single graph (also an IndexError).
         """
         return batch_item(self, index)
 
     def by_graph(self, values: Any) -> Any:
-        """Returns values of the nodes cut by graph: a RaggedTensor; of one graph, as they are.
+        """Returns values of the nodes split by graph: a RaggedTensor; unchanged for a single graph.
 
         Args:
-            values: A tensor with a row a node, or the name of a node feature.
+            values: A tensor with one row for each node, or the name of a node feature.
 
         >>> path = xt.types.TensorDigraph([0], [1], {"mass": [1.0, 2.0]})
         >>> point = xt.types.TensorDigraph([], [], {"mass": [4.0]})
@@ -224,14 +223,14 @@ class TensorDigraph:
         return cut_rows(self._of_nodes(values), self.node_splits, sizes)
 
     def readout(self, values: Any, reduction: str = "sum") -> tf.Tensor:
-        """Returns for each graph the sum, mean or extreme of values of its nodes.
+        """Returns the sum, mean, maximum or minimum over the nodes of each graph.
 
         Args:
             values: A tensor of shape `[nodes, ...]`, or the name of a node feature.
-            reduction: `"sum"`, `"mean"`, `"max"` or `"min"`; of no nodes it is zero.
+            reduction: `"sum"`, `"mean"`, `"max"` or `"min"`; zero for a graph without nodes.
 
         Returns:
-            A tensor of the shape of the batch and `[...]`.
+            A tensor of shape `[*batch, ...]`.
 
         >>> path = xt.types.TensorDigraph([0], [1], {"mass": [1.0, 2.0]})
         >>> path.readout("mass", "mean").numpy().item()
@@ -244,14 +243,14 @@ class TensorDigraph:
         shape = tf.concat([tf.shape(self.num_nodes), tf.shape(result)[1:]], 0)
         return tf.ensure_shape(tf.reshape(result, shape), self.shape.concatenate(values.shape[1:]))
 
-    # Nodes and their neighbours.
+    # Neighbors.
 
     def out_degree(self) -> tf.Tensor:
-        """Returns how many edges come from each node: int64 `[nodes]`."""
+        """Returns the number of edges that come from each node: int64 `[nodes]`."""
         return self._degree(self.source)
 
     def in_degree(self) -> tf.Tensor:
-        """Returns how many edges go to each node: int64 `[nodes]`."""
+        """Returns the number of edges that go to each node: int64 `[nodes]`."""
         return self._degree(self.target)
 
     def _degree(self, ends: tf.Tensor) -> tf.Tensor:
@@ -262,23 +261,23 @@ class TensorDigraph:
         return tf.reduce_sum(self.num_nodes)
 
     def at_source(self, values: Any) -> Any:
-        """Returns for each edge the value at the node that it comes from.
+        """Returns the value of the source node of each edge.
 
         Args:
-            values: A value with a row a node, or the name of a node feature.
+            values: A value with one row for each node, or the name of a node feature.
         """
         return take_rows(self._of_nodes(values), self.source)
 
     def at_target(self, values: Any) -> Any:
-        """Returns for each edge the value at the node that it goes to; as `at_source`."""
+        """Returns the value of the target node of each edge; see `at_source`."""
         return take_rows(self._of_nodes(values), self.target)
 
     def collect(self, messages: Any, reduction: str = "sum") -> tf.Tensor:
-        """Returns for each node the sum, mean or extreme of values of the edges that go to it.
+        """Returns the sum, mean, maximum or minimum over the edges that go to each node.
 
         Args:
             messages: A tensor of shape `[edges, ...]`, or the name of an edge feature.
-            reduction: `"sum"`, `"mean"`, `"max"` or `"min"`; of no edges it is zero.
+            reduction: `"sum"`, `"mean"`, `"max"` or `"min"`; zero for a node without such edges.
 
         Returns:
             A tensor of shape `[nodes, ...]`.
@@ -294,41 +293,40 @@ class TensorDigraph:
         return reduce_rows(messages, self.target, self._count, reduction)
 
     def aggregate(self, values: Any, reduction: str = "sum") -> tf.Tensor:
-        """Returns for each node the sum, mean or extreme of values of the nodes that lead to it.
+        """Returns the sum, mean, maximum or minimum over the source nodes of each node's edges.
 
-        A node counts once for each edge. For the nodes that a node leads to, aggregate in
-        `reverse()`.
+        A source node counts once for each edge. For target nodes, call `reverse().aggregate`.
 
         Args:
             values: A tensor of shape `[nodes, ...]`, or the name of a node feature.
-            reduction: `"sum"`, `"mean"`, `"max"` or `"min"`; of no neighbours it is zero.
+            reduction: `"sum"`, `"mean"`, `"max"` or `"min"`; zero for a node without such edges.
 
         Returns:
             A tensor of shape `[nodes, ...]`.
         """
         return self.collect(self.at_source(values), reduction)
 
-    # Other graphs.
+    # Changed graphs.
 
     def with_nodes(self, **features: Any) -> TensorDigraph:
-        """Returns the graph with more node features, or others of the same names."""
+        """Returns the graph with node features added or replaced."""
         return replace(self, nodes={**self.nodes, **_features(features)})
 
     def with_edges(self, **features: Any) -> TensorDigraph:
-        """Returns the graph with more edge features, or others of the same names."""
+        """Returns the graph with edge features added or replaced."""
         return replace(self, edges={**self.edges, **_features(features)})
 
     def reverse(self) -> TensorDigraph:
-        """Returns the graph with every edge turned around."""
+        """Returns the graph with every edge reversed."""
         return replace(self, source=self.target, target=self.source)
 
     def subgraph(self, nodes: Any) -> TensorDigraph:
-        """Returns some of the nodes, with the edges between them.
+        """Returns the graph of some nodes and the edges between them.
 
-        Nodes and edges keep their order, and are numbered anew.
+        Nodes and edges keep their order, and get new numbers.
 
         Args:
-            nodes: A bool tensor that tells which nodes stay, or a vector of their numbers.
+            nodes: A bool tensor, True for the nodes to keep, or a vector of node numbers.
 
         >>> graph = xt.types.TensorDigraph([0, 0, 1], [1, 2, 2], num_nodes=3)
         >>> graph.subgraph([True, False, True])
@@ -348,10 +346,10 @@ class TensorDigraph:
         )
 
     def edge_subgraph(self, edges: Any) -> TensorDigraph:
-        """Returns all of the nodes, with some of the edges.
+        """Returns the graph of all nodes and some edges.
 
         Args:
-            edges: A bool tensor that tells which edges stay, or a vector of their numbers.
+            edges: A bool tensor, True for the edges to keep, or a vector of edge numbers.
         """
         stays = _mask(edges, tf.size(self.source, tf.int64), "edge_subgraph")
         positions = tf.where(stays)[:, 0]
@@ -383,7 +381,7 @@ class TensorDigraph:
 
 
 LabeledDigraph = TensorDigraph
-"""The same: a graph without features is one with none."""
+"""Another name of TensorDigraph."""
 
 
 def _features(features: Mapping[str, Any]) -> dict[str, Any]:
@@ -391,7 +389,7 @@ def _features(features: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(name, str):
             raise DTypeError(
                 path="TensorDigraph",
-                expected="features named by strings",
+                expected="strings as names of features",
                 received=repr(name),
                 mend='Give a dict such as {"mass": ...}.',
             )
@@ -408,7 +406,7 @@ def _named(features: Mapping[str, Any], name: str, kind: str) -> Any:
         listed = ", ".join(sorted(features)) or "none"
         raise FieldError(
             path=f"TensorDigraph.{kind}",
-            expected=f"one of the features {listed}",
+            expected=f"the name of a feature ({listed})",
             received=repr(name),
             mend="Check the spelling.",
         )
@@ -420,7 +418,7 @@ def _brief(value: Any) -> str:
 
 
 def _mask(which: Any, count: tf.Tensor, path: str) -> tf.Tensor:
-    """Returns which of some nodes or edges are meant, as a bool vector."""
+    """Returns a bool vector, True for the chosen nodes or edges."""
     if not isinstance(which, tf.Tensor):
         array = np.asarray(which)
         which = tf.convert_to_tensor(array if array.size else array.astype(np.int64))
@@ -431,7 +429,7 @@ def _mask(which: Any, count: tf.Tensor, path: str) -> tf.Tensor:
                 path=f"TensorDigraph.{path}",
                 expected=f"shape ({known},), one value for each",
                 received=f"{which.shape}",
-                mend="In a batch, nodes and edges of all graphs are counted.",
+                mend="For a batch, give values for the nodes or edges of all graphs.",
             )
         return which
     numbers = tf.cast(integers(which, f"TensorDigraph.{path}", rank=1), tf.int64)
@@ -441,16 +439,16 @@ def _mask(which: Any, count: tf.Tensor, path: str) -> tf.Tensor:
         if wrong.size:
             raise RowError(
                 path=f"TensorDigraph.{path}",
-                expected=f"numbers from 0 to {known - 1}" if known else "no number",
+                expected=f"numbers from 0 to {known - 1}" if known else "0 numbers",
                 received=str(wrong[0]),
-                mend="In a batch, nodes and edges of all graphs are counted.",
+                mend="In a batch, nodes and edges are numbered through all graphs.",
             )
     ones = tf.ones_like(numbers)
     return tf.scatter_nd(numbers[:, tf.newaxis], ones, tf.reshape(count, [1])) > 0
 
 
 def _kept(stays: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
-    """Returns how many nodes or edges stay in each graph."""
+    """Returns the number of nodes or edges that are kept in each graph."""
     before = row_splits_of(tf.cast(stays, tf.int64))
     at = tf.gather(before, row_splits_of(counts))
     return tf.reshape(at[1:] - at[:-1], tf.shape(counts))

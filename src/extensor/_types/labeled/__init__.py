@@ -1,4 +1,4 @@
 """LabeledTensor: a tensor whose axes have names."""
 
-# Importing them says what TensorFlow's operations do with the type.
+# The import registers the handlers of TensorFlow's operations.
 from extensor._types.labeled import handlers as handlers

@@ -1,4 +1,4 @@
-"""Tensors brought to the same axes, by the names of these."""
+"""Alignment of LabeledTensors: broadcasting and matching axes by name."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from extensor.errors import StructureError
 
 
 def broadcast(function: Callable[..., Any], operands: Sequence[Any], path: str) -> Any:
-    """Returns what an elementwise function makes of operands, broadcast by name.
+    """Returns the result of an elementwise function of operands that are broadcast by name.
 
     Args:
-        function: Is called with as many tensors, whose shapes broadcast.
-        operands: LabeledTensors, at least one, and scalars; if none has axes, anything else too.
-        path: What to call the operation.
+        function: Takes as many tensors, whose shapes broadcast.
+        operands: At least one LabeledTensor, and scalars; if no operand has axes, any other values
+            too.
+        path: The name of the operation, for errors.
 
     Returns:
-        A LabeledTensor that has the axes of all, in the order in which they first appear. Labeled
-        scalars beside values of other types are scalars, and the result is what the function makes
-        of them. NotImplemented if there are axes, and a type that may know what to do with them.
+        A LabeledTensor with the axes of all operands, in order of first appearance. If no operand
+        has axes and one has another type, the function's own result. NotImplemented if an operand
+        has axes and another one has a type that overrides operations.
 
     Raises:
-        StructureError: If an axis has two sizes, or an operand has axes without names (also a
+        StructureError: If two sizes of an axis differ, or an operand has unnamed axes (also a
             ValueError).
     """
     labeled = [x for x in operands if isinstance(x, LabeledTensor)]
@@ -42,59 +43,58 @@ def broadcast(function: Callable[..., Any], operands: Sequence[Any], path: str) 
                 return function(*plain)
             if overrides_operations(operand):
                 return NotImplemented
-            raise _nameless(path, labeled[0], operand)
+            raise _unnamed_error(path, labeled[0], operand)
     rest = iter(checked(labeled, path))
     tensors = [_spread(next(rest), axes) if isinstance(x, LabeledTensor) else x for x in operands]
     return LabeledTensor.of_parts(function(*tensors), axes)
 
 
 def overrides_operations(operand: Any) -> bool:
-    """Returns whether a value is of another type that is asked what operations do with it."""
+    """Returns whether a value has another type that overrides operations."""
     return not isinstance(operand, LabeledTensor) and follows_protocol(type(operand))
 
 
 def ordered(x: LabeledTensor, axes: Sequence[str]) -> tf.Tensor:
-    """Returns the values of a tensor with its axes in an order."""
+    """Returns the values of a tensor with its axes in the given order."""
     if x.axes == tuple(axes):
         return x.values
     return tf.transpose(x.values, [x.axes.index(name) for name in axes])
 
 
 def same_axes(values: Sequence[Any], path: str, but: str | None = None) -> list[tf.Tensor]:
-    """Returns the values of tensors, with their axes in the order of the first.
+    """Returns the values of tensors with their axes in the order of the first tensor.
 
     Args:
-        values: What should be LabeledTensors.
-        path: What to call the operation.
-        but: The name of the axis that may have several sizes.
+        values: Values that must be LabeledTensors.
+        path: The name of the operation, for errors.
+        but: The name of the axis that may differ in size.
 
     Raises:
-        StructureError: If they have other axes than the first, or an axis has two sizes (also a
-            ValueError).
+        StructureError: If the axes differ, or two sizes of an axis (also a ValueError).
     """
     first = next(x for x in values if isinstance(x, LabeledTensor))
     for x in values:
         if not isinstance(x, LabeledTensor):
-            raise _nameless(path, first, x)
+            raise _unnamed_error(path, first, x)
         if set(x.axes) != set(first.axes):
-            raise naming.apart(path, first, x)
+            raise naming.mismatch_error(path, first, x)
     return [ordered(x, first.axes) for x in checked(values, path, but)]
 
 
 def checked(
     values: Sequence[LabeledTensor], path: str, but: str | None = None
 ) -> list[LabeledTensor]:
-    """Returns tensors of which axes of one name are of one size.
+    """Returns the tensors, after checking that axes of the same name have the same size.
 
-    Where that is not known yet, they wait for assertions.
+    For sizes that are not static, the tensors depend on assertions.
 
     Args:
         values: The tensors.
-        path: What to call the operation.
-        but: The name of the axis that may have several sizes.
+        path: The name of the operation, for errors.
+        but: The name of the axis that may differ in size.
 
     Raises:
-        StructureError: If two differ (also a ValueError).
+        StructureError: If two sizes differ (also a ValueError).
     """
     found: dict[str, tuple[int | None, Any]] = {}
     assertions: list[Any] = []
@@ -109,21 +109,23 @@ def checked(
                 if size is not None:
                     found[name] = size, x
             elif size != other:
-                raise naming.apart(path, owner, x, name)
+                raise naming.mismatch_error(path, owner, x, name)
     if not assertions:
         return list(values)
     with tf.control_dependencies(assertions):
-        # Only what takes these is sure to wait, whatever else is simplified in the graph.
+        # The graph optimizer keeps the assertions only as inputs of ops that are used.
         return [x.of_parts(tf.identity(x.values), x.axes) for x in values]
 
 
 def _assertion(path: str, name: str, x: Any, y: Any) -> Any:
     a, b = (tf.shape(one.values)[one.axes.index(name)] for one in (x, y))
-    return tf.debugging.Assert(tf.equal(a, b), [naming.apart(path, x, y, name).args[0], a, b])
+    return tf.debugging.Assert(
+        tf.equal(a, b), [naming.mismatch_error(path, x, y, name).args[0], a, b]
+    )
 
 
 def _spread(x: LabeledTensor, axes: tuple[str, ...]) -> tf.Tensor:
-    """Returns the values of a tensor in a shape that broadcasts to some axes."""
+    """Returns the values of a tensor in a shape that broadcasts to the given axes."""
     values = ordered(x, [name for name in axes if name in x.axes])
     index = [slice(None) if name in x.axes else tf.newaxis for name in axes]
     while index and index[0] is tf.newaxis:
@@ -140,10 +142,10 @@ def _is_scalar(value: Any) -> bool:
     return tf.TensorShape(shape).rank == 0
 
 
-def _nameless(path: str, x: Any, other: Any) -> StructureError:
+def _unnamed_error(path: str, x: Any, other: Any) -> StructureError:
     return StructureError(
         path=path,
-        expected=f"a LabeledTensor, or a scalar, beside {naming.of(x)}",
-        received=naming.of(other),
+        expected=f"a LabeledTensor or a scalar, because another operand has {naming.describe(x)}",
+        received=naming.describe(other),
         mend="Name its axes: xt.types.LabeledTensor(value, ['feature']).",
     )

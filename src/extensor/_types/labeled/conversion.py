@@ -1,4 +1,4 @@
-"""LabeledTensors from and to xarray."""
+"""Conversion between LabeledTensors and xarray."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from extensor.errors import DTypeError, MissingDependencyError
 
 
 def from_xarray(cls: Any, array: Any) -> Any:
-    """Returns values and dimensions of a DataArray or Variable as a value of `cls`."""
+    """Returns a DataArray or Variable as a value of `cls`, without coordinates."""
     dims = getattr(array, "dims", None)
     if not isinstance(dims, tuple) or not hasattr(array, "values"):
         raise DTypeError(
             path="LabeledTensor.from_xarray",
-            expected="a DataArray, or a Variable, of xarray",
+            expected="a DataArray or a Variable of xarray",
             received=f"a {type(array).__qualname__}",
-            mend="Convert a Dataset array by array: dataset['grams'].",
+            mend="Convert each array of a Dataset, such as dataset['grams'].",
         )
     values = array.values
     if values.dtype.kind == "U":
@@ -30,9 +30,9 @@ def from_xarray(cls: Any, array: Any) -> Any:
             raise
         raise DTypeError(
             path="LabeledTensor.from_xarray",
-            expected="values of a dtype that tensors have",
+            expected="a dtype that TensorFlow has",
             received=str(array.dtype),
-            mend="Convert them first: array.astype('int64') makes numbers of dates.",
+            mend="Convert it first: array.astype('int64') converts dates to numbers.",
         ) from error
 
 
@@ -44,7 +44,7 @@ def to_xarray(x: Any, **arguments: Any) -> Any:
         raise MissingDependencyError(
             path="LabeledTensor.to_xarray",
             expected="xarray",
-            received="an environment without it",
+            received="no module xarray",
             mend='pip install "extensor[xarray]"',
         ) from error
     return xarray.DataArray(x.values.numpy(), dims=x.axes, **arguments)

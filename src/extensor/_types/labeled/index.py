@@ -1,4 +1,4 @@
-"""Parts of LabeledTensors: by position along axes, by lists of positions, by masks."""
+"""Indexing of LabeledTensors: by positions along axes, by lists of positions, by masks."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from extensor.errors import DTypeError, RowError, StructureError
 
 
 def select(x: Any, indexers: Mapping[Any, Any], path: str) -> Any:
-    """Returns the part of a tensor at some positions along some axes.
+    """Returns the part of a tensor at the given positions along the given axes.
 
     Args:
         x: A LabeledTensor.
-        indexers: By axis: a number, a slice, or a vector of positions or bools; or a LabeledTensor.
-        path: What to call the operation.
+        indexers: By axis: a number, a slice, a vector of positions or bools, or a LabeledTensor.
+        path: The name of the operation, for errors.
     """
     axes = naming.numbers(x, list(indexers), path)
     basic: list[Any] = [slice(None)] * len(x.axes)
     advanced: list[tuple[str, Any]] = []
     for number, indexer in zip(axes, indexers.values(), strict=True):
-        indexer = _read(x, number, indexer, path)
+        indexer = _checked(x, number, indexer, path)
         if isinstance(indexer, (int, slice)) or _is_number(indexer):
             basic[number] = indexer
         else:
@@ -51,7 +51,7 @@ def _is_number(indexer: Any) -> bool:
     return isinstance(indexer, tf.Tensor) and indexer.shape.rank == 0
 
 
-def _read(x: Any, number: int, indexer: Any, path: str) -> Any:
+def _checked(x: Any, number: int, indexer: Any, path: str) -> Any:
     """Returns an indexer as an integer, a slice, a tensor, or a LabeledTensor of rank 1 or more."""
     if isinstance(indexer, slice):
         return indexer
@@ -63,13 +63,13 @@ def _read(x: Any, number: int, indexer: Any, path: str) -> Any:
         if array.size == 0 and array.dtype.kind == "f":
             array = array.astype(np.int64)
         if array.dtype.kind not in "iub" or (array.dtype.kind == "b" and array.ndim == 0):
-            raise _no_positions(path, x, number, f"a {type(indexer).__qualname__}")
+            raise _indexer_error(path, x, number, f"a {type(indexer).__qualname__}")
         _expect_inside(path, x, number, array)
         if array.ndim == 0:
             return int(array)
         indexer = tf.constant(array)
     elif not (indexer.dtype.is_integer or (indexer.dtype == tf.bool and indexer.shape.rank != 0)):
-        raise _no_positions(path, x, number, f"a tensor of {indexer.dtype.name}")
+        raise _indexer_error(path, x, number, f"a tensor of {indexer.dtype.name}")
     return indexer if labeled is None or indexer.shape.rank == 0 else labeled
 
 
@@ -83,23 +83,23 @@ def _expect_inside(path: str, x: Any, number: int, positions: Any) -> None:
             path=path,
             expected=f"positions from {-size} to {size - 1} along axis {x.axes[number]!r}"
             if size
-            else f"no position along axis {x.axes[number]!r}",
+            else f"0 positions along axis {x.axes[number]!r}",
             received=str(wrong.ravel()[0]),
-            mend=f"Its size is {size}.",
+            mend=f"The size of the axis is {size}.",
         )
 
 
-def _no_positions(path: str, x: Any, number: int, received: str) -> DTypeError:
+def _indexer_error(path: str, x: Any, number: int, received: str) -> DTypeError:
     return DTypeError(
         path=path,
         expected=f"a number, a slice, integers or bools for axis {x.axes[number]!r}",
         received=received,
-        mend="There are no coordinates: give positions, as in x.isel(word=0).",
+        mend="A LabeledTensor has no coordinates: give positions, as in x.isel(word=0).",
     )
 
 
 def by_position(x: Any, key: Any) -> Any:
-    """Returns the part of a tensor that `x[key]` stands for."""
+    """Returns `x[key]`."""
     path = "LabeledTensor[...]"
     if isinstance(key, Mapping):
         return select(x, key, path)
@@ -112,9 +112,11 @@ def by_position(x: Any, key: Any) -> Any:
     if count > len(x.axes) or any(one is None or one is Ellipsis for one in (*keys[:dots], *after)):
         raise RowError(
             path=path,
-            expected=f"at most one position or slice for each of the {naming.of(x)}",
-            received=f"{count}" if count > len(x.axes) else "a new axis, or a second '...'",
-            mend="tf.expand_dims(x, 'batch') adds an axis.",
+            expected=f"at most one position or slice for each of the {naming.describe(x)}",
+            received=f"{count} positions"
+            if count > len(x.axes)
+            else "a new axis, or a second '...'",
+            mend="Add an axis with tf.expand_dims(x, 'batch').",
         )
     first = len(x.axes) - len(after)
     indexers = {**dict(enumerate(keys[:dots])), **dict(enumerate(after, first))}
@@ -122,14 +124,14 @@ def by_position(x: Any, key: Any) -> Any:
 
 
 def take(x: Any, indices: Any, number: int, path: str) -> Any:
-    """Returns what stands at positions along an axis; each names the result's axes in its place.
+    """Returns the slices at positions along an axis; the axes of the positions replace this axis.
 
     Args:
         x: A LabeledTensor.
-        indices: Positions: a LabeledTensor, or a tensor of rank 0 or 1. A labeled one that shares
-            axes with `x` has positions of its own for each place along them.
-        number: The axis.
-        path: What to call the operation.
+        indices: Positions: a LabeledTensor, or a tensor of rank 0 or 1. Axes that a LabeledTensor
+            shares with `x` are batch dimensions.
+        number: The number of the axis.
+        path: The name of the operation, for errors.
     """
     axes, name = x.axes, x.axes[number]
     if not isinstance(indices, type(x)):
@@ -138,7 +140,7 @@ def take(x: Any, indices: Any, number: int, path: str) -> Any:
             raise StructureError(
                 path=path,
                 expected=f"a vector of positions along axis {name!r}, or a LabeledTensor of them",
-                received=naming.of(indices),
+                received=naming.describe(indices),
                 mend="Name its axes: xt.types.LabeledTensor(indices, ['query', 'rank']).",
             )
         own = (name,) * indices.shape.rank
@@ -148,7 +150,7 @@ def take(x: Any, indices: Any, number: int, path: str) -> Any:
     for n in shared:
         a, b = x.sizes[n], indices.sizes[n]
         if a is not None and b is not None and a != b:
-            raise naming.apart(path, x, indices, n)
+            raise naming.mismatch_error(path, x, indices, n)
     rest = [n for n in axes if n not in shared]
     own = [n for n in indices.axes if n not in shared]
     place = rest.index(name)
@@ -162,13 +164,13 @@ def take(x: Any, indices: Any, number: int, path: str) -> Any:
 
 
 def masked(x: Any, mask: Any, number: int, path: str) -> Any:
-    """Returns what a mask keeps along an axis.
+    """Returns the slices along an axis for which a mask is True.
 
     Args:
         x: A LabeledTensor.
-        mask: Bools, as a tensor of rank 1, or as a LabeledTensor that has this axis only.
-        number: The axis.
-        path: What to call the operation.
+        mask: A bool tensor of rank 1, or a bool LabeledTensor with only this axis.
+        number: The number of the axis.
+        path: The name of the operation, for errors.
     """
     name, size = x.axes[number], x.values.shape[number]
     fits = mask.axes == (name,) if isinstance(mask, type(x)) else mask.shape.rank == 1
@@ -176,8 +178,8 @@ def masked(x: Any, mask: Any, number: int, path: str) -> Any:
     if not fits or not bools.shape.is_compatible_with([size]):
         raise StructureError(
             path=path,
-            expected=f"one bool for each place along axis {name!r} of {naming.of(x)}",
-            received=naming.of(mask),
-            mend="Only masks of one axis leave axes that can be named.",
+            expected=f"one bool for each position along axis {name!r} of {naming.describe(x)}",
+            received=naming.describe(mask),
+            mend="Pass a mask of rank 1: the result of a larger mask has no names for its axes.",
         )
     return x.of_parts(tf.boolean_mask(x.values, bools, axis=number), x.axes)

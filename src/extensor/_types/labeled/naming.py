@@ -1,4 +1,4 @@
-"""Whether names of axes fit a tensor and each other, and which axis a name stands for."""
+"""Checks of axis names, and the axis that a name or number refers to."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from extensor.errors import DTypeError, ExtensorError, StructureError
 
 
 def described(axes: Iterable[str], shape: tf.TensorShape) -> str:
-    """Returns names and sizes of axes, for errors and reprs.
+    """Returns the names and sizes of axes as a string, for errors and reprs.
 
     >>> described(("word", "unit"), tf.TensorShape([None, 3]))
     '(word=None, unit=3)'
     """
     sizes = shape.as_list() if shape.rank is not None else []
-    # Of a damaged model there may be more names than axes, which is no reason to fail here.
+    # A damaged SavedModel may have more names than axes; a repr must not fail then.
     pairs = itertools.zip_longest(axes, sizes, fillvalue="?")
     return f"({', '.join(f'{name}={size}' for name, size in pairs)})"
 
 
-def of(value: Any) -> str:
-    """Returns what to call a value in an error: its axes, or that it has no names."""
+def describe(value: Any) -> str:
+    """Returns the description of a value in an error: its axes, or its type and shape."""
     axes = getattr(value, "axes", None)
     if isinstance(axes, tuple):
         return f"axes {described(axes, value.values.shape)}"
@@ -36,16 +36,16 @@ def of(value: Any) -> str:
 
 
 def names(axes: Any, shape: tf.TensorShape, path: str) -> tuple[str, ...]:
-    """Returns names of axes as a tuple.
+    """Returns the names of axes as a tuple, after checking them.
 
     Args:
         axes: One name, or a list or tuple of names.
-        shape: The shape of what they are the axes of.
-        path: What to call them.
+        shape: The shape of the tensor.
+        path: The path for errors.
 
     Raises:
-        DTypeError: If one is no name (also a TypeError).
-        StructureError: If a name stands twice, or their number is not the rank (also a
+        DTypeError: If a name is not a nonempty string (also a TypeError).
+        StructureError: If a name occurs twice, or the number of names is not the rank (also a
             ValueError).
     """
     axes = (axes,) if isinstance(axes, str) else axes
@@ -54,7 +54,7 @@ def names(axes: Any, shape: tf.TensorShape, path: str) -> tuple[str, ...]:
     if wrong:
         raise DTypeError(
             path=path,
-            expected="a list of names, each a string that is not empty",
+            expected="a list of names, each a nonempty string",
             received=repr(wrong[0]) if is_list else f"a {type(axes).__qualname__}",
             mend="Name each axis: axes=['word', 'feature'].",
         )
@@ -63,10 +63,10 @@ def names(axes: Any, shape: tf.TensorShape, path: str) -> tuple[str, ...]:
     if shape.rank != len(found):
         raise StructureError(
             path=path,
-            expected="values of known rank, whose axes can be named"
+            expected="values of known rank"
             if shape.rank is None
             else f"{shape.rank} names, one for each axis of shape {shape}",
-            received=f"{len(found)}: {', '.join(found)}" if found else "none",
+            received=f"{len(found)} names: {', '.join(found)}" if found else "0 names",
             mend="Set the shape first, with tf.ensure_shape."
             if shape.rank is None
             else "Name each axis once.",
@@ -75,7 +75,7 @@ def names(axes: Any, shape: tf.TensorShape, path: str) -> tuple[str, ...]:
 
 
 def unique(axes: Sequence[str], path: str, mend: str = "Rename one of the two.") -> None:
-    """Raises StructureError if a name stands twice."""
+    """Raises StructureError if a name occurs twice."""
     for i, name in enumerate(axes):
         if name in axes[:i]:
             raise StructureError(
@@ -87,34 +87,34 @@ def unique(axes: Sequence[str], path: str, mend: str = "Rename one of the two.")
 
 
 def new(axes: Sequence[str], name: Any, path: str) -> str:
-    """Returns the name of an axis that is to be added.
+    """Returns the name of a new axis, after checking it.
 
     Raises:
-        DTypeError: If it is no name (also a TypeError).
-        StructureError: If there is such an axis (also a ValueError).
+        DTypeError: If it is not a nonempty string (also a TypeError).
+        StructureError: If the axis exists already (also a ValueError).
     """
     if not isinstance(name, str) or not name:
         raise DTypeError(
             path=path,
             expected="a name for the new axis",
-            received="none" if name is None else repr(name),
-            mend="Give it as axis: axis='batch'.",
+            received=repr(name),
+            mend="Pass it as axis: axis='batch'.",
         )
     unique((*axes, name), path, "Choose another name.")
     return name
 
 
 def number(x: Any, axis: Any, path: str) -> int:
-    """Returns which axis of a tensor a name, or a number, stands for.
+    """Returns the number of the axis that a name or a number refers to.
 
     Args:
         x: A LabeledTensor.
         axis: A name, or a number that may count from the end.
-        path: Who asks.
+        path: The name of the operation, for errors.
 
     Raises:
-        StructureError: If there is no such axis (also a ValueError).
-        DTypeError: If it is neither (also a TypeError).
+        StructureError: If the axis does not exist (also a ValueError).
+        DTypeError: If `axis` is neither a name nor a number (also a TypeError).
     """
     if isinstance(axis, str):
         if axis in x.axes:
@@ -125,18 +125,20 @@ def number(x: Any, axis: Any, path: str) -> int:
             return axis % len(x.axes)
     raise StructureError(
         path=path,
-        expected=f"one of the {of(x)}" if x.axes else "no axis, because there is none",
+        expected=f"one of the {describe(x)}"
+        if x.axes
+        else "no axis, because the tensor is a scalar",
         received=repr(axis),
         mend="Check the spelling.",
     )
 
 
 def numbers(x: Any, axis: Any, path: str) -> list[int]:
-    """Returns which axes of a tensor a name, a number, or a list of these stands for.
+    """Returns the numbers of the axes that a name, a number, or a list of them refers to.
 
     Raises:
-        StructureError: If one is not there, or stands twice (also a ValueError).
-        DTypeError: If one is neither a name nor a number (also a TypeError).
+        StructureError: If an axis does not exist, or occurs twice (also a ValueError).
+        DTypeError: If an axis is neither a name nor a number (also a TypeError).
     """
     if isinstance(axis, (tf.Tensor, np.ndarray)) and axis.shape != ():
         known = tf.get_static_value(axis)
@@ -162,37 +164,37 @@ def _integer(axis: Any, path: str) -> int:
     ):
         raise DTypeError(
             path=path,
-            expected="the name or the number of an axis, known when a function is traced",
+            expected="the name or the number of an axis, known while tracing",
             received=f"a {type(axis).__qualname__}",
             mend="Write axis='word'.",
         )
     return int(known)
 
 
-def apart(path: str, x: Any, y: Any, name: str | None = None) -> StructureError:
-    """Returns the error for two tensors whose axes do not fit.
+def mismatch_error(path: str, x: Any, y: Any, name: str | None = None) -> StructureError:
+    """Returns the error for two tensors whose axes do not match.
 
     Args:
-        path: What was to be done with them.
+        path: The name of the operation.
         x: A LabeledTensor.
-        y: Another.
-        name: The name of the axis of which they have two sizes; None if they have other names.
+        y: Another LabeledTensor.
+        name: The axis whose sizes differ; None if the names differ.
     """
     return StructureError(
         path=path,
-        expected="the same axes in all" if name is None else f"one size of axis {name!r}",
-        received=f"{of(x)} beside {of(y)}",
-        mend="Axes of one name are one axis: rename one of the two, or slice them to one size."
+        expected="the same axes" if name is None else f"the same size of axis {name!r}",
+        received=f"{describe(x)} and {describe(y)}",
+        mend="Axes of the same name are the same axis: rename one, or slice both to the same size."
         if name
-        else "Rename, expand or squeeze axes until the names agree; their order does not matter.",
+        else "Rename, expand or squeeze axes until the names are equal, in any order.",
     )
 
 
-def refused(path: str, x: Any, mend: str) -> ExtensorError:
-    """Returns the error for what names do not survive."""
+def names_error(path: str, x: Any, mend: str) -> ExtensorError:
+    """Returns the error for an operation that would lose the names."""
     return StructureError(
         path=path,
-        expected="a tensor, whose axes have no names",
-        received=of(x),
+        expected="a tensor without names of axes",
+        received=describe(x),
         mend=mend,
     )

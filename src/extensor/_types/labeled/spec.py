@@ -14,7 +14,7 @@ _BATCH = "batch"
 
 
 class LabeledSpec:
-    """The spec of labeled tensors of a shape, dtype and names.
+    """The spec of labeled tensors with a shape, dtype and names of axes.
 
     Args:
         values: A TensorSpec of known rank.
@@ -45,9 +45,9 @@ class LabeledSpec:
         return self.values.dtype
 
     def stacked(self, num: int | None) -> Any:
-        """Returns the spec of a batch: an axis more in front, called "batch".
+        """Returns the spec of a batch, with a new first axis named "batch".
 
-        If there is one of this name, it is called "batch_2", and so on.
+        If the name exists already, the new axis is named "batch_2", and so on.
         """
         name, count = _BATCH, 1
         while name in self.axes:
@@ -57,5 +57,5 @@ class LabeledSpec:
         return type(self)(values, (name, *self.axes))
 
     def unstacked(self) -> Any:
-        """Returns the spec of one value of a batch: without the first axis, whatever its name."""
+        """Returns the spec of one value of a batch: without the first axis."""
         return type(self)(unstacked_spec(self.values, "LabeledTensor.Spec"), self.axes[1:])

@@ -1,7 +1,7 @@
 """LabeledTensor: a tensor whose axes have names."""
 
-# While a value is made its fields may be assigned, which type checkers do not know.
-# pyright: reportAttributeAccessIssue=false
+# Type checkers do not know that __init__ may assign the fields. pyright:
+# reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from extensor.errors import DTypeError, StructureError
 
 @extension_type(name="extensor.types.LabeledTensor")
 class LabeledTensor(OperatorsMixin, elementwise_equality=True):
-    """A tensor whose axes have names, as a DataArray of xarray without coordinates.
+    """A tensor whose axes have names, like a DataArray of xarray without coordinates.
 
-    Operations match axes by name, whatever their order, and take names where they take an `axis`.
+    Operations match axes by name in any order, and accept names for `axis`.
 
     Args:
-        values: A tensor, or what converts to one.
+        values: A tensor, or a value that converts to one.
         axes: The name of each axis.
 
     Raises:
-        StructureError: If there are not as many names as axes, or one stands twice (also a
+        StructureError: If the number of names is not the rank, or a name occurs twice (also a
             ValueError).
-        DTypeError: If a name is no string (also a TypeError).
+        DTypeError: If a name is not a nonempty string (also a TypeError).
 
     >>> grams = xt.types.LabeledTensor([[500.0, 3.0], [250.0, 1.0]], ["recipe", "ingredient"])
     >>> price = xt.types.LabeledTensor([0.002, 0.05], ["ingredient"])
@@ -46,7 +46,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
     Spec = LabeledSpec
 
     values: tf.Tensor
-    """The tensor, without names."""
+    """The values, a tensor without names."""
     axes: tuple[str, ...]
     """The name of each axis, in order."""
 
@@ -56,7 +56,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
 
     @classmethod
     def of_parts(cls, values: tf.Tensor, axes: Sequence[str]) -> LabeledTensor:
-        """Returns the tensor of values and names that are known to fit. Checks nothing."""
+        """Returns a tensor from values and names that match. Checks nothing."""
         self = object.__new__(cls)
         self.__dict__.update(values=values, axes=tuple(axes))
         return self
@@ -73,7 +73,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
 
     @property
     def sizes(self) -> dict[str, int | None]:
-        """The size of each axis by its name; None where it is not known statically.
+        """The static size of each axis by its name; None if unknown.
 
         >>> xt.types.LabeledTensor(tf.zeros([3, 2]), ["word", "feature"]).sizes
         {'word': 3, 'feature': 2}
@@ -81,17 +81,17 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         return dict(zip(self.axes, self.values.shape.as_list(), strict=True))
 
     def numpy(self) -> Any:
-        """Returns the values as a NumPy array; outside a graph only."""
+        """Returns the values as a NumPy array. Needs eager execution."""
         return self.values.numpy()
 
     def with_values(self, values: Any) -> LabeledTensor:
-        """Returns a tensor with the same axes, and other values of a shape that fits.
+        """Returns a tensor with the same axes and other values.
 
         Args:
-            values: A tensor of as many axes, of any dtype.
+            values: A tensor of a compatible shape and any dtype.
 
         Raises:
-            StructureError: If the shape does not fit (also a ValueError).
+            StructureError: If the shapes are not compatible (also a ValueError).
 
         >>> x = xt.types.LabeledTensor([4.0, 1.0], ["word"])
         >>> x.with_values(tf.linalg.normalize(x.values)[0])
@@ -101,22 +101,21 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         if not values.shape.is_compatible_with(self.values.shape):
             raise StructureError(
                 path="LabeledTensor.with_values",
-                expected=f"shape {self.values.shape}, of {naming.of(self)}",
+                expected=f"shape {self.values.shape}, the shape of {naming.describe(self)}",
                 received=f"shape {values.shape}",
-                mend="Name the axes of a tensor of another shape: LabeledTensor(values, [...]).",
+                mend="For another shape, create a new tensor: LabeledTensor(values, [...]).",
             )
         return self.of_parts(values, self.axes)
 
     def rename(self, names: Mapping[str, str] | None = None, /, **others: str) -> LabeledTensor:
-        """Returns the same values with other names of axes.
+        """Returns the tensor with renamed axes.
 
         Args:
-            names: New names by old ones.
-            **others: The same.
+            names: The new name of each old name.
+            **others: The same, as keyword arguments.
 
         Raises:
-            StructureError: If there is no such axis, or two would have one name (also a
-                ValueError).
+            StructureError: If an axis does not exist, or two get the same name (also a ValueError).
 
         >>> x = xt.types.LabeledTensor(tf.zeros([3, 2]), ["word", "feature"])
         >>> x.rename(word="token", feature="channel").axes
@@ -132,8 +131,8 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         """Returns the tensor with its axes in another order.
 
         Args:
-            *axes: All axes in the new order; `...` stands for those that are not named. None: the
-                reverse order.
+            *axes: All axes in the new order; `...` stands for those that are not named. Default:
+                the reverse order.
 
         >>> x = xt.types.LabeledTensor(tf.zeros([3, 2, 5]), ["word", "feature", "head"])
         >>> x.transpose("head", ...)
@@ -149,18 +148,18 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         return tf.transpose(self, order)
 
     def isel(self, indexers: Mapping[str, Any] | None = None, /, **others: Any) -> LabeledTensor:
-        """Returns the part at some positions along some axes.
+        """Returns the part at the given positions along the given axes.
 
         Args:
-            indexers: By the name of an axis: a number, which drops it; a slice; a vector of
-                positions, or of bools, one for each place; or a LabeledTensor of positions, whose
-                axes stand in the place of this one.
-            **others: The same.
+            indexers: By the name of an axis: a number, which drops the axis; a slice; a vector of
+                positions; a vector of bools, one for each position; or a LabeledTensor of
+                positions, whose axes replace this one.
+            **others: The same, as keyword arguments.
 
         Raises:
-            StructureError: If there is no such axis (also a ValueError).
-            RowError: If a position that is known is outside (also an IndexError).
-            DTypeError: If an indexer is none of the above (also a TypeError).
+            StructureError: If an axis does not exist (also a ValueError).
+            RowError: If a static position is out of range (also an IndexError).
+            DTypeError: If an indexer has another type (also a TypeError).
 
         >>> x = xt.types.LabeledTensor([[1, 2], [3, 4], [5, 6]], ["word", "feature"])
         >>> x.isel(word=-1).numpy()
@@ -171,11 +170,11 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         """
         return index.select(self, {**(indexers or {}), **others}, "LabeledTensor.isel")
 
-    # From and to other types: see conversion.
+    # Conversion.
 
     @classmethod
     def from_xarray(cls, array: Any) -> LabeledTensor:
-        """Returns the values and dimensions of an array of xarray; coordinates are left behind.
+        """Returns the values and dimensions of an xarray array, without its coordinates.
 
         Args:
             array: A DataArray or Variable.
@@ -188,10 +187,10 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         return conversion.from_xarray(cls, array)
 
     def to_xarray(self, **arguments: Any) -> Any:
-        """Returns the tensor as a DataArray; outside a graph only.
+        """Returns the tensor as a DataArray. Needs eager execution.
 
         Args:
-            **arguments: What else `xarray.DataArray` takes: `coords`, `name`, `attrs`.
+            **arguments: Further arguments of `xarray.DataArray`: `coords`, `name`, `attrs`.
 
         Raises:
             MissingDependencyError: If xarray is not installed (also an ImportError).
@@ -202,21 +201,20 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         """
         return conversion.to_xarray(self, **arguments)
 
-    # A tensor has no names, so none is made silently.
+    # A conversion to a tensor would lose the names, so only scalars convert implicitly.
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> tf.Tensor:
-        """Returns a scalar as a tensor; TensorFlow asks this."""
+        """Returns a scalar as a tensor; called by TensorFlow."""
         if self.axes:
-            raise naming.refused(
+            raise naming.names_error(
                 "LabeledTensor",
                 self,
-                "The operation would lose the names: call it with x.values, and name the axes of "
-                "the result.",
+                "Call the operation with x.values, and name the axes of the result.",
             )
         return tf.convert_to_tensor(self.values, dtype, name=name)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        # TensorFlow's kernels ask this too, where they are given anything but a tensor.
+        # TensorFlow calls this too, for arguments of ops that are not tensors.
         return np.asarray(self.__tf_tensor__().numpy(), dtype)
 
     def __bool__(self) -> bool:
@@ -225,9 +223,9 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         if not hasattr(self.values, "numpy"):
             raise DTypeError(
                 path="bool(LabeledTensor)",
-                expected="a value that is known already",
-                received="a symbolic one",
-                mend="Inside a tf.function, ask the tensor itself: `if x.values:`.",
+                expected="an eager value",
+                received="a symbolic tensor",
+                mend="Inside a tf.function, use the tensor: `if x.values:`.",
             )
         return bool(self.values)
 

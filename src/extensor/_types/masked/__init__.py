@@ -1,4 +1,4 @@
-"""MaskedTensor: a tensor of which some elements are no values."""
+"""MaskedTensor: values with a mask that is True where they are valid."""
 
-# Importing them says what TensorFlow's operations do with the type.
+# The import registers the handlers of TensorFlow's operations.
 from extensor._types.masked import handlers as handlers

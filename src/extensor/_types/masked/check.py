@@ -1,4 +1,4 @@
-"""Whether a mask fits its values."""
+"""Checks that a mask matches its values."""
 
 from __future__ import annotations
 
@@ -12,62 +12,61 @@ from extensor.errors import DTypeError, StructureError
 
 
 def static_shape(value: Any) -> tf.TensorShape:
-    """Returns what is known of the shape of a value, or of its spec; of records, of these."""
+    """Returns the static shape of a value or spec; for records, the shape of the records."""
     shape: Any = getattr(value, "shape", None)
     return tf.TensorShape(shape)
 
 
 def expect_fit(values: Any, mask: Any) -> None:
-    """Raises an error unless a mask has the outer dimensions of its values, all or some.
+    """Raises an error unless the shape of a mask is a prefix of the shape of its values.
 
     Args:
         values: A tensor, RaggedTensor or other value, or a spec.
         mask: A tensor or RaggedTensor, or a spec.
 
     Raises:
-        DTypeError: If the mask is not of bools (also a TypeError).
-        StructureError: If it has another shape (also a ValueError).
+        DTypeError: If the mask is not bool (also a TypeError).
+        StructureError: If the shape does not match (also a ValueError).
     """
     if mask.dtype != tf.bool:
         raise DTypeError(
             path="MaskedTensor.mask",
-            expected="bool, True where a value is valid",
+            expected="bool",
             received=mask.dtype.name,
-            mend="Compare, as in `numbers > 0`, or cast it to tf.bool.",
+            mend="Pass a mask that is True where a value is valid, such as `numbers > 0`.",
         )
     outer, inner = static_shape(mask), static_shape(values)
     if outer.rank is None or inner.rank is None:
         return
     if outer.rank > inner.rank or not outer.is_compatible_with(inner[: outer.rank]):
-        raise _misfit(values, mask)
+        raise _shape_error(values, mask)
     if not isinstance(values, tf.TypeSpec):
         _expect_rows(values, mask, values, mask)
 
 
 def _expect_rows(values: Any, mask: Any, all_values: Any, all_mask: Any) -> None:
-    """Raises an error unless the rows of a mask are cut as those of the values are."""
-    cut = hasattr(values, "row_splits")
+    """Raises an error unless a mask has the row splits of its values."""
+    is_ragged = hasattr(values, "row_splits")
     if isinstance(mask, tf.RaggedTensor):
-        if not cut:
-            raise _misfit(all_values, all_mask)
-        ours, theirs = mask.row_splits, values.row_splits
-        known = all(hasattr(splits, "numpy") for splits in (ours, theirs))
-        if ours is not theirs and known and not np.array_equal(ours.numpy(), theirs.numpy()):
-            raise _misfit(all_values, all_mask, "rows of other lengths")
+        if not is_ragged:
+            raise _shape_error(all_values, all_mask)
+        a, b = mask.row_splits, values.row_splits
+        is_eager = hasattr(a, "numpy") and hasattr(b, "numpy")
+        if a is not b and is_eager and not np.array_equal(a.numpy(), b.numpy()):
+            raise _shape_error(all_values, all_mask, "a ragged mask with other row lengths")
         _expect_rows(values.values, mask.values, all_values, all_mask)
-    elif cut and mask.shape.rank and None in values.shape[1 : mask.shape.rank]:
-        raise _misfit(all_values, all_mask)
+    elif is_ragged and mask.shape.rank and None in values.shape[1 : mask.shape.rank]:
+        raise _shape_error(all_values, all_mask)
 
 
-def _misfit(values: Any, mask: Any, received: str | None = None) -> StructureError:
+def _shape_error(values: Any, mask: Any, received: str | None = None) -> StructureError:
     shape = static_shape(values)
     shorter = [tf.TensorShape(shape[:rank]) for rank in range(shape.rank or 0, -1, -1)]
     uniform = [s for s, _ in itertools.groupby(map(str, shorter))]
     ragged = "a ragged mask of " if hasattr(values, "row_splits") else ""
     return StructureError(
         path="MaskedTensor.mask",
-        expected=f"{ragged}shape {uniform[0]}, or that of outer dimensions of the values",
+        expected=f"{ragged}shape {uniform[0]}, or the shape of outer dimensions of the values",
         received=received or f"shape {static_shape(mask)}",
-        mend="The mask says of each value, or of each row or record, whether it is valid; it does "
-        "not broadcast.",
+        mend="Give one bool for each value, row or record; a mask does not broadcast.",
     )

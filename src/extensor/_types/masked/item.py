@@ -1,7 +1,7 @@
-"""What is done to the items that a mask speaks of: numbers, rows, lists or records.
+"""Operations on values and masks by item: a number, row, list or record.
 
-A mask has the outer dimensions of its values, all or some of them. What stands below them is one
-item, which is valid or not as a whole.
+The shape of a mask is a prefix of the shape of its values. The inner dimensions are one item, which
+is valid or not as a whole.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from extensor.errors import DTypeError, StructureError
 
 
 def is_tensor(values: Any) -> bool:
-    """Returns whether values are numbers or strings, dense or ragged, and no records."""
+    """Returns whether values are a dense or ragged tensor."""
     return isinstance(values, (tf.Tensor, tf.Variable, tf.RaggedTensor))
 
 
 def is_whole(values: Any, mask: Any) -> bool:
-    """Returns whether a mask says of each single number or string whether it is valid."""
+    """Returns whether a mask has one bool for each single number or string."""
     return is_tensor(values) and mask.shape.rank == values.shape.rank
 
 
 def all_valid(values: Any, rank: int | None = None) -> Any:
-    """Returns a mask in which all is valid.
+    """Returns a mask that is True everywhere.
 
     Args:
-        values: What it is the mask of.
-        rank: How many dimensions it has. Default: all of them; of records, theirs.
+        values: The values of the mask.
+        rank: The rank of the mask. Default: the rank of the values.
     """
     if isinstance(values, tf.RaggedTensor) and rank in (None, values.shape.rank):
         return tf.ones_like(values, tf.bool)
@@ -46,13 +46,13 @@ def all_valid(values: Any, rank: int | None = None) -> Any:
     raise StructureError(
         path="MaskedTensor.mask",
         expected=f"a mask for values of shape {shape}",
-        received="none",
-        mend="Give one: the sizes are not known.",
+        received="mask=None",
+        mend="Pass a mask, because the sizes are not static.",
     )
 
 
 def aligned(values: Any, mask: Any) -> Any:
-    """Returns a mask that broadcasts over dense values; of ragged ones, cut as they are."""
+    """Returns a mask that broadcasts to dense values; for ragged values, with their row splits."""
     if is_whole(values, mask) or values.shape.rank is None or mask.shape.rank is None:
         return mask
     if isinstance(values, tf.RaggedTensor):
@@ -64,7 +64,7 @@ def aligned(values: Any, mask: Any) -> Any:
 
 
 def _of_rows(values: tf.RaggedTensor, mask: Any) -> Any:
-    """Returns the mask of the values of a RaggedTensor: what it is for the row of each."""
+    """Returns the mask of the `values` of a RaggedTensor, repeated from the mask of its rows."""
     if isinstance(mask, tf.RaggedTensor):
         return mask.values
     if mask.shape.rank == 0:
@@ -75,7 +75,7 @@ def _of_rows(values: tf.RaggedTensor, mask: Any) -> Any:
 
 
 def elements(values: Any, mask: Any) -> Any:
-    """Returns the mask of each single number or string; of all in an item, what the item's is."""
+    """Returns a mask with one bool for each single number or string, repeated within items."""
     if is_whole(values, mask):
         return mask
     mask = aligned(values, mask)
@@ -93,9 +93,9 @@ def spread(mask: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
 
 
 def choose(mask: Any, values: Any, other: Any) -> Any:
-    """Returns values with another one, a scalar, where they are not valid.
+    """Returns values with a scalar in place of those that are not valid.
 
-    Their gradient is zero there, whatever the gradient of what is computed with the result.
+    The gradient of the replaced values is zero, even if the upstream gradient is NaN.
     """
     mask = aligned(values, mask)
     if isinstance(values, tf.RaggedTensor):
@@ -104,22 +104,22 @@ def choose(mask: Any, values: Any, other: Any) -> Any:
 
 
 def replaced(values: Any, mask: Any, item: Any) -> Any:
-    """Returns values with another item where they are not valid: a list, or a record.
+    """Returns values with a list or record in place of items that are not valid.
 
     Args:
         values: A value of any type that stacks.
         mask: A vector.
-        item: What one of the values is, or is cast from.
+        item: A list or record, or a value that is cast to one.
     """
     if mask.shape.rank != 1:
         raise StructureError(
             path="MaskedTensor.fill",
-            expected="a mask of one dimension, to fill in lists or records",
-            received=f"one of {mask.shape.rank}",
-            mend="Take rows first, or fill field by field.",
+            expected="a mask of rank 1, to fill lists or records",
+            received=f"a mask of rank {mask.shape.rank}",
+            mend="Select rows first, or fill each field.",
         )
     spec: Any = rows_spec(tf.type_spec_from_value(values), "MaskedTensor.fill")
-    # A sequence of one: what cast makes of a list of items.
+    # A list of one item is cast to a batch of one.
     single = cast_value(spec, [item], "MaskedTensor.fill")
     count = num_rows(values)
     both = concatenated([values, single])
@@ -127,7 +127,7 @@ def replaced(values: Any, mask: Any, item: Any) -> Any:
 
 
 def concatenated(values: list[Any]) -> Any:
-    """Returns values of one type that stacks, one after the other along their first dimension."""
+    """Returns values of one stackable type, concatenated along their first dimension."""
     if all(map(is_tensor, values)):
         return tf.concat(values, 0)
     spec: Any = rows_spec(tf.type_spec_from_value(values[0]), "tf.concat")
@@ -139,18 +139,18 @@ def concatenated(values: list[Any]) -> Any:
                 path="tf.concat",
                 expected=f"values of {spec}",
                 received=str(other),
-                mend="Give all of them the same fields, of the same dtypes.",
+                mend="Give all values the same fields with the same dtypes.",
             )
         spec = merged
     columns = zip(*(box(spec, value, 1) for value in values), strict=True)
-    return unbox(spec, [_joined(column) for column in columns])
+    return unbox(spec, [_concatenated_boxes(column) for column in columns])
 
 
-def _joined(boxes: Sequence[tf.Tensor]) -> tf.Tensor:
-    """Returns boxes one after the other."""
+def _concatenated_boxes(boxes: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Returns boxes concatenated along their first dimension."""
     if boxes[0].dtype != tf.variant:
         return tf.concat(boxes, 0)
-    # There is no kernel that concatenates variants, but there is one that puts them in places.
+    # Variants have a kernel for dynamic_stitch, but none for concat.
     counts = [tf.shape(part)[0] for part in boxes]
     begins = tf.cumsum(counts, exclusive=True)
     places = [begins[i] + tf.range(count) for i, count in enumerate(counts)]
@@ -158,14 +158,14 @@ def _joined(boxes: Sequence[tf.Tensor]) -> tf.Tensor:
 
 
 def stacked(values: list[Any]) -> Any:
-    """Returns values of one type that stacks, in a batch."""
+    """Returns a batch of values of one stackable type."""
     if all(map(is_tensor, values)):
         return tf.stack(values)
     return batch_of(type(values[0]), values)
 
 
 def to_py(values: Any, mask: Any) -> Any:
-    """Returns values as lists, numbers and dicts, with None for what is not valid."""
+    """Returns values as numbers, lists and dicts, with None for items that are not valid."""
     plain = values.to_py() if hasattr(values, "to_py") else _listed(values)
     return _with_none(plain, _listed(mask))
 

@@ -1,4 +1,4 @@
-"""The spec of MaskedTensors, and what is cast to them."""
+"""The spec of MaskedTensors, and casts to them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from extensor.authoring import cast_value, supertype
 
 
 class MaskedSpec:
-    """The spec of masked values of a type.
+    """The spec of MaskedTensors with given specs of values and mask.
 
     Args:
         values: The spec of the values.
-        mask: The spec of the mask. Default: it says of each number or string whether it is valid;
-            of each record, where the values are records.
+        mask: The spec of the mask. Default: one bool for each number or string; for records, one
+            bool for each record.
 
     >>> xt.types.MaskedTensor.Spec(tf.TensorSpec([None, 3]))
     MaskedTensor.Spec(values=TensorSpec(shape=(None, 3), dtype=tf.float32, name=None),
@@ -37,25 +37,25 @@ class MaskedSpec:
 
     @property
     def shape(self) -> tf.TensorShape:
-        """The static shape of the values; of records, of these."""
+        """The static shape of the values; for records, the shape of the records."""
         return static_shape(self.values)
 
     @property
     def dtype(self) -> tf.DType:
-        """The dtype of the values, if they are no records."""
+        """The dtype of the values, if they are tensors."""
         return self.values.dtype
 
     def cast(self, value: Any, casting_context: Any = None) -> Any:
-        """Returns a value as a MaskedTensor of this spec: all of it is valid, if it has no mask.
+        """Returns a value as a MaskedTensor of this spec; without a mask, all of it is valid.
 
         Args:
-            value: A MaskedTensor, what its values are cast from, or an array of `numpy.ma`.
-            casting_context: What TensorFlow gives.
+            value: A MaskedTensor, an array of `numpy.ma`, or a value that casts to `values`.
+            casting_context: The casting context of TensorFlow.
         """
         if isinstance(value, np.ma.MaskedArray):
             value = {"values": np.ma.getdata(value), "mask": ~np.ma.getmaskarray(value)}
         if isinstance(value, (tf.TypeSpec, self.value_type, Mapping)) or (
-            # What else has this spec's components is of a class of the same name.
+            # It may be of an older class of the same name.
             hasattr(value, "mask") and hasattr(value, "values")
         ):
             return cast("Any", super()).cast(value, casting_context)
@@ -63,7 +63,7 @@ class MaskedSpec:
         return self.value_type.of_parts(values, item.all_valid(values, self.mask.shape.rank))
 
     def castable_type(self, spec: Any) -> Any:
-        """Returns where values of this spec meet those of another; with a mask, if one has it."""
+        """Returns the spec to which values of both specs cast: a MaskedSpec, or None."""
         if isinstance(spec, type(self)):
             return cast("Any", super()).castable_type(spec)
         values: Any = supertype(self.values, spec)

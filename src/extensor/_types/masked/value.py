@@ -1,4 +1,4 @@
-"""MaskedTensor: values beside a mask that says which of them are valid."""
+"""MaskedTensor: values with a mask that is True where they are valid."""
 
 from __future__ import annotations
 
@@ -18,29 +18,26 @@ from extensor.errors import DTypeError, StructureError
 
 @extension_type(name="extensor.types.MaskedTensor")
 class MaskedTensor(OperatorsMixin, elementwise_equality=True):
-    """Values beside a mask that says which of them are valid: True = VALID.
+    """Values with a mask that is True where they are valid.
 
-    (In `numpy.ma` it is the other way round: there True means masked. `from_numpy` and `to_numpy`
-    invert it.)
+    (In `numpy.ma` True means masked. `from_numpy` and `to_numpy` invert the mask.)
 
-    TensorFlow's operations take it as they take a tensor: elementwise ones keep the mask,
-    reductions leave out what is not valid, and what is not valid has no part in any gradient.
+    TensorFlow's operations accept it like a tensor: elementwise operations keep the mask,
+    reductions skip values that are not valid, and the gradient of these values is zero.
 
-    The mask has the outer dimensions of the values, all or some of them. So it tells not only which
-    numbers are valid, but also which rows, which lists of a ragged tensor (`[None, None]` with a
-    mask of `[None]`), and which records.
+    The shape of the mask is a prefix of the shape of the values. So a mask can have one bool for
+    each number, row, list of a ragged tensor (shape `[None, None]`, mask `[None]`), or record.
 
     Args:
-        values: A tensor, or what converts to one; a RaggedTensor, StructuredTensor or any other
-            value that stacks. What stands where it is not valid does not matter, and may be NaN.
-        mask: bool, True where the values are valid. Ragged where it tells which items of ragged
-            lists are. Default: all are.
+        values: A tensor, or a value that converts to one; a RaggedTensor, StructuredTensor or any
+            other value that stacks. Values that are not valid are ignored, and may be NaN.
+        mask: bool, True where the values are valid. It is ragged if it has a bool for each item of
+            ragged lists. Default: all are valid.
 
     Raises:
-        StructureError: If the mask has another shape, as far as both are known; in a graph,
-            `tf.ensure_shape` holds both to one (also a ValueError).
-        DTypeError: If it is not of bools, or the values are an array with a mask (also a
-            TypeError).
+        StructureError: If the static shapes do not match (also a ValueError). In a graph, check
+            dynamic shapes with `tf.ensure_shape`.
+        DTypeError: If the mask is not bool, or the values have a mask already (also a TypeError).
 
     >>> grams = xt.types.MaskedTensor([500.0, np.nan, 250.0], mask=[True, False, True])
     >>> grams / 1000.0
@@ -51,7 +48,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
     array([500.,   0., 250.], dtype=float32)
     """
 
-    # What may stand beside it; other types are asked themselves.
+    # The types that a handler accepts as other operands; other types handle the call themselves.
     __tf_dispatch_types__ = (tf.Tensor, tf.RaggedTensor)
 
     Spec = MaskedSpec
@@ -59,7 +56,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
     values: Any
     """The values: a tensor, RaggedTensor, StructuredTensor, ..."""
     mask: Any
-    """True where the values are valid: of their shape, or of that of their outer dimensions."""
+    """True where the values are valid; its shape is a prefix of the shape of the values."""
 
     def __init__(self, values: Any, mask: Any = None) -> None:
         values = _tensor_of(values, "values")
@@ -75,7 +72,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         self.mask = mask  # pyright: ignore[reportAttributeAccessIssue]
 
     def __post_init__(self) -> None:
-        # Lists come here, too, where one field is replaced.
+        # xt.replace may pass lists.
         for name, part in (("values", self.values), ("mask", self.mask)):
             if not is_tensor_like(part):
                 setattr(self, name, _tensor_of(part, name))
@@ -83,29 +80,29 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
 
     @classmethod
     def of_parts(cls, values: Any, mask: Any) -> MaskedTensor:
-        """Returns the tensor of parts that are known to fit. Runs no op and checks nothing."""
+        """Returns a tensor from parts that match. Runs no op and checks nothing."""
         self = object.__new__(cls)
         self.__dict__.update(values=values, mask=mask)
         return self
 
     @property
     def shape(self) -> tf.TensorShape:
-        """The static shape of the values; of records, of these."""
+        """The static shape of the values; for records, the shape of the records."""
         return static_shape(self.values)
 
     @property
     def dtype(self) -> tf.DType:
-        """The dtype of the values, if they are no records."""
+        """The dtype of the values, if they are tensors."""
         return self.values.dtype
 
-    # From and to other types.
+    # Conversion.
 
     @classmethod
     def from_numpy(cls, array: Any) -> MaskedTensor:
-        """Returns an array of `numpy.ma`, its mask inverted: there True means masked.
+        """Returns a MaskedTensor from an array of `numpy.ma`, with the mask inverted.
 
         Args:
-            array: A masked array, or a plain one, of which all is valid.
+            array: A masked array, or a plain array, which is valid everywhere.
 
         >>> xt.types.MaskedTensor.from_numpy(np.ma.masked_less([1, -1, 2], 0)).mask.numpy()
         array([ True, False,  True])
@@ -113,10 +110,10 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         return cls(np.ma.getdata(array), ~np.ma.getmaskarray(array))
 
     def to_numpy(self) -> Any:
-        """Returns an array of `numpy.ma`, its mask inverted: there True means masked.
+        """Returns an array of `numpy.ma`, with the mask inverted.
 
         Raises:
-            DTypeError: If the values are ragged or records, or stand in a graph (also a TypeError).
+            DTypeError: If the values are ragged, records or symbolic (also a TypeError).
 
         >>> xt.types.MaskedTensor([1, 2], [True, False]).to_numpy().sum().item()
         1
@@ -124,20 +121,20 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         if not isinstance(self.values, tf.Tensor) or not hasattr(self.values, "numpy"):
             raise DTypeError(
                 path="MaskedTensor.to_numpy",
-                expected="a dense tensor that holds values",
+                expected="an eager dense tensor",
                 received=type(self.values).__name__,
-                mend="Outside of tf.function, to_py() takes all types.",
+                mend="Call to_py(), which converts all types, outside a tf.function.",
             )
         mask = item.elements(self.values, self.mask)
         return np.ma.array(self.values.numpy(), mask=~mask.numpy())  # pyright: ignore
 
     @classmethod
     def from_ragged(cls, ragged: tf.RaggedTensor, shape: Any = None) -> MaskedTensor:
-        """Returns rows of different lengths as dense ones, masked where they are padded.
+        """Returns a RaggedTensor as padded dense values, with a mask that is False for padding.
 
         Args:
             ragged: A RaggedTensor.
-            shape: The shape to pad to. Default: that of the longest rows.
+            shape: The shape to pad to. Default: the length of the longest row.
 
         >>> ragged = tf.ragged.constant([[1, 2], [], [3]])
         >>> xt.types.MaskedTensor.from_ragged(ragged).to_py()
@@ -147,10 +144,10 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         return cls(ragged.to_tensor(shape=shape), mask.to_tensor(shape=shape))
 
     def to_ragged(self) -> tf.RaggedTensor:
-        """Returns rows that hold only what is valid.
+        """Returns rows of only the valid values.
 
         Raises:
-            StructureError: If there are less than two dimensions, so no rows (also a ValueError).
+            StructureError: If the rank is less than 2 (also a ValueError).
 
         >>> masked = xt.types.MaskedTensor([[1, 2], [3, 4]], [[True, True], [False, True]])
         >>> masked.to_ragged()
@@ -160,16 +157,16 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         if values.shape.rank is None or values.shape.rank < 2:
             raise StructureError(
                 path="MaskedTensor.to_ragged",
-                expected="two dimensions or more",
+                expected="rank 2 or more",
                 received=f"shape {values.shape}",
-                mend="Of a vector, tf.boolean_mask(x.values, x.mask) takes what is valid.",
+                mend="For a vector, call tf.boolean_mask(x.values, x.mask).",
             )
         if isinstance(values, tf.RaggedTensor) or mask.shape.rank < 2:
             mask = item.elements(values, mask)
         return tf.ragged.boolean_mask(values, mask)
 
     def to_py(self) -> Any:
-        """Returns numbers, lists and dicts, None for what is not valid. Needs eager execution.
+        """Returns numbers, lists and dicts, with None if not valid. Needs eager execution.
 
         >>> lists = xt.types.MaskedTensor(tf.ragged.constant([[1, 2], [], []]), [True, True, False])
         >>> lists.to_py()
@@ -177,18 +174,18 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         """
         return item.to_py(self.values, self.mask)
 
-    # What is valid.
+    # Valid values.
 
     def fill(self, value: Any) -> Any:
         """Returns the values without a mask, with another value where they are not valid.
 
         Args:
-            value: A number or string, or a tensor that broadcasts. A list of a ragged tensor
-                whose mask is of lists, and a record, are replaced as a whole, by what one is cast
-                from: `[0, 0]`, `{"title": ""}`. A number replaces each item of such a list.
+            value: A number, a string, or a tensor that broadcasts. To replace whole lists or
+                records, pass one, such as `[0, 0]` or `{"title": ""}`. A number replaces each item
+                of a list.
 
         Returns:
-            What the values are. Its gradient is zero where they are not valid.
+            A value of the type of `values`. The gradient of replaced values is zero.
 
         >>> xt.types.MaskedTensor([1, 2], [True, False]).fill(0)
         <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 0], dtype=int32)>
@@ -209,14 +206,14 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         return item.replaced(values, mask, value)
 
     def count(self, axis: Any = None, keepdims: bool = False) -> tf.Tensor:
-        """Returns how many values are valid, or rows or records, if these are what the mask is of.
+        """Returns the number of valid values, rows or records: the True elements of the mask.
 
         Args:
             axis: The dimensions of the mask to count along; None for all.
-            keepdims: Whether they stay as dimensions of size 1.
+            keepdims: Whether to keep reduced dimensions with size 1.
 
         Returns:
-            int64.
+            An int64 tensor.
 
         >>> xt.types.MaskedTensor([1, 2], [True, False]).count().numpy().item()
         1
@@ -224,9 +221,9 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         return tf.reduce_sum(tf.cast(self.mask, tf.int64), axis, keepdims)
 
     def __keras_mask__(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the values, zero where they are not valid, and their mask as Keras uses it.
+        """Returns the values, zero where they are not valid, and a mask for Keras.
 
-        Of values of three dimensions or more it says of each step whether anything in it is valid.
+        For values of rank 3 or more, the mask is True for each step with any valid value.
         """
         values = item.choose(self.mask, self._tensor("__keras_mask__"), _zero(self.dtype))
         mask = self.mask
@@ -241,9 +238,9 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         if not item.is_tensor(self.values):
             raise DTypeError(
                 path=f"MaskedTensor.{method}",
-                expected="numbers or strings, dense or ragged",
+                expected="values that are a dense or ragged tensor",
                 received=type(self.values).__name__,
-                mend="Take a field: masked['title'] has the mask of the records.",
+                mend="Select a field: masked['title'] has the mask of the records.",
             )
         return self.values
 
@@ -253,12 +250,12 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         text = f"<MaskedTensor{kind} shape={self.shape}"
         text += f" dtype={dtype.name}" if isinstance(dtype, tf.DType) else ""
         if isinstance(self.values, tf.Tensor) and hasattr(self.values, "numpy"):
-            text += f" {self.to_numpy()!s}"  # format() of a masked scalar shows what is under it
+            text += f" {self.to_numpy()!s}"  # format() of a masked scalar shows the masked number
         return f"{text}>"
 
 
 def _tensor_of(value: Any, name: str) -> Any:
-    """Returns a value as it is if it is an extension value, and as a tensor otherwise."""
+    """Returns an extension value unchanged, and any other value as a tensor."""
     if is_tensor_like(value) and not isinstance(value, tf.Variable):
         return value
     return tf.convert_to_tensor(lossless(value, None, f"MaskedTensor.{name}"))

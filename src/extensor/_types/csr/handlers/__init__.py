@@ -1,4 +1,4 @@
-"""What TensorFlow's operations do with CSRSparseTensors: importing it enters the handlers."""
+"""Handlers of TensorFlow's operations for CSRSparseTensors; the import registers them."""
 
 from extensor._types.csr.handlers import arrangement as arrangement
 from extensor._types.csr.handlers import elementwise as elementwise

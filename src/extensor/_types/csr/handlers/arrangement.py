@@ -1,4 +1,4 @@
-"""Operations that move the entries of CSRSparseTensors, leave some out, or put tensors together."""
+"""Operations that move, select or combine entries of CSRSparseTensors."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from extensor.dispatch import implements
 
 @implements(tf.transpose, on=CSRSparseTensor)
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, *_: Any) -> Any:
-    """Returns a sparse tensor with its last two dimensions swapped; other orders are not there."""
+    """Returns a sparse tensor with its last two dimensions swapped; declines other orders."""
     rank = a.shape.rank
     order = list(range(rank))[::-1] if perm is None else tf.get_static_value(perm)
     if rank < 2 or order is None or list(order) != [*range(rank - 2), rank - 1, rank - 2]:
         return NotImplemented
-    turned = a.transpose()
-    return turned.with_values(tf.math.conj(turned.values)) if conjugate else turned
+    return _conjugated(a.transpose()) if conjugate else a.transpose()
 
 
 @implements(tf.linalg.matrix_transpose, on=CSRSparseTensor)
 def matrix_transpose(a: Any, name: Any = "matrix_transpose", conjugate: bool = False) -> Any:
     """Returns each sparse matrix with rows and columns swapped."""
-    turned = a.transpose()
-    return turned.with_values(tf.math.conj(turned.values)) if conjugate else turned
+    return _conjugated(a.transpose()) if conjugate else a.transpose()
+
+
+def _conjugated(x: Any) -> Any:
+    return x.with_values(tf.math.conj(x.values))
 
 
 @implements(tf.gather, on=CSRSparseTensor)
@@ -46,6 +48,6 @@ def gather(
 
 @implements(tf.stack, on=CSRSparseTensor)
 def stack(values: Any, axis: int = 0, *_: Any) -> Any:
-    """Returns a batch of sparse tensors of one shape."""
+    """Returns a batch of sparse tensors of the same shape."""
     is_batch = axis == 0 and all(isinstance(value, CSRSparseTensor) for value in values)
     return batch_of(CSRSparseTensor, list(values)) if is_batch else NotImplemented

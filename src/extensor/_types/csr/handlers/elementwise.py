@@ -1,4 +1,4 @@
-"""Elementwise operations on CSRSparseTensors, of which zeros stay zeros."""
+"""Elementwise operations on CSRSparseTensors that map zeros to zeros."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from extensor.dispatch import implements
 
 @implements(tf.add, on=CSRSparseTensor)
 def add(x: Any, y: Any, *_: Any) -> Any:
-    """Returns the sum of a sparse tensor and another, or a dense one."""
+    """Returns the sum of a sparse tensor and a sparse or dense tensor."""
     return x.add(y) if isinstance(x, CSRSparseTensor) else y.add(x)
 
 
 @implements(tf.subtract, on=CSRSparseTensor)
 def subtract(x: Any, y: Any, *_: Any) -> Any:
-    """Returns the difference of a sparse tensor and another, or a dense one."""
+    """Returns the difference of a sparse tensor and a sparse or dense tensor."""
     return tf.add(x, tf.negative(y))
 
 
 @implements(tf.negative, on=CSRSparseTensor)
 def negative(x: Any, *_: Any) -> Any:
-    """Returns a sparse tensor with its signs changed."""
+    """Returns the negative of a sparse tensor."""
     return x.with_values(tf.negative(x.values))
 
 
 @implements(tf.multiply, on=CSRSparseTensor)
 def multiply(x: Any, y: Any, *_: Any) -> Any:
-    """Returns a sparse tensor times a number."""
+    """Returns a sparse tensor multiplied by a scalar."""
     matrix, factor = (x, y) if isinstance(x, CSRSparseTensor) else (y, x)
     return algebra.scaled(matrix, tf.multiply, factor)
 
 
 @implements(tf.truediv, tf.divide, on=CSRSparseTensor)
 def divide(x: Any, y: Any, *_: Any) -> Any:
-    """Returns a sparse tensor divided by a number."""
+    """Returns a sparse tensor divided by a scalar."""
     return algebra.scaled(x, tf.truediv, y) if isinstance(x, CSRSparseTensor) else NotImplemented
 
 

@@ -23,11 +23,11 @@ def matmul(
 ) -> Any:
     """Returns the product of a sparse matrix and a dense one, whichever comes first."""
     if isinstance(a, CSRSparseTensor):
-        return a.matmul(_turned(b, transpose_b, adjoint_b), transpose_a, adjoint_a)
-    return algebra.left_product(_turned(a, transpose_a, adjoint_a), b, transpose_b, adjoint_b)
+        return a.matmul(_transposed(b, transpose_b, adjoint_b), transpose_a, adjoint_a)
+    return algebra.left_product(_transposed(a, transpose_a, adjoint_a), b, transpose_b, adjoint_b)
 
 
-def _turned(dense: Any, transpose: bool, adjoint: bool) -> Any:
+def _transposed(dense: Any, transpose: bool, adjoint: bool) -> Any:
     if adjoint:
         return tf.linalg.adjoint(dense)
     return tf.linalg.matrix_transpose(dense) if transpose else dense

@@ -1,4 +1,4 @@
-"""Reductions of CSRSparseTensors, which are dense."""
+"""Reductions of CSRSparseTensors to dense tensors."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from extensor.dispatch import implements
 
 @implements(tf.reduce_sum, tf.reduce_mean, tf.reduce_max, tf.reduce_min, on=CSRSparseTensor)
 def reduce(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, *_: Any) -> Any:
-    """Returns a dense tensor of what the rows, columns or matrices amount to, zeros included."""
+    """Returns the dense result of a reduction; zeros count."""
     method = getattr(input_tensor, op.__name__)
     return method(axis if axis is None else tf.get_static_value(axis), bool(keepdims))

@@ -1,4 +1,4 @@
-"""Operations that ask for the shape of a CSRSparseTensor."""
+"""Operations that return the shape of a CSRSparseTensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What TensorFlow's operations do with LabeledTensors: importing it enters the handlers."""
+"""Handlers of TensorFlow's operations for LabeledTensors; the import registers them."""
 
 from extensor._types.labeled.handlers import arrangement as arrangement
 from extensor._types.labeled.handlers import elementwise as elementwise

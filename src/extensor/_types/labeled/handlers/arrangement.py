@@ -1,4 +1,4 @@
-"""Operations that move the elements of LabeledTensors, add or drop axes, or join tensors."""
+"""Operations that move elements of LabeledTensors, add or drop axes, or join tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from extensor.errors import StructureError
 
 @implements(tf.transpose, on=LabeledTensor)
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, *_: Any) -> Any:
-    """Returns a tensor with its axes in another order; without one, in the reverse order."""
+    """Returns a tensor with its axes in another order; in reverse order if `perm` is None."""
     if not isinstance(a, LabeledTensor):
         return NotImplemented
     rank = len(a.axes)
@@ -26,9 +26,9 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, *_: Any) -> Any
     if len(order) != rank:
         raise StructureError(
             path="tf.transpose",
-            expected=f"an order of all {naming.of(a)}",
+            expected=f"an order of all {naming.describe(a)}",
             received=f"({', '.join(a.axes[i] for i in order)})",
-            mend="x.transpose('word', ...) leaves the others in their order.",
+            mend="Name all axes, or write x.transpose('word', ...).",
         )
     return a.of_parts(tf.transpose(a.values, order, conjugate), [a.axes[i] for i in order])
 
@@ -40,16 +40,16 @@ def matrix_transpose(a: Any, name: Any = None, conjugate: bool = False) -> Any:
     if rank < 2:
         raise StructureError(
             path="tf.linalg.matrix_transpose",
-            expected="two axes or more",
-            received=naming.of(a),
-            mend="tf.expand_dims(x, 'batch') adds one.",
+            expected="at least 2 axes",
+            received=naming.describe(a),
+            mend="Add an axis with tf.expand_dims(x, 'batch').",
         )
     return transpose(a, [*range(rank - 2), rank - 1, rank - 2], conjugate)
 
 
 @implements(tf.expand_dims, on=LabeledTensor)
 def expand_dims(input: Any, axis: Any, *_: Any) -> Any:
-    """Returns a tensor with an axis of a new name and of size 1 in front."""
+    """Returns a tensor with a new first axis of size 1."""
     name = naming.new(input.axes, axis, "tf.expand_dims")
     return input.of_parts(input.values[tf.newaxis], (name, *input.axes))
 
@@ -68,7 +68,7 @@ def squeeze(input: Any, axis: Any = None, *_: Any) -> Any:
         raise StructureError(
             path="tf.squeeze",
             expected=f"size 1 of axis {input.axes[wrong[0]]!r}",
-            received=naming.of(input),
+            received=naming.describe(input),
             mend="Name the axes of size 1." if axis is None else "Slice it, or reduce it.",
         )
     left = [name for i, name in enumerate(input.axes) if i not in dropped]
@@ -77,7 +77,7 @@ def squeeze(input: Any, axis: Any = None, *_: Any) -> Any:
 
 @implements(tf.unstack, on=LabeledTensor)
 def unstack(value: Any, num: Any = None, axis: Any = 0, *_: Any) -> Any:
-    """Returns the parts of a tensor at each position along an axis."""
+    """Returns the slices of a tensor along an axis."""
     number = naming.number(value, axis, "tf.unstack")
     left = [name for i, name in enumerate(value.axes) if i != number]
     return [value.of_parts(part, left) for part in tf.unstack(value.values, num, number)]
@@ -85,7 +85,7 @@ def unstack(value: Any, num: Any = None, axis: Any = 0, *_: Any) -> Any:
 
 @implements(tf.split, on=LabeledTensor)
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, *_: Any) -> Any:
-    """Returns a tensor cut into parts along an axis."""
+    """Returns the parts of a tensor that is split along an axis."""
     if not isinstance(value, LabeledTensor):
         return NotImplemented
     number = naming.number(value, axis, "tf.split")
@@ -103,7 +103,7 @@ def one_hot(
     dtype: Any = None,
     *_: Any,
 ) -> Any:
-    """Returns a tensor with a last axis of a new name, in which one of `depth` stands out."""
+    """Returns a one-hot tensor with a new last axis of size `depth`."""
     if not isinstance(indices, LabeledTensor):
         return NotImplemented
     name = naming.new(indices.axes, axis, "tf.one_hot")
@@ -116,7 +116,7 @@ def one_hot(
 
 @implements(tf.__operators__.getitem, on=LabeledTensor)
 def getitem(tensor: Any, slice_spec: Any, *_: Any) -> Any:
-    """Returns the part of a tensor by position."""
+    """Returns the part of a tensor at the given positions."""
     if not isinstance(tensor, LabeledTensor):
         return NotImplemented
     return index.by_position(tensor, slice_spec)
@@ -131,26 +131,28 @@ def gather(
     batch_dims: Any = 0,
     *_: Any,
 ) -> Any:
-    """Returns what stands at some positions along an axis."""
+    """Returns the slices at the given positions along an axis."""
     if not isinstance(params, LabeledTensor):
         params = tf.convert_to_tensor(params)
         if params.shape.rank != 1:
             raise StructureError(
                 path="tf.gather",
-                expected=f"a vector, or a LabeledTensor, to gather from by {naming.of(indices)}",
-                received=naming.of(params),
+                expected=f"a vector or LabeledTensor, for indices with {naming.describe(indices)}",
+                received=naming.describe(params),
                 mend="Name its axes: xt.types.LabeledTensor(params, ['word', 'feature']).",
             )
         return indices.of_parts(tf.gather(params, indices.values), indices.axes)
     if batch_dims:
-        raise naming.refused("tf.gather", params, "Axes that both have are batch_dims by name.")
+        raise naming.names_error(
+            "tf.gather", params, "Omit batch_dims: axes that both have are batch dimensions."
+        )
     number = naming.number(params, 0 if axis is None else axis, "tf.gather")
     return index.take(params, indices, number, "tf.gather")
 
 
 @implements(tf.boolean_mask, on=LabeledTensor)
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, *_: Any) -> Any:
-    """Returns what a mask of one axis keeps along this axis."""
+    """Returns the slices along an axis for which a mask of this axis is True."""
     if not isinstance(tensor, LabeledTensor):
         return NotImplemented
     if not isinstance(mask, LabeledTensor):
@@ -168,13 +170,13 @@ def repeat(input: Any, repeats: Any, axis: Any = None, *_: Any) -> Any:
     if not isinstance(input, LabeledTensor):
         return NotImplemented
     if axis is None:
-        raise naming.refused("tf.repeat", input, "Without an axis all become one: name it.")
+        raise naming.names_error("tf.repeat", input, "Name the axis to repeat along.")
     number = naming.number(input, axis, "tf.repeat")
     return input.of_parts(tf.repeat(input.values, repeats, number), input.axes)
 
 
 def _by_axis(x: Any, given: Any, default: Any, path: str) -> Any:
-    """Returns something for each axis in order, where a dict gives it by name."""
+    """Returns a list with an item for each axis, from a dict by name; other values unchanged."""
     if not isinstance(given, Mapping):
         return given
     numbers = naming.numbers(x, list(given), path)
@@ -212,7 +214,7 @@ def slice_(input_: Any, begin: Any, size: Any, *_: Any) -> Any:
     return input_.of_parts(tf.slice(input_.values, begin, size), input_.axes)
 
 
-# Several tensors put together.
+# Several tensors.
 
 
 def _listed(values: Any) -> list[Any]:
@@ -220,13 +222,13 @@ def _listed(values: Any) -> list[Any]:
 
 
 def _first(values: list[Any]) -> LabeledTensor | None:
-    # In a nested list there may be none.
+    # A nested list may contain the LabeledTensors further inside.
     return next((x for x in values if isinstance(x, LabeledTensor)), None)
 
 
 @implements(tf.concat, on=LabeledTensor)
 def concat(values: Any, axis: Any, *_: Any) -> Any:
-    """Returns tensors of the same axes, one after another along one of these."""
+    """Returns tensors with the same axes, concatenated along one of them."""
     values = _listed(values)
     first = _first(values)
     if first is None or any(map(overrides_operations, values)):
@@ -238,7 +240,7 @@ def concat(values: Any, axis: Any, *_: Any) -> Any:
 
 @implements(tf.stack, on=LabeledTensor)
 def stack(values: Any, axis: Any = None, *_: Any) -> Any:
-    """Returns tensors of the same axes beside one another, along a new axis in front."""
+    """Returns tensors with the same axes, stacked along a new first axis."""
     values = _listed(values)
     first = _first(values)
     if first is None or any(map(overrides_operations, values)):
@@ -248,18 +250,17 @@ def stack(values: Any, axis: Any = None, *_: Any) -> Any:
 
 
 _REFUSED = {
-    tf.reshape: "Which axis of the result is which is not known: reshape x.values, and name its "
-    "axes.",
-    tf.broadcast_to: "Axes broadcast by name: x + tf.zeros_like(y) has the axes of both.",
-    tf.gather_nd: "x.isel(word=..., feature=...) takes positions along several axes.",
-    tf.strided_slice: "x.isel(word=slice(0, 4, 2)) slices by name.",
+    tf.reshape: "Reshape x.values, and name the axes of the result.",
+    tf.broadcast_to: "Broadcast by name: x + tf.zeros_like(y) has the axes of both.",
+    tf.gather_nd: "Use x.isel(word=..., feature=...) for positions along several axes.",
+    tf.strided_slice: "Use x.isel(word=slice(0, 4, 2)).",
 }
 
 
 @implements(*_REFUSED, on=LabeledTensor)
 def refuse(op: Any, *args: Any) -> Any:
-    """Raises an error that says what to do instead."""
+    """Raises an error that names an alternative."""
     x = next((x for x in args if isinstance(x, LabeledTensor) and x.axes), None)
     if x is None:
         return NotImplemented
-    raise naming.refused(name_of(op), x, _REFUSED[op])
+    raise naming.names_error(name_of(op), x, _REFUSED[op])

@@ -1,4 +1,4 @@
-"""Elementwise operations of LabeledTensors, which broadcast by name."""
+"""Elementwise operations on LabeledTensors, which broadcast by name."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ from extensor.errors import StructureError
 
 
 def _scalars(op: Any, arguments: tuple[Any, ...]) -> list[Any]:
-    """Returns further arguments, with labeled scalars as tensors."""
+    """Returns the other arguments, with labeled scalars as tensors."""
     for argument in arguments:
         if isinstance(argument, LabeledTensor) and argument.axes:
-            raise naming.refused(name_of(op), argument, "This argument is the same for all.")
+            raise naming.names_error(
+                name_of(op), argument, "Pass a scalar: this argument applies to all elements."
+            )
     return [x.values if isinstance(x, LabeledTensor) else x for x in arguments]
 
 
 @implements(is_unary_elementwise_op, on=LabeledTensor)
 def unary(op: Any, *args: Any) -> Any:
-    """Returns a tensor of the same axes, each element transformed by itself."""
+    """Returns a tensor with the same axes and each element transformed."""
     first, *others = args
     if not isinstance(first, LabeledTensor):
         return op(first, *_scalars(op, tuple(others)))
@@ -42,16 +44,16 @@ def unary(op: Any, *args: Any) -> Any:
     if not values.shape.is_compatible_with(first.values.shape):
         raise StructureError(
             path=name_of(op),
-            expected=f"arguments that are the same for all of {naming.of(first)}",
-            received=f"some that make it a tensor of shape {values.shape}",
-            mend="Give scalars.",
+            expected=f"a result of the shape of {naming.describe(first)}",
+            received=f"shape {values.shape}",
+            mend="Pass scalars for the other arguments.",
         )
     return first.of_parts(values, first.axes)
 
 
 @implements(is_binary_elementwise_op, on=LabeledTensor)
 def binary(op: Any, x: Any, y: Any, *others: Any) -> Any:
-    """Returns a tensor of the axes of both."""
+    """Returns a tensor with the axes of both operands."""
     others = tuple(_scalars(op, others))
     if not isinstance(x, LabeledTensor) and not isinstance(y, LabeledTensor):
         return op(x, y, *others)
@@ -64,7 +66,7 @@ def binary(op: Any, x: Any, y: Any, *others: Any) -> Any:
     return broadcast(call, (x, y), name_of(op))
 
 
-# They do not broadcast by themselves.
+# TensorFlow does not broadcast their operands.
 _OF_ONE_SHAPE = (
     tf.nn.log_poisson_loss,
     tf.nn.sigmoid_cross_entropy_with_logits,
@@ -75,7 +77,7 @@ _OF_ONE_SHAPE = (
 
 @implements(tf.where, on=LabeledTensor)
 def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
-    """Returns `x` where a condition holds and `y` elsewhere, with the axes of all three."""
+    """Returns `x` where the condition is True and `y` elsewhere, with the axes of all three."""
     if x is None and y is None:
         return tf.where(condition.values)
     return broadcast(tf.where, (condition, x, y), "tf.where")
@@ -83,7 +85,7 @@ def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
 
 @implements(tf.clip_by_value, on=LabeledTensor)
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, *_: Any) -> Any:
-    """Returns values between two others, with the axes of all three."""
+    """Returns values clipped to two limits, with the axes of all three."""
 
     def clipped(t: Any, low: Any, high: Any) -> Any:
         return tf.maximum(tf.minimum(t, high), low)

@@ -1,4 +1,4 @@
-"""Products of LabeledTensors, which sum over the axes that they share."""
+"""Products of LabeledTensors, which sum over the axes that both have."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from extensor.errors import StructureError
 
 
 def _dot(a: Any, b: Any, summed: Any, path: str) -> Any:
-    """Returns the product of two tensors, summed over some axes; None: over all that both have."""
+    """Returns the product of two tensors, summed over `summed`, or over all shared axes if None."""
     if overrides_operations(a) or overrides_operations(b):
         return NotImplemented
     for one, other in ((a, b), (b, a)):
         if not isinstance(one, LabeledTensor):
             raise StructureError(
                 path=path,
-                expected=f"a LabeledTensor beside {naming.of(other)}",
-                received=naming.of(one),
+                expected=f"a LabeledTensor, because the other operand has {naming.describe(other)}",
+                received=naming.describe(one),
                 mend="Name its axes: xt.types.LabeledTensor(value, ['feature', 'unit']).",
             )
     a, b = checked((a, b), path)
@@ -35,9 +35,9 @@ def _dot(a: Any, b: Any, summed: Any, path: str) -> Any:
         if name not in shared:
             raise StructureError(
                 path=path,
-                expected=f"an axis of both, {naming.of(a)} and {naming.of(b)}",
+                expected=f"an axis that both have, {naming.describe(a)} and {naming.describe(b)}",
                 received=repr(name),
-                mend="Sum over the axes of one alone with tf.reduce_sum.",
+                mend="Sum over an axis of only one tensor with tf.reduce_sum.",
             )
     every = tuple(dict.fromkeys((*a.axes, *b.axes)))
     kept = [name for name in every if name not in summed]
@@ -48,26 +48,28 @@ def _dot(a: Any, b: Any, summed: Any, path: str) -> Any:
 
 @implements(tf.matmul, on=LabeledTensor)
 def matmul(a: Any, b: Any, *options: Any) -> Any:
-    """Returns the product of two tensors, summed over all axes that both have."""
-    if any(option for option in options[:4]):
+    """Returns the product of two tensors, summed over all shared axes."""
+    names = ("transpose_a", "transpose_b", "adjoint_a", "adjoint_b")
+    given = [name for name, option in zip(names, options, strict=False) if option]
+    if given:
         raise StructureError(
             path="tf.matmul",
-            expected="no transpose and no adjoint, because axes are matched by name",
-            received="one",
-            mend="Leave it out; for the adjoint, take tf.math.conj first.",
+            expected="False for transpose_* and adjoint_*, because axes are matched by name",
+            received=f"{given[0]}=True",
+            mend="Omit it; for an adjoint, pass tf.math.conj(x).",
         )
     return _dot(a, b, None, "tf.matmul")
 
 
 @implements(tf.tensordot, on=LabeledTensor)
 def tensordot(a: Any, b: Any, axes: Any, *_: Any) -> Any:
-    """Returns the product of two tensors, summed over some axes by name."""
+    """Returns the product of two tensors, summed over the named axes."""
     axes = [axes] if isinstance(axes, str) else axes
     is_names = isinstance(axes, (list, tuple)) and all(isinstance(name, str) for name in axes)
     if not is_names:
         raise StructureError(
             path="tf.tensordot",
-            expected="axes by name, of both",
+            expected="names of axes that both tensors have",
             received=repr(axes),
             mend="Write axes=['feature'].",
         )
@@ -76,7 +78,7 @@ def tensordot(a: Any, b: Any, axes: Any, *_: Any) -> Any:
 
 @implements(tf.einsum, on=LabeledTensor)
 def einsum(equation: str, *inputs: Any, **options: Any) -> Any:
-    """Returns what an equation says; each of its letters is one axis."""
+    """Returns the einsum of an equation in which each letter stands for one axis."""
     terms, arrow, out = equation.replace(" ", "").partition("->")
     subscripts = terms.split(",")
     if "." in equation or not arrow or len(subscripts) != len(inputs):
@@ -91,9 +93,9 @@ def einsum(equation: str, *inputs: Any, **options: Any) -> Any:
         if letter not in names:
             raise StructureError(
                 path="tf.einsum",
-                expected=f"a name for {letter!r}, of the result",
-                received="none, because no LabeledTensor has it",
-                mend="Give a LabeledTensor for the tensor that has this axis.",
+                expected=f"a LabeledTensor with the axis {letter!r} of the result",
+                received="only tensors without names for this axis",
+                mend="Pass a LabeledTensor for the tensor that has this axis.",
             )
     labeled = checked([x for x in inputs if isinstance(x, LabeledTensor)], "tf.einsum")
     rest = iter(labeled)
@@ -103,7 +105,7 @@ def einsum(equation: str, *inputs: Any, **options: Any) -> Any:
 
 
 def _names_of_letters(subscripts: Sequence[str], inputs: Sequence[Any]) -> dict[str, str]:
-    """Returns the name of the axis that each letter of an equation stands for."""
+    """Returns the axis name of each letter of an equation."""
     names: dict[str, str] = {}
     letters: dict[str, str] = {}
     for term, x in zip(subscripts, inputs, strict=True):
@@ -112,7 +114,7 @@ def _names_of_letters(subscripts: Sequence[str], inputs: Sequence[Any]) -> dict[
         if len(term) != len(x.axes):
             raise StructureError(
                 path="tf.einsum",
-                expected=f"a letter for each of {naming.of(x)}",
+                expected=f"one letter for each of the {naming.describe(x)}",
                 received=repr(term),
                 mend="Write one letter for each axis.",
             )
@@ -120,7 +122,7 @@ def _names_of_letters(subscripts: Sequence[str], inputs: Sequence[Any]) -> dict[
             if names.setdefault(letter, name) != name or letters.setdefault(name, letter) != letter:
                 raise StructureError(
                     path="tf.einsum",
-                    expected="one letter for each name, in all terms",
+                    expected="the same letter for the same name in all terms",
                     received=f"{letter!r} for {name!r}, beside {names[letter]!r} and "
                     f"{letters.get(name, letter)!r}",
                     mend="Rename an axis, or change the equation.",

@@ -1,4 +1,4 @@
-"""Operations of LabeledTensors along axes: those that reduce axes and those that keep them."""
+"""Operations on LabeledTensors along axes: those that reduce axes and those that keep them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from extensor.dispatch import implements, is_reduction_op, name_of, named_argume
 
 
 def _left(x: Any, reduced: list[int], keepdims: Any) -> tuple[str, ...]:
-    """Returns the names of the axes that a reduction leaves."""
+    """Returns the names of the axes that remain after a reduction."""
     return tuple(n for i, n in enumerate(x.axes) if keepdims or i not in reduced)
 
 
@@ -21,14 +21,14 @@ def _first(args: tuple[Any, ...]) -> Any:
     return args[0] if isinstance(args[0], LabeledTensor) else None
 
 
-# What reduces axes.
+# Operations that reduce axes.
 
 _OF_ONE_AXIS = (tf.argmax, tf.argmin)
 
 
 @implements(is_reduction_op, on=LabeledTensor)
 def reduce(op: Any, *args: Any) -> Any:
-    """Returns a tensor without the axes that are reduced, or with them at size 1."""
+    """Returns a tensor without the reduced axes, or with them at size 1."""
     x, path = _first(args), name_of(op)
     if x is None:
         return NotImplemented
@@ -41,7 +41,7 @@ def reduce(op: Any, *args: Any) -> Any:
         reduced = list(range(len(x.axes)))
     else:
         reduced = naming.numbers(x, axis, path)
-        # The norm along a list of one axis is that of vectors, though TensorFlow refuses it.
+        # tf.norm refuses a list of one axis, but accepts the axis itself.
         axis = reduced[0] if len(reduced) == 1 else reduced
     given = {**given, next(iter(given)): x.values, "axis": axis}
     return x.of_parts(op(**given), _left(x, reduced, keepdims))
@@ -57,13 +57,13 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, *_: An
 
 @implements(tf.nn.zero_fraction, tf.nn.l2_loss, on=LabeledTensor)
 def of_all(op: Any, x: Any, *others: Any) -> Any:
-    """Returns a scalar that all elements make together."""
+    """Returns a scalar computed from all elements."""
     return x.of_parts(op(x.values, *others), ())
 
 
 @implements(tf.nn.softmax_cross_entropy_with_logits, on=LabeledTensor)
 def cross_entropy(labels: Any, logits: Any, axis: Any = -1, *_: Any) -> Any:
-    """Returns the cross entropy along an axis of labels and logits that have the same axes."""
+    """Returns the cross entropy along an axis of labels and logits with the same axes."""
     if overrides_operations(labels) or overrides_operations(logits):
         return NotImplemented
     path = "tf.nn.softmax_cross_entropy_with_logits"
@@ -73,7 +73,7 @@ def cross_entropy(labels: Any, logits: Any, axis: Any = -1, *_: Any) -> Any:
     return labels.of_parts(entropy, _left(labels, [reduced], False))
 
 
-# What keeps all axes.
+# Operations that keep all axes.
 
 
 @implements(
@@ -83,7 +83,7 @@ def cross_entropy(labels: Any, logits: Any, axis: Any = -1, *_: Any) -> Any:
     on=LabeledTensor,
 )
 def along(op: Any, *args: Any) -> Any:
-    """Returns a tensor of the same axes, changed along one or some of them."""
+    """Returns a tensor with the same axes, changed along some of them."""
     x = _first(args)
     if x is None:
         return NotImplemented

@@ -1,4 +1,4 @@
-"""Operations that ask for the shape of a LabeledTensor only."""
+"""Operations that use only the shape of a LabeledTensor."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from extensor.dispatch import implements, is_shape_only_op
 
 @implements(tf.zeros_like, tf.ones_like, on=LabeledTensor)
 def constant_like(op: Any, x: Any, *others: Any) -> Any:
-    """Returns a tensor of the same axes."""
+    """Returns a tensor with the same axes."""
     return x.of_parts(op(x.values, *others), x.axes)
 
 
 @implements(is_shape_only_op, on=LabeledTensor)
 def shape_only(op: Any, x: Any, *others: Any) -> Any:
-    """Returns what is known of the shape, as a tensor without names."""
+    """Returns the result for the values, as a tensor without names."""
     if isinstance(x, (list, tuple)):
         return op([y.values if isinstance(y, LabeledTensor) else y for y in x], *others)
     return op(x.values, *others)

@@ -1,4 +1,4 @@
-"""What TensorFlow's operations do with MaskedTensors: importing it enters the handlers."""
+"""Handlers of TensorFlow's operations for MaskedTensors; the import registers them."""
 
 from extensor._types.masked.handlers import arrangement as arrangement
 from extensor._types.masked.handlers import elementwise as elementwise

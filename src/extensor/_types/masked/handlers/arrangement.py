@@ -1,4 +1,4 @@
-"""Operations that move, repeat, leave out or put together the values of MaskedTensors."""
+"""Operations that move, repeat, select or combine the values of MaskedTensors."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from extensor.dispatch import implements
 
 
 def _both(x: Any, change: Callable[[Any], Any], items: bool = False) -> Any:
-    """Returns values and mask changed in the same way.
+    """Returns a MaskedTensor with the same change applied to values and mask.
 
     Args:
         x: A MaskedTensor.
         change: Takes values, or a mask, and returns a value, or a list of values.
-        items: Whether the mask may be changed as it is where it has fewer dimensions than the
-            values.
+        items: Whether the change applies to a mask of lower rank than the values without expanding
+            it.
     """
     if not item.is_tensor(x.values):
         return NotImplemented
@@ -39,7 +39,7 @@ def _both(x: Any, change: Callable[[Any], Any], items: bool = False) -> Any:
     on=MaskedTensor,
 )
 def rearrange(op: Any, x: Any, *args: Any) -> Any:
-    """Returns values in other places, each with what the mask says of it."""
+    """Returns rearranged values with a mask that is rearranged in the same way."""
     if not isinstance(x, MaskedTensor) or any(isinstance(arg, MaskedTensor) for arg in args):
         return NotImplemented
     return _both(x, lambda part: op(part, *args))
@@ -47,7 +47,7 @@ def rearrange(op: Any, x: Any, *args: Any) -> Any:
 
 @implements(tf.reverse, tf.expand_dims, on=MaskedTensor)
 def rearrange_along(op: Any, x: Any, axis: Any, *args: Any) -> Any:
-    """Returns values the other way round, or with one more dimension."""
+    """Returns reversed values, or values with one more dimension."""
     place = tf.get_static_value(axis)
     if place is None or x.shape.rank is None:
         return rearrange(op, x, axis, *args)
@@ -61,14 +61,14 @@ def rearrange_along(op: Any, x: Any, axis: Any, *args: Any) -> Any:
 
 @implements(tf.unstack, on=MaskedTensor)
 def unstack(value: Any, num: Any = None, axis: Any = 0, *_: Any) -> Any:
-    """Returns the values at each position of a dimension."""
+    """Returns the slices along an axis."""
     axis, items = _outer(value, axis)
     return _both(value, lambda part: tf.unstack(part, num, axis), items)
 
 
 @implements(tf.split, on=MaskedTensor)
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, *_: Any) -> Any:
-    """Returns parts of a dimension."""
+    """Returns the parts of values that are split along an axis."""
     if not isinstance(value, MaskedTensor):
         return NotImplemented
     axis, items = _outer(value, axis)
@@ -76,7 +76,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, *
 
 
 def _outer(x: Any, axis: Any) -> tuple[Any, bool]:
-    """Returns an axis, from 0 on if that is known, and whether the mask has it too."""
+    """Returns the axis, not negative if it is static, and whether the mask has this axis."""
     known, rank = tf.get_static_value(axis), x.shape.rank
     if known is None or (known < 0 and rank is None):
         return axis, False
@@ -93,7 +93,7 @@ def gather(
     batch_dims: Any = 0,
     *_: Any,
 ) -> Any:
-    """Returns values, rows or records at some places."""
+    """Returns the values, rows or records at the given indices."""
     if not isinstance(params, MaskedTensor) or isinstance(indices, MaskedTensor):
         return NotImplemented
     axis, items = _outer(params, batch_dims if axis is None else axis)
@@ -104,19 +104,16 @@ def gather(
     indices = tf.convert_to_tensor(indices)
     if axis != 0 or batch_dims or indices.shape.rank != 1:
         return NotImplemented
-    return _taken(params, indices)
+    return _take(params, indices)
 
 
-def _taken(x: Any, places: Any) -> Any:
+def _take(x: Any, places: Any) -> Any:
     return MaskedTensor.of_parts(take_rows(x.values, places), tf.gather(x.mask, places))
 
 
 @implements(tf.boolean_mask, on=MaskedTensor)
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: Any = "boolean_mask") -> Any:
-    """Returns values, rows or records that are asked for; not where it is not valid that they are.
-
-    The result is as long as there are True ones that are valid.
-    """
+    """Returns the values, rows or records for which `mask` is True and valid."""
     chosen = mask.fill(False) if isinstance(mask, MaskedTensor) else tf.convert_to_tensor(mask)
     if not isinstance(tensor, MaskedTensor):
         return tf.boolean_mask(tensor, chosen, axis, name)
@@ -125,18 +122,18 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: Any = "boolean_
         if isinstance(tensor.values, tf.RaggedTensor):
             if axis != 0 or chosen.shape.rank != 1:
                 return NotImplemented
-            return _taken(tensor, tf.where(chosen)[:, 0])
+            return _take(tensor, tf.where(chosen)[:, 0])
         outer = tensor.mask.shape.rank
         items = items and chosen.shape.rank is not None and axis + chosen.shape.rank <= outer
         return _both(tensor, lambda part: tf.boolean_mask(part, chosen, axis), items)
     if axis != 0 or chosen.shape.rank != 1:
         return NotImplemented
-    return _taken(tensor, tf.where(chosen)[:, 0])
+    return _take(tensor, tf.where(chosen)[:, 0])
 
 
 @implements(tf.__operators__.getitem, on=MaskedTensor)
 def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
-    """Returns a part: values, rows, records, a field of records."""
+    """Returns some values, rows or records, or a field of records."""
     if not isinstance(tensor, MaskedTensor) or isinstance(slice_spec, MaskedTensor):
         return NotImplemented
     values, mask, outer = tensor.values, tensor.mask, tensor.mask.shape.rank
@@ -165,7 +162,7 @@ def pad(
     constant_values: Any = 0,
     *_: Any,
 ) -> Any:
-    """Returns values with padding, which is not valid unless it repeats valid values."""
+    """Returns padded values; padding is valid only if it repeats valid values."""
     if not isinstance(tensor, MaskedTensor) or not isinstance(tensor.values, tf.Tensor):
         return NotImplemented
     if isinstance(constant_values, MaskedTensor):
@@ -174,20 +171,20 @@ def pad(
     values = tf.pad(tensor.values, paddings, mode, constant_values)
     if mode.upper() == "CONSTANT":
         return MaskedTensor.of_parts(values, tf.pad(mask, paddings, mode, False))
-    # TensorFlow has no kernel that reflects bools.
+    # TensorFlow has no kernel for mirror padding of bools.
     numbers = tf.pad(tf.cast(mask, tf.int32), paddings, mode)
     return MaskedTensor.of_parts(values, tf.cast(numbers, tf.bool))
 
 
 @implements(tf.concat, on=MaskedTensor)
 def concat(values: Any, axis: Any, *_: Any) -> Any:
-    """Returns values one after the other along a dimension; plain ones are all valid."""
+    """Returns concatenated values; all plain values are valid."""
     if not isinstance(values, (list, tuple)):
         return values if isinstance(values, MaskedTensor) else NotImplemented
-    together = _together(cast("Any", values), axis)
-    if together is None:
+    aligned = _aligned(cast("Any", values), axis)
+    if aligned is None:
         return NotImplemented
-    parts, masks, place = together
+    parts, masks, place = aligned
     if not all(map(item.is_tensor, parts)):
         if place != 0:
             return NotImplemented
@@ -197,13 +194,13 @@ def concat(values: Any, axis: Any, *_: Any) -> Any:
 
 @implements(tf.stack, on=MaskedTensor)
 def stack(values: Any, axis: Any = 0, *_: Any) -> Any:
-    """Returns values side by side in a new dimension; plain ones are all valid."""
+    """Returns values stacked along a new dimension; all plain values are valid."""
     if not isinstance(values, (list, tuple)):
         return NotImplemented
-    together = _together(cast("Any", values), axis, 1)
-    if together is None:
+    aligned = _aligned(cast("Any", values), axis, 1)
+    if aligned is None:
         return NotImplemented
-    parts, masks, place = together
+    parts, masks, place = aligned
     if not all(map(item.is_tensor, parts)):
         if place != 0:
             return NotImplemented
@@ -211,13 +208,13 @@ def stack(values: Any, axis: Any = 0, *_: Any) -> Any:
     return MaskedTensor.of_parts(tf.stack(parts, place), tf.stack(masks, place))
 
 
-def _together(values: Any, axis: Any, new: int = 0) -> tuple[list[Any], list[Any], Any] | None:
-    """Returns the values and the masks of what is put together, and the axis; None if it cannot be.
+def _aligned(values: Any, axis: Any, new: int = 0) -> tuple[list[Any], list[Any], Any] | None:
+    """Returns values, masks of the same form, and the axis; None if this is not possible.
 
     Args:
-        values: MaskedTensors, and others that are all valid.
-        axis: The dimension along which they are put together.
-        new: How many dimensions the result has more.
+        values: MaskedTensors and plain values.
+        axis: The axis of the concatenation or stack.
+        new: The number of dimensions that the operation adds.
     """
     masked = [value for value in values if isinstance(value, MaskedTensor)]
     first = masked[0]

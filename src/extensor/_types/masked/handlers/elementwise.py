@@ -1,8 +1,8 @@
 """Elementwise operations on MaskedTensors.
 
-The result is valid where all operands are. What is not valid may be anything, NaN too; so where the
-gradient of an operation depends on its operands, these are replaced before by harmless ones. Else
-a gradient of zero times NaN, which is NaN, would reach the gradient of what is valid.
+The result is valid where all operands are valid. Values that are not valid may be NaN. If the
+gradient of an operation depends on its operands, they are replaced by safe numbers there: zero
+times NaN is NaN, and would spread to the gradients of valid values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from extensor.dispatch import (
     is_unary_elementwise_op,
 )
 
-# Their gradients do not depend on what the values are, or choose among them.
+# Their gradients do not depend on the values, or only select among upstream gradients.
 _HARMLESS = frozenset(
     [
         *(tf.add, tf.subtract, tf.negative, tf.cast, tf.maximum, tf.minimum, tf.nn.relu),
@@ -32,19 +32,19 @@ _HARMLESS = frozenset(
         *(tf.math.is_finite,),
     ]
 )
-# These fail where a divisor is zero, or an exponent negative.
+# These fail if a divisor is zero or an exponent is negative.
 _FAIL_ON_INTEGERS = frozenset(
     [
         *(tf.math.floordiv, tf.math.floormod, tf.truncatediv, tf.truncatemod, tf.pow),
     ]
 )
-# Inside the domain of all but these.
+# 0.5 is in the domain of all operations but these.
 _SAFE = 0.5
 _SAFE_ELSEWHERE = {tf.acosh: 2, tf.math.zeta: 2, tf.math.polygamma: 2}
 
 
 def _safe(op: Any, dtype: tf.DType) -> Any:
-    """Returns what to compute with where operands are not valid; None if with what stands there."""
+    """Returns the number that replaces operands that are not valid; None for no replacement."""
     if dtype.is_floating or dtype.is_complex:
         if op in _HARMLESS or is_comparison_op(op) or is_logical_op(op):
             return None
@@ -54,7 +54,7 @@ def _safe(op: Any, dtype: tf.DType) -> Any:
 
 @implements(is_unary_elementwise_op, on=MaskedTensor)
 def unary(op: Any, x: Any, *args: Any) -> Any:
-    """Returns each value transformed, beside the same mask."""
+    """Returns each value transformed, with the same mask."""
     if not isinstance(x, MaskedTensor) or any(isinstance(arg, MaskedTensor) for arg in args):
         return NotImplemented
     if not item.is_tensor(x.values):
@@ -67,14 +67,14 @@ def unary(op: Any, x: Any, *args: Any) -> Any:
 
 @implements(tf.identity, tf.stop_gradient, on=MaskedTensor)
 def same(op: Any, input: Any, *args: Any) -> Any:
-    """Returns the same, records too."""
+    """Returns the same values, also records, with the same mask."""
     values = tf.nest.map_structure(lambda part: op(part), input.values, expand_composites=True)
     return MaskedTensor.of_parts(values, input.mask)
 
 
 @implements(tf.ensure_shape, on=MaskedTensor)
 def ensure_shape(x: Any, shape: Any, *_: Any) -> Any:
-    """Returns the same, of a shape that is known better."""
+    """Returns the same values and mask, with a more specific static shape."""
     if not isinstance(x.values, tf.Tensor) or x.mask.shape.rank is None:
         return NotImplemented
     mask = tf.ensure_shape(x.mask, tf.TensorShape(shape)[: x.mask.shape.rank])
@@ -83,7 +83,7 @@ def ensure_shape(x: Any, shape: Any, *_: Any) -> Any:
 
 @implements(is_binary_elementwise_op, on=MaskedTensor)
 def binary(op: Any, x: Any, y: Any, *args: Any) -> Any:
-    """Returns what pairs of values make, valid where both are; a plain tensor is all valid."""
+    """Returns the result for two operands, valid where both are; plain tensors are valid."""
     operands = [operand for operand in (x, y) if isinstance(operand, MaskedTensor)]
     if not operands or any(isinstance(arg, MaskedTensor) for arg in args):
         return NotImplemented
@@ -101,7 +101,7 @@ def binary(op: Any, x: Any, y: Any, *args: Any) -> Any:
 
 
 def _is_scaling(op: Any, x: Any, y: Any) -> bool:
-    """Returns whether an operand is multiplied with a number, on which the gradient depends."""
+    """Returns whether the operation scales an operand by a finite nonzero number."""
     number = y if isinstance(x, MaskedTensor) or op is not tf.multiply else x
     is_number = isinstance(number, (int, float)) or (
         isinstance(number, np.ndarray) and number.shape == () and number.dtype.kind == "f"
@@ -126,7 +126,7 @@ def _shape(operand: Any) -> tf.TensorShape:
 
 
 def _combined(operands: list[Any], x: Any, y: Any) -> tuple[Any, bool]:
-    """Returns where both operands are valid, and whether that has the shape of the result."""
+    """Returns the combined mask, and whether it matches the result without broadcasting."""
     first = operands[0]
     if len(operands) == 1:
         other = y if first is x else x
@@ -143,7 +143,7 @@ def _combined(operands: list[Any], x: Any, y: Any) -> tuple[Any, bool]:
 
 
 def _keeps_shape(shape: tf.TensorShape, other: tf.TensorShape) -> bool:
-    """Returns whether it is known that a tensor keeps its shape beside another."""
+    """Returns whether broadcasting with `other` statically keeps `shape`."""
     if other.rank == 0:
         return True
     if shape.rank is None or other.rank is None or other.rank > shape.rank:
@@ -153,13 +153,13 @@ def _keeps_shape(shape: tf.TensorShape, other: tf.TensorShape) -> bool:
 
 
 def _guarded(operand: Any, operands: list[Any], mask: Any, safe: Any) -> Any:
-    """Returns the values of an operand, replaced where the result is not valid."""
+    """Returns the values of an operand, with `safe` where the result is not valid."""
     is_masked = isinstance(operand, MaskedTensor)
     values = operand.values if is_masked else operand
     if safe is None:
         return values
     if not is_masked:
-        # Nobody asks for the gradient of numbers or arrays.
+        # Numbers and arrays have no gradient.
         if not isinstance(operand, (tf.Tensor, tf.Variable)) or operand.shape.rank == 0:
             return operand
         operand = operands[0]
@@ -167,7 +167,7 @@ def _guarded(operand: Any, operands: list[Any], mask: Any, safe: Any) -> Any:
 
 
 def _ragged(op: Any, x: Any, y: Any, args: tuple[Any, ...]) -> Any:
-    """Returns what ragged operands of the same rows make, or one beside a number."""
+    """Returns the result for ragged operands with the same rows, or for one and a number."""
     masked = [operand for operand in (x, y) if isinstance(operand, MaskedTensor)]
     if any(operand.shape.rank == 0 for operand in masked):
         return NotImplemented
@@ -188,7 +188,7 @@ def _ragged(op: Any, x: Any, y: Any, args: tuple[Any, ...]) -> Any:
 
 @implements(tf.where, on=MaskedTensor)
 def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any:
-    """Returns values of one or the other; not valid where the condition is not."""
+    """Returns `x` where the condition is True and `y` elsewhere; valid where it and they are."""
     given = [one for one in (condition, x, y) if isinstance(one, MaskedTensor)]
     if any(not isinstance(one.values, tf.Tensor) for one in given):
         return NotImplemented
@@ -210,7 +210,7 @@ def _parts(one: Any) -> tuple[Any, Any]:
 
 @implements(tf.add_n, on=MaskedTensor)
 def add_n(inputs: Any, name: Any = None) -> Any:
-    """Returns the sum of tensors of one shape, valid where all are."""
+    """Returns the sum of tensors of the same shape, valid where all are valid."""
     parts = [_parts(one) for one in inputs]
     masks = [mask for _, mask in parts if mask is not True]
     values = tf.add_n([part[0] for part in parts], name)

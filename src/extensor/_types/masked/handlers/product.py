@@ -1,4 +1,4 @@
-"""Products of MaskedTensors, in which what is not valid is zero."""
+"""Products of MaskedTensors, in which values that are not valid count as zero."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def matmul(
     adjoint_b: bool = False,
     *others: Any,
 ) -> Any:
-    """Returns a product in which what is not valid is zero; valid where any valid pair meets."""
+    """Returns the product, with zero for invalid values; valid if any pair of factors is valid."""
     for one in (a, b):
         if isinstance(one, MaskedTensor) and not isinstance(one.values, tf.Tensor):
             return NotImplemented
     values = tf.matmul(
         _or_zero(a), _or_zero(b), transpose_a, transpose_b, adjoint_a, adjoint_b, *others
     )
-    turned = (transpose_a or adjoint_a, transpose_b or adjoint_b)
+    transposed = (transpose_a or adjoint_a, transpose_b or adjoint_b)
     if isinstance(a, MaskedTensor) and isinstance(b, MaskedTensor):
         valid = [tf.cast(item.elements(one.values, one.mask), tf.float32) for one in (a, b)]
-        return MaskedTensor.of_parts(values, tf.matmul(*valid, *turned) > 0)
+        return MaskedTensor.of_parts(values, tf.matmul(*valid, *transposed) > 0)
     if isinstance(a, MaskedTensor):
-        any_valid = tf.reduce_any(item.elements(a.values, a.mask), -2 if turned[0] else -1)
+        any_valid = tf.reduce_any(item.elements(a.values, a.mask), -2 if transposed[0] else -1)
         mask = any_valid[..., tf.newaxis]
     else:
-        any_valid = tf.reduce_any(item.elements(b.values, b.mask), -1 if turned[1] else -2)
+        any_valid = tf.reduce_any(item.elements(b.values, b.mask), -1 if transposed[1] else -2)
         mask = any_valid[..., tf.newaxis, :]
     return MaskedTensor.of_parts(values, item.spread(mask, values))
 

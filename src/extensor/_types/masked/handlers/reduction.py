@@ -1,6 +1,6 @@
-"""Reductions of MaskedTensors, which leave out what is not valid, sums along an axis, products.
+"""Reductions and cumulative operations on MaskedTensors, which skip values that are not valid.
 
-What has nothing valid to reduce is not valid itself.
+A result without any valid input is not valid.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from extensor._types.masked import item
 from extensor._types.masked.value import MaskedTensor
 from extensor.dispatch import implements
 
-# What changes nothing where it stands in place of what is not valid.
+# The neutral element of each operation, which replaces values that are not valid.
 _NEUTRAL: dict[Any, Any] = {
     tf.reduce_sum: 0,
     tf.reduce_prod: 1,
@@ -54,7 +54,7 @@ def _can(op: Any, x: Any) -> bool:
 
 
 def _within_items(x: Any, axis: Any) -> bool:
-    """Returns whether it is known that only dimensions inside the items are reduced."""
+    """Returns whether all reduced dimensions are statically known to be inside the items."""
     known, rank, outer = tf.get_static_value(axis), x.values.shape.rank, x.mask.shape.rank
     if known is None or rank is None or outer is None:
         return False
@@ -68,7 +68,7 @@ def _within_items(x: Any, axis: Any) -> bool:
     on=MaskedTensor,
 )
 def reduce(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, *_: Any) -> Any:
-    """Returns what the valid values along some dimensions amount to."""
+    """Returns the reduction of the valid values along `axis`."""
     x, keepdims = input_tensor, bool(keepdims)
     if not _can(op, x):
         return NotImplemented
@@ -81,7 +81,7 @@ def reduce(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, 
 
 @implements(tf.reduce_mean, tf.math.reduce_variance, tf.math.reduce_std, on=MaskedTensor)
 def moment(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, *_: Any) -> Any:
-    """Returns the mean of the valid values along some dimensions, or how far they are from it."""
+    """Returns the mean, variance or standard deviation of the valid values along `axis`."""
     x, keepdims = input_tensor, bool(keepdims)
     if not _can(op, x):
         return NotImplemented
@@ -114,7 +114,7 @@ def _mean(values: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
 
 @implements(tf.argmax, tf.argmin, on=MaskedTensor)
 def extreme(op: Any, input: Any, axis: Any = None, output_type: Any = tf.int64, *_: Any) -> Any:
-    """Returns where the greatest or least valid value stands along a dimension."""
+    """Returns the index of the largest or smallest valid value along an axis."""
     if not _can(op, input):
         return NotImplemented
     mask = item.elements(input.values, input.mask)
@@ -126,7 +126,7 @@ def extreme(op: Any, input: Any, axis: Any = None, output_type: Any = tf.int64, 
 def count_nonzero(
     input: Any, axis: Any = None, keepdims: Any = None, dtype: Any = tf.int64, *_: Any
 ) -> Any:
-    """Returns how many valid values are not zero, as a plain tensor."""
+    """Returns the number of valid values that are not zero, as a plain tensor."""
     if not _can(tf.math.count_nonzero, input) or not (input.dtype.is_integer or _is_real(input)):
         return NotImplemented
     mask = item.elements(input.values, input.mask)
@@ -141,7 +141,7 @@ def _is_real(x: Any) -> bool:
 
 @implements(tf.cumsum, tf.math.cumprod, on=MaskedTensor)
 def cumulative(op: Any, x: Any, *args: Any) -> Any:
-    """Returns sums or products of all valid values up to each, beside the same mask."""
+    """Returns cumulative sums or products of the valid values, with the same mask."""
     if not _can(op, x):
         return NotImplemented
     mask = item.elements(x.values, x.mask)

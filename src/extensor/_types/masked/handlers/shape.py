@@ -1,4 +1,4 @@
-"""Operations that ask for the shape of a MaskedTensor only."""
+"""Operations that use only the shape of a MaskedTensor."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from extensor.dispatch import implements
 
 @implements(tf.shape, tf.size, tf.rank, on=MaskedTensor)
 def measure(op: Any, input: Any, *args: Any) -> Any:
-    """Returns the sizes of the values, or their number, valid or not, or that of dimensions."""
+    """Returns the shape, size or rank of the values, valid or not."""
     return op(input.values, *args) if item.is_tensor(input.values) else NotImplemented
 
 
 @implements(tf.zeros_like, tf.ones_like, on=MaskedTensor)
 def constant(op: Any, input: Any, *args: Any) -> Any:
-    """Returns zeros or ones beside the same mask."""
+    """Returns zeros or ones with the same mask."""
     if not item.is_tensor(input.values):
         return NotImplemented
     return MaskedTensor.of_parts(op(input.values, *args), input.mask)
