@@ -81,7 +81,7 @@ def reshaped(
 
 
 class Comparison(NamedTuple):
-    """How the containers and the data of two trees are compared.
+    """Functions that compare the containers and the leaves of two trees.
 
     Attributes:
         same_kind: Returns whether two subtrees have the same class.
