@@ -337,7 +337,7 @@ def test_a_version_without_a_way_to_the_newest_is_an_error_that_names_the_method
     cup = second()
     old = cup.Spec.deserialize(SERIALIZED)
     value = old.from_components({"minutes": tf.constant([1.0])})
-    with pytest.raises(ProtocolError, match=r"version 1, .*Define upgraded\(self, fields\)"):
+    with pytest.raises(ProtocolError, match=r"version 1 and .*Define upgraded\(self, fields\)"):
         value.seconds  # noqa: B018
     with pytest.raises(ProtocolError, match=r"Define downgraded\(self, value\) in `class Spec`"):
         old.cast(cup([1.0]))

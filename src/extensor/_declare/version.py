@@ -73,7 +73,7 @@ class VersionedSpec(DerivedSpec):
         return ProtocolError(
             path=type(self).__qualname__,
             expected=f"a conversion between the saved version {self.__version__} and the newest",
-            received="no such method",
+            received=f"a class without {method}",
             mend=f"Define {method} in `class Spec` of the type.",
         )
 

@@ -257,7 +257,7 @@ def _expect_spec_class(cls: Any, spec_class: Any) -> None:
         raise ProtocolError(
             path=f"{_named(spec_class)}.from_value",
             expected="a class method that returns the spec of a value",
-            received="no such method",
+            received="a class without from_value",
             mend="Add `@classmethod def from_value(cls, value)`.",
         )
 
