@@ -23,7 +23,7 @@ MISSING_PRIVATE_NAMES = {
     ("_declare/derived_spec.py", "__getattr__"),
 }
 # Some of the raises below these are what TensorFlow and Keras expect.
-QUARANTINE = ("_tf", "_keras", "_struct")
+QUARANTINE = ("_tf", "_keras")
 
 
 def bare_raises(path):
@@ -50,6 +50,7 @@ class Cup:
 
 
 SPEC = xt.spec_of(Cup(1.0))
+RECORDS = xt.DenseStructuredTensor([1], {"grams": [1.0]})
 RAISES = {
     "assigning to a FrozenDict": (
         lambda: setattr(xt.authoring.FrozenDict({"a": 1}), "a", 2),
@@ -86,6 +87,24 @@ RAISES = {
         xt.errors.MissingAttributeError,
         AttributeError,
         "module 'extensor' has no attribute 'tensors'",
+    ),
+    "assigning to records": (
+        lambda: setattr(RECORDS, "grams", 1),
+        xt.errors.ImmutableError,
+        AttributeError,
+        "DenseStructuredTensor.grams: expected no assignment",
+    ),
+    "deleting from records": (
+        lambda: delattr(RECORDS, "grams"),
+        xt.errors.ImmutableError,
+        AttributeError,
+        "DenseStructuredTensor.grams: expected no deletion",
+    ),
+    "the length of a single record": (
+        lambda: len(RECORDS[0]),
+        xt.errors.DTypeError,
+        TypeError,
+        r"len\(DenseStructuredTensor\): expected records of rank 1 or more",
     ),
     "the default of an abstract method": (
         lambda: xt.TypeSpec.serialize(SPEC),

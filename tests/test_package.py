@@ -73,7 +73,7 @@ def test_a_mistake_in_it_is_told_by_its_law(installed, tmp_path):
     wrong = "        return Quantity(components * 1, self._unit)"
     spec.write_text(spec.read_text().replace(right, wrong))
     code, said = run(
-        *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/testing/test_laws.py"),
+        *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_laws.py"),
         *("-k", "test_laws and components-run-no-op"),
         cwd=suite,
         path=[tmp_path],

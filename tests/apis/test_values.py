@@ -325,7 +325,7 @@ def test_saving_an_unregistered_type_says_how_to_register_it(kind, run, tmp_path
     traced.call = tf.function(lambda x: 0)
     traced.call(value)
     returned.call = tf.function(lambda: value, input_signature=[])
-    expected = r"sample_types\.ParcelSpec: expected a spec with a registered name.*"
+    expected = r"samples\.types\.ParcelSpec: expected a spec with a registered name.*"
     expected += r'xt\.register_type_spec\(ParcelSpec, "tests\.samples\.types\.ParcelSpec"\)'
     for module in (taken, traced, returned):
         with pytest.raises(NotEncodableError, match=expected) as caught:

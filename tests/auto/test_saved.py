@@ -136,7 +136,7 @@ assert [c.numpy() for c in again._content] == list(range(12))
 
 
 def shelf(library="xt", module="attic", more="", body="pass"):
-    imported = {"xt": "import extensor as xt", "peer": "from tests import peer"}[library]
+    imported = {"xt": "import extensor as xt", "peer": "from tests.samples import peer"}[library]
     code = textwrap.dedent(SHELF).replace("import {library}", imported)
     return code.format(library=library, module=module, more=more, body=body)
 

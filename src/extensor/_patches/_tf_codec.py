@@ -95,7 +95,12 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
 
     def _decoded(self, proto: Any, name: str, decode_fn: Any) -> Any:
         if proto.type_spec_class != _REGISTERED:
-            raise ValueError(f"type_spec_class is {proto.type_spec_class}, not {_REGISTERED}")
+            raise FormatError(
+                path=name.removeprefix(DOTLESS),
+                expected=f"type_spec_class {_REGISTERED}",
+                received=f"{proto.type_spec_class}",
+                mend="The file is damaged: save the model again.",
+            )
         module = (field_of(proto, MODULE_FIELD) or b"").decode()
         cls: Any = _class_of(name, module)
         if cls is not None:

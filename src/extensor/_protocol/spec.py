@@ -358,12 +358,10 @@ class ReluctantTypeSpec(TypeSpec):
     @abc.abstractmethod
     def not_stackable(self) -> Exception:
         """Returns the error to raise when values are stacked."""
-        raise NotImplementedError
 
     @abc.abstractmethod
     def expect_boxes(self) -> None:
         """Raises an error if values cannot be elements of datasets."""
-        raise NotImplementedError
 
     def _batch(self, batch_size: int | None) -> Any:
         raise self.not_stackable()

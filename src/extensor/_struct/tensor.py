@@ -17,7 +17,7 @@ from extensor._struct.spec import (
     resolve,
 )
 from extensor._tf import as_numpy
-from extensor.errors import DTypeError, ExtensorError
+from extensor.errors import DTypeError, ExtensorError, ImmutableError
 
 _set = object.__setattr__
 
@@ -284,7 +284,12 @@ class StructuredTensor(Records):
 
     def __len__(self) -> int:
         if self.rank == 0:
-            raise DTypeError("a single record has no len(): its shape is ()")
+            raise DTypeError(
+                path=f"len({type(self).__name__})",
+                expected="records of rank 1 or more",
+                received="a single record, of shape ()",
+                mend="Write len(record.field_names()) for the number of its fields.",
+            )
         size = self.shape[0]
         if size is None:
             raise DTypeError(
@@ -303,16 +308,20 @@ class StructuredTensor(Records):
         if name == "_keras_mask":
             _set(self, name, value)
             return
-        raise AttributeError(
-            f"StructuredTensor is immutable: cannot set {name!r}. "
-            "Use with_updates, without or with_only to get a changed copy."
-        )
+        raise self._immutable(name, "assignment")
 
     def __delattr__(self, name: str) -> None:
-        if name == "_keras_mask":
-            object.__delattr__(self, name)
-        else:
-            self.__setattr__(name, None)
+        if name != "_keras_mask":
+            raise self._immutable(name, "deletion")
+        object.__delattr__(self, name)
+
+    def _immutable(self, name: str, change: str) -> ImmutableError:
+        return ImmutableError(
+            path=f"{type(self).__name__}.{name}",
+            expected=f"no {change} of attributes, because records are immutable",
+            received=f"{change} of {name!r}",
+            mend="Get a changed copy by with_updates, without or with_only.",
+        )
 
     def __reduce__(self) -> Any:
         spec = self.__tf_type_spec__()

@@ -63,7 +63,7 @@ def check_extension_type(value_or_values: Any) -> None:
     >>> xt.testing.check_extension_type(Menu(tf.constant([3, 4])))
     Traceback (most recent call last):
         ...
-    extensor._testing.law.LawError: Menu breaks a law of extension types.
+    extensor.errors.LawError: Menu breaks a law of extension types.
       components-run-no-op: to_components and from_components call no TensorFlow op.
         expected no op from from_components, got Abs. Only store and return tensors in
         to_components and from_components, and in functions that they call.

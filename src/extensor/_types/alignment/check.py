@@ -59,10 +59,7 @@ def can_compose(first: Any, second: Any) -> None:
     if not between.shape.is_compatible_with(others.shape) or (
         known[0] is not None and known[1] is not None and (known[0] != known[1]).any()
     ):
-        shown = [
-            f"{'?' if value is None else value.tolist()}"
-            for counts, value in zip((between, others), known, strict=True)
-        ]
+        shown = ["?" if value is None else f"{value.tolist()}" for value in known]
         raise StructureError(
             path="DimensionAlignment.compose",
             expected=f"{shown[0]} sources, as many as the targets of this alignment",

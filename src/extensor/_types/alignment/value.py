@@ -1,7 +1,7 @@
 """DimensionAlignment: pairs of positions of two dimensions that belong together."""
 
-# Type checkers do not know that __init__ may assign the fields. pyright:
-# reportAttributeAccessIssue=false
+# Type checkers do not know that __init__ may assign the fields.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

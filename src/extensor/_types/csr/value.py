@@ -1,7 +1,7 @@
 """CSRSparseTensor: a sparse tensor in compressed sparse rows."""
 
-# Type checkers do not know that __init__ may assign the fields. pyright:
-# reportAttributeAccessIssue=false
+# Type checkers do not know that __init__ may assign the fields.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

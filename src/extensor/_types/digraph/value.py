@@ -1,7 +1,7 @@
 """TensorDigraph: a directed graph with features of its nodes and edges, or a batch of graphs."""
 
-# Type checkers do not know that __init__ may assign the fields. pyright:
-# reportAttributeAccessIssue=false
+# Type checkers do not know that __init__ may assign the fields.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

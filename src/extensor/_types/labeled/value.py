@@ -1,7 +1,7 @@
 """LabeledTensor: a tensor whose axes have names."""
 
-# Type checkers do not know that __init__ may assign the fields. pyright:
-# reportAttributeAccessIssue=false
+# Type checkers do not know that __init__ may assign the fields.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
