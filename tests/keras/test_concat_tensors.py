@@ -68,4 +68,4 @@ def test_a_dense_field_that_was_padded_differently_is_an_error_that_names_it():
             minutes=tf.ragged.constant([[1.0] * i for i in range(COUNT)], row_splits_dtype=tf.int64)
         ), batch_size=BATCH, verbose=0)  # fmt: skip
     assert raised.value.path == "predict: minutes"
-    assert "padded" in raised.value.received
+    assert "different sizes" in raised.value.received

@@ -54,5 +54,5 @@ def test_a_layer_that_returns_another_type_than_it_was_traced_with_is_an_error()
     model = xt.keras.Model(recipe, layer(recipe))
     assert model(RECORDS).field_names() == ("taste",)
     layer.mood = "title"
-    with pytest.raises(errors.DTypeError, match="as the layer returned when the model was built"):
+    with pytest.raises(errors.DTypeError, match="the output of the layer when the model was built"):
         model(RECORDS)

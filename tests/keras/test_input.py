@@ -131,7 +131,7 @@ def test_two_inputs_without_names_are_an_error_that_says_so():
     with pytest.raises(errors.StructureError) as raised:
         xt.keras.Model([first, second], dense_on(first["taste"]))
     assert isinstance(raised.value, ValueError)
-    assert raised.value.expected == "inputs of different names"
+    assert raised.value.expected == "a unique input name"
     assert "name=" in raised.value.mend
 
 

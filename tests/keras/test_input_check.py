@@ -29,12 +29,13 @@ def with_int32_splits(records):
 
 
 WRONG = {
-    "missing field": (lambda r: r.without("taste"), "taste", "this field", "without it"),
+    "missing field": (lambda r: r.without("taste"), "taste", "this field", "without this field"),
     "missing inner field": (
-        lambda r: r.without("ingredients.name"), "ingredients.name", "this field", "without it",
+        lambda r: r.without("ingredients.name"), "ingredients.name", "this field",
+        "without this field",
     ),
     "extra field": (
-        lambda r: r.with_updates(more=r["taste"]), "more", "no such field", "this field",
+        lambda r: r.with_updates(more=r["taste"]), "more", "without this field", "of this name",
     ),
     "dtype": (lambda r: cast(r, "taste", tf.int32), "taste", "tf.float32", "tf.int32"),
     "inner dtype": (
@@ -104,7 +105,7 @@ WEIGHT = np.full([10, 3], 2, np.float32)
         ({"recipe": RECORDS, "weight": WEIGHT[:, :2]}, "weight", "(None, 3)", "(None, 2)"),
         ({"recipe": RECORDS, "weight": WEIGHT > 1}, "weight", "tf.float32", "tf.bool"),
         ({"recipe": RECORDS.without("taste"), "weight": WEIGHT}, "recipe.taste", "this field",
-         "without it"),
+         "without this field"),
     ],
 )  # fmt: skip
 def test_a_model_of_several_inputs_names_the_one_that_differs(inputs, path, expected, received):

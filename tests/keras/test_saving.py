@@ -77,7 +77,7 @@ def test_a_model_that_was_never_called_is_exported_by_a_signature(tmp_path):
         model.export(tmp_path / "exported")
     assert isinstance(raised.value, ValueError)
     assert raised.value.path == f"{model.name}.export"
-    assert raised.value.expected == "a model that knows its input"
+    assert raised.value.expected == "a model that was called, or input_signature="
     assert "never called" in raised.value.received
     assert "input_signature=" in raised.value.mend
     assert not (tmp_path / "exported").exists()

@@ -1,14 +1,14 @@
-"""The quarantine for Keras: every private Keras name that extensor uses, and why it needs it.
+"""All private Keras names that extensor uses, and the reason for each.
 
-No other file names a private part of Keras. `tests/keras/test_keras_private.py` holds one probe a name.
-Seen to work with Keras 3.10 to 3.15.
+No other file uses private names of Keras. `tests/keras/test_keras_private.py` has one probe for each
+name. Tested with Keras 3.10 to 3.15.
 
 | name | why |
 | --- | --- |
-| `Model._default_save_signature` | When TensorFlow saves a model, Keras traces `call` with a signature that it makes of the shapes that the model was built with, all of dtype float32. Strings and row splits are lost in that. The property is overridden with the signature that the model was called with. |
-| `Model._maybe_symbolic_build` | Under a tf.distribute strategy Keras makes all variables before the first step, from placeholders that it makes of the shapes of a batch. Extension values have no place in that. The method is left out where the variables were made from the spec of the batches. |
-| `LossFunctionWrapper` | What Keras makes of a loss that is a function. A subclass gives the function extension values as they are, and else does what Keras does. |
-| `Model._call_has_training_arg` | Whether `call` takes `training`, which an exported model sets to False, as Keras itself does. |
+| `Model._default_save_signature` | When TensorFlow saves a model, Keras traces `call` with a signature from the shapes that the model was built with, all of dtype float32. This loses strings and row splits. An override returns the signature of the model's first call. |
+| `Model._maybe_symbolic_build` | Under a tf.distribute strategy, Keras creates all variables before the first step, from placeholders for the shapes of a batch. This does not work for extension values. An override does nothing if extensor has created the variables from the spec of the batches. |
+| `LossFunctionWrapper` | The class in which Keras wraps a loss function. A subclass passes extension values to the function unchanged. |
+| `Model._call_has_training_arg` | Whether `call` takes `training`. An exported model sets it to False, like Keras itself. |
 """  # noqa: E501 - a table row is one line
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ LossOfFunction: Any = LossFunctionWrapper
 
 
 class OwnSaveSignature:
-    """Gives TensorFlow a model's own signature when it saves the model."""
+    """Lets TensorFlow save a model with the signature of `serving_function`."""
 
     def serving_function(self) -> Any:
-        """Returns the tf.function to save, or None if the model does not know its input."""
+        """Returns the tf.function to save, or None if the model was never called."""
         raise NotImplementedError
 
     @property
@@ -33,7 +33,7 @@ class OwnSaveSignature:
 
 
 class OwnBuild:
-    """Makes the variables of a model in a way of its own, under a strategy."""
+    """Skips Keras's own build under a strategy if the model is built already."""
 
     built_for_strategy = False
 
@@ -43,5 +43,5 @@ class OwnBuild:
 
 
 def inference_arguments(model: Any) -> dict[str, Any]:
-    """Returns the arguments of a call of a model that is no part of training."""
+    """Returns the keyword arguments for calling a model outside of training."""
     return {"training": False} if model._call_has_training_arg else {}

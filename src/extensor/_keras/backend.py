@@ -1,4 +1,4 @@
-"""Makes sure that Keras runs on TensorFlow, before any other file here imports Keras."""
+"""The check that Keras runs on TensorFlow, before any other file here imports Keras."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ OLDEST = (3, 10)
 
 
 def check_backend() -> None:
-    """Raises unless Keras 3 is there and computes with TensorFlow.
+    """Raises unless Keras 3 is installed and uses the TensorFlow backend.
 
     Raises:
-        MissingDependencyError: Otherwise (also an ImportError).
+        MissingDependencyError: If Keras 3 or its TensorFlow backend is missing (also an
+            ImportError).
     """
-    asked = os.environ.get("KERAS_BACKEND", "tensorflow")
-    if asked != "tensorflow":
-        raise _wrong_backend(asked)
+    variable = os.environ.get("KERAS_BACKEND", "tensorflow")
+    if variable != "tensorflow":
+        raise _wrong_backend(variable)
     try:
         import keras
     except ImportError as error:
         raise MissingDependencyError(
             path="extensor.keras",
             expected="Keras 3",
-            received=f"an import that fails ({error})",
+            received=f"a failed import ({error})",
             mend="pip install 'extensor[keras]'",
         ) from error
     if keras.backend.backend() != "tensorflow":
@@ -44,6 +45,6 @@ def _wrong_backend(received: str) -> MissingDependencyError:
         path="extensor.keras",
         expected="the TensorFlow backend of Keras",
         received=f"KERAS_BACKEND={received}",
-        mend="Set KERAS_BACKEND=tensorflow before Keras is first imported. "
-        "The rest of extensor works without it.",
+        mend="Set KERAS_BACKEND=tensorflow before the first import of Keras. "
+        "The rest of extensor works with any backend.",
     )

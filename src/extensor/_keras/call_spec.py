@@ -1,4 +1,4 @@
-"""What a model was called with, or returned, as specs that a file can hold."""
+"""The specs of a model's arguments or outputs, in a form that a file can store."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from extensor._keras.lowering import lowered, map_lowered, spec_of_lowered
 
 @dataclass(frozen=True)
 class CallSpec:
-    """The specs of the arguments of a call, or of what it returned.
+    """The specs of the arguments or outputs of a call.
+
+    This is a class, because Keras would track a plain dict of a model.
 
     Args:
-        lowered: Nests of TensorSpecs, lowered as the values were, by the names of the arguments.
-            In an object, because Keras tracks the dicts and lists that a model holds.
+        lowered: Nests of TensorSpecs in the lowered form of the values, by argument name.
     """
 
     lowered: dict[str, Any]
@@ -33,7 +34,7 @@ class CallSpec:
 
     @classmethod
     def of_values(cls, values: dict[str, Any]) -> CallSpec:
-        """Returns the specs of nests that hold nothing but tensors; others are left out."""
+        """Returns the specs of nests of tensors. Leaves out nests with other leaves."""
         nests = {name: lowered(value) for name, value in values.items()}
         return cls(
             {
@@ -45,18 +46,18 @@ class CallSpec:
 
     @property
     def specs(self) -> dict[str, Any]:
-        """The specs of the values themselves."""
+        """The specs of the values, not lowered."""
         return map_lowered(spec_of_lowered, self.lowered)
 
     def to_config(self) -> dict[str, Any]:
-        """Returns it in a form that JSON can hold."""
+        """Returns the specs in a form that JSON can store."""
         empty = tf.nest.map_structure(lambda _: None, self.lowered)
         specs = [[spec.shape.as_list(), spec.dtype.name] for spec in tf.nest.flatten(self.lowered)]
         return {"structure": keras.saving.serialize_keras_object(empty), "specs": specs}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> CallSpec:
-        """Returns what `to_config` described."""
+        """Returns the CallSpec of a configuration from `to_config`."""
         empty = keras.saving.deserialize_keras_object(config["structure"])
         specs = [tf.TensorSpec(shape, dtype) for shape, dtype in config["specs"]]
         return cls(tf.nest.pack_sequence_as(empty, specs))

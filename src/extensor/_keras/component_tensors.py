@@ -1,10 +1,10 @@
-"""An extension value as its component tensors, with one that is as long as the batch in front.
+"""Conversion of extension values to component tensors and back, with a batch-sized tensor first.
 
-Keras takes the size of the first tensor that it sees for the size of the batch, and weighs batches
-by it. So the first tensor whose first dimension is the batch goes in front of the others, which
-stay in the order of `tf.nest`.
+Keras takes the first dimension of the first tensor as the batch size, and weighs batches by it. So
+the first tensor whose first dimension is the batch comes first. The others stay in the order of
+`tf.nest`.
 
-Placeholders, whose tensors are KerasTensors, are taken apart and put together here too.
+This also converts placeholders, whose tensors are KerasTensors.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from extensor.errors import ExtensorError
 
 
 def to_tensors(spec: Any, value: Any) -> list[Any]:
-    """Returns the component tensors of a value, one as long as the batch in front."""
+    """Returns the component tensors of a value, with a batch-sized tensor first."""
     return batch_first(spec, _leaves(spec, value))
 
 
 def to_value(spec: Any, tensors: list[Any]) -> Any:
-    """Returns the value, or the placeholder, of what `to_tensors` returned."""
+    """Returns the value, or the placeholder, of the tensors from `to_tensors`."""
     tensors = _as_in_nest(spec, tensors)
     if not any(isinstance(tensor, keras.KerasTensor) for tensor in tensors):
         return tf.nest.pack_sequence_as(spec, tensors, expand_composites=True)
@@ -37,20 +37,20 @@ def to_value(spec: Any, tensors: list[Any]) -> Any:
 
 
 def count_of_batch(spec: Any, tensors: list[Any]) -> Any:
-    """Returns a tensor as long as the batch, or None if such a one is in front already.
+    """Returns a batch-sized tensor, or None if the first of the tensors is batch-sized.
 
-    Where all fields are ragged no component is: their row splits are one longer.
+    If all fields are ragged, no component is batch-sized: row splits have one element more.
 
     Args:
         spec: The spec of a value.
-        tensors: What `to_tensors` returned for it.
+        tensors: The tensors from `to_tensors`.
     """
     splits = _outermost_splits(spec)
     return None if splits is None else _as_in_nest(spec, tensors)[splits][:-1]
 
 
 def batch_first(spec: Any, leaves: list[Any]) -> list[Any]:
-    """Returns what there is for each component tensor in the order of `to_tensors`.
+    """Returns one item for each component tensor, in the order of `to_tensors`.
 
     Args:
         spec: The spec of a value.
@@ -61,7 +61,7 @@ def batch_first(spec: Any, leaves: list[Any]) -> list[Any]:
 
 
 def _as_in_nest(spec: Any, tensors: list[Any]) -> list[Any]:
-    """Returns what `batch_first` returned in the order of `tf.nest` again."""
+    """Returns the items from `batch_first` in the order of `tf.nest`."""
     first = _batch_leaf(spec)
     return [*tensors[1 : first + 1], tensors[0], *tensors[first + 1 :]] if first else tensors
 
@@ -73,7 +73,7 @@ def _leaves(spec: Any, value: Any) -> list[Any]:
     if isinstance(value, SymbolicValue):
         return value.tensors
     if isinstance(value, (tf.RaggedTensor, SymbolicRagged)) and spec.flat_values_spec is None:
-        # As tf.nest does, which makes a spec of each part on the way.
+        # The same result as tf.nest, which is slower because it creates a spec for each part.
         return [value.flat_values, *value.nested_row_splits]
     if not isinstance(spec, StackableTypeSpec):
         return tf.nest.flatten(value, expand_composites=True)
@@ -102,7 +102,7 @@ def _placeholder(spec: Any, tensors: Any) -> Any:
     try:
         value = from_components(spec, tf.nest.pack_sequence_as(component_specs(spec), components))
     except Exception:
-        # Its constructor computes with what it is given, which KerasTensors do not allow.
+        # The type's constructor computes with its arguments, which KerasTensors do not support.
         return SymbolicValue(spec, leaves)
     if not isinstance(value, StructuredTensor):
         remember_spec(value, spec, leaves)
@@ -111,21 +111,22 @@ def _placeholder(spec: Any, tensors: Any) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def _batch_leaf(spec: tf.TypeSpec) -> int:
-    """Returns the place of the first tensor whose first dimension is the batch, or 0."""
-    return next(iter(_places(spec, 0)), 0)
+    """Returns the index of the first tensor whose first dimension is the batch, or 0."""
+    return next(iter(_indices(spec, 0)), 0)
 
 
 @functools.lru_cache(maxsize=1024)
 def _outermost_splits(spec: tf.TypeSpec) -> int | None:
-    """Returns the place of row splits of the batch, where no tensor has the batch itself."""
-    return None if _places(spec, 0) else next(iter(_places(spec, 1)), None)
+    """Returns the index of the row splits of the batch, or None if a tensor is batch-sized."""
+    return None if _indices(spec, 0) else next(iter(_indices(spec, 1)), None)
 
 
-def _places(spec: tf.TypeSpec, more: int) -> list[int]:
-    """Returns the places of the tensors that are as long as the batch, or so many longer."""
+def _indices(spec: tf.TypeSpec, more: int) -> list[int]:
+    """Returns the indices of the tensors whose first dimension is the batch size plus `more`."""
+    # A size that is 7 for a batch of 7 and 8 for a batch of 8 follows the batch size.
     seven, eight = _lengths(spec, 7), _lengths(spec, 8)
     pairs = enumerate(zip(seven, eight, strict=True))
-    return [place for place, pair in pairs if pair == (7 + more, 8 + more)]
+    return [index for index, pair in pairs if pair == (7 + more, 8 + more)]
 
 
 def _lengths(spec: Any, batch_size: int) -> list[int | None]:
@@ -139,7 +140,7 @@ def _lengths(spec: Any, batch_size: int) -> list[int | None]:
         try:
             batch = spec.unstacked().stacked(batch_size)
         except ExtensorError:
-            pass  # it is no batch, but its components may be
+            pass  # the spec is not a batch, but its components may be
         else:
             leaves = tf.nest.flatten(batch, expand_composites=True)
             lengths = [leaf.shape[0] if leaf.shape.rank else None for leaf in leaves]

@@ -1,7 +1,7 @@
-"""An extension value as tensors whose concatenation is the concatenation of the values.
+"""Conversion of extension values to tensors that Keras can concatenate, and back.
 
-`predict` of Keras concatenates what a model returns for each batch, and for each replica, tensor by
-tensor along the first dimension. Row splits do not concatenate that way, the lengths of rows do.
+`predict` of Keras concatenates the outputs of all batches and replicas, tensor by tensor, along the
+first dimension. This works for row lengths, but not for row splits.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from extensor.errors import StructureError
 
 
 def to_tensors(spec: Any, value: Any) -> list[Any]:
-    """Returns tensors of a value that Keras may concatenate with those of others.
+    """Returns tensors of a value that concatenate with those of other values.
 
     Args:
-        spec: The spec of the value, with all sizes left open.
+        spec: The spec of the value, with all sizes unknown.
         value: The value, a batch.
     """
     return list(_split(spec, value))
 
 
 def to_value(spec: Any, arrays: Any) -> Any:
-    """Returns the value of concatenated tensors, which Keras returns as arrays.
+    """Returns the value of concatenated tensors. Keras returns these as arrays.
 
     Raises:
-        StructureError: If a field has another size in some batch (also a ValueError).
+        StructureError: If a field has different sizes in different batches (also a ValueError).
     """
     return _join(spec, iter(arrays), Path())
 
@@ -69,7 +69,7 @@ def _split(spec: Any, value: Any) -> Iterator[Any]:
             yield from _split(inner, part)
     else:
         for tensor in box(spec, value, 1):
-            # Keras makes NumPy arrays of tensors, which variants do not become.
+            # Keras converts tensors to NumPy arrays, which fails for variants.
             is_variant = tensor.dtype == tf.variant
             yield tf.io.serialize_tensor(tensor)[tf.newaxis] if is_variant else tensor
 
@@ -103,9 +103,9 @@ def _join(spec: Any, tensors: Iterator[Any], path: Path) -> Any:
 
 
 def _variants(batches: Any) -> tf.Tensor:
-    """Returns the variants of serialized batches, one batch after another."""
+    """Returns the concatenated variants of serialized batches."""
     tensors = [tf.io.parse_tensor(batch, tf.variant) for batch in batches]
-    # Concatenates them, as TensorFlow itself does with variants.
+    # tf.concat does not support variants; TensorFlow itself uses dynamic_stitch for them.
     ends = np.cumsum([0, *(len(tensor) for tensor in tensors)])
     rows = [tf.range(a, b) for a, b in itertools.pairwise(ends.tolist())]
     return tf.dynamic_stitch(rows, tensors)
@@ -116,7 +116,7 @@ def _tensor(array: Any, path: Path) -> tf.Tensor:
         raise StructureError(
             path=f"predict: {path}" if path.names else "predict",
             expected="one size in all batches",
-            received="batches that were padded to different sizes",
+            received="batches of different sizes",
             mend="Return a ragged field, or call the model on each batch.",
         )
     return tf.convert_to_tensor(array)

@@ -1,8 +1,8 @@
-"""What `fit`, `evaluate` and `predict` accept, as what Keras iterates by itself.
+"""Conversion of the data for `fit`, `evaluate` and `predict` to data that Keras can iterate.
 
-A dataset of extension values passes through Keras as it is. Values that are given directly become
-such a dataset (`rows`), because Keras cannot cut them into batches. What generators and PyDatasets
-yield is lowered, because Keras asks each leaf of it for its shape and dtype.
+Keras accepts a dataset of extension values. Extension values as arguments become such a dataset
+(`rows`), because Keras cannot cut them into batches. Batches from generators and PyDatasets are
+lowered, because Keras reads the shape and dtype of each leaf.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ def fit_arguments(
 
     Args:
         method: `fit`, `evaluate` or `predict` of a model.
-        args: The arguments that the caller gave it.
-        kwargs: Those given by name.
-        replicas: Over how many replicas Keras cuts each batch.
+        args: The positional arguments of the caller.
+        kwargs: The keyword arguments of the caller.
+        replicas: The number of replicas over which Keras splits each batch.
 
     Raises:
-        StructureError: If values differ in how many rows they have (also a ValueError).
-        DTypeError: If something cannot be cut into rows (also a TypeError).
+        StructureError: If values have different numbers of rows (also a ValueError).
+        DTypeError: If a value cannot be cut into rows (also a TypeError).
     """
     signature = inspect.signature(method)
     given = signature.bind(*args, **kwargs).arguments
-    given.update(given.pop("kwargs", {}))  # what Keras adds when it evaluates in `fit`
+    given.update(given.pop("kwargs", {}))  # Keras adds some when `fit` calls `evaluate`
     batch_size = given.get("batch_size")
     validation = given.get("validation_data")
     data = tuple(given.get(name) for name in DATA)
@@ -49,7 +49,7 @@ def fit_arguments(
         if share and validation is None:
             rows, validation = rows.split(share)
         class_weight = given.pop("class_weight", None)
-        if class_weight is not None:  # which the rows that validate do not have
+        if class_weight is not None:  # for the training rows only
             rows.add_weights(_weights_of_classes(class_weight, *data[1:])[: rows.count])
         steps = given.get("steps_per_epoch") or given.get("steps")
         shuffle = given.get("shuffle", True) if "shuffle" in signature.parameters else False
@@ -69,18 +69,20 @@ def fit_arguments(
     if "shuffle" in signature.parameters and isinstance(
         given["x"], (tf.data.Dataset, types.GeneratorType)
     ):
-        given["shuffle"] = False  # they shuffle themselves, or Keras warns
+        given["shuffle"] = False  # Keras warns if `shuffle` is set for these
     return given
 
 
 def _weights_of_classes(class_weight: dict[int, float], y: Any, sample_weight: Any) -> Any:
-    """Returns a weight for each row, by its class, which is a number or a vector."""
+    """Returns a weight for each row from its class: a number or a one-hot vector."""
     if sample_weight is not None or not hasattr(as_tuples(y), "shape") or is_extension(y):
         raise DTypeError(
             path="class_weight",
             expected="targets in one tensor, without sample_weight",
-            received="sample_weight too" if sample_weight is not None else type(y).__name__,
-            mend="Give sample_weight alone, one number for each row.",
+            received="both class_weight and sample_weight"
+            if sample_weight is not None
+            else type(y).__name__,
+            mend="Give sample_weight only, one number for each row.",
         )
     classes = np.asarray(as_tuples(y))
     if classes.ndim > 1:
@@ -91,7 +93,7 @@ def _weights_of_classes(class_weight: dict[int, float], y: Any, sample_weight: A
 
 
 def _lowered_batches(data: Any, replicas: int) -> Any:
-    """Returns a source of batches in the form in which Keras takes them."""
+    """Returns a source of batches whose extension values are lowered."""
     if isinstance(data, types.GeneratorType):
         return (_lowered(element, replicas) for element in data)
     if isinstance(data, keras.utils.PyDataset) and not isinstance(data, _LoweredPyDataset):
@@ -101,18 +103,18 @@ def _lowered_batches(data: Any, replicas: int) -> Any:
 
 def _lowered(element: Any, replicas: int) -> Any:
     if replicas > 1 and contains(element, is_extension):
-        # Keras would cut each component tensor by itself, row splits too.
+        # Keras would split each component tensor separately, also row splits.
         raise UnsupportedTypeError(
             path=f"a batch for {replicas} replicas",
-            expected="one out of a tf.data.Dataset, or out of values that are given directly",
+            expected="a batch from a tf.data.Dataset, or values as arguments",
             received="extension values from a generator or PyDataset",
-            mend="Give a tf.data.Dataset.from_generator(..., output_signature=spec).",
+            mend="Use tf.data.Dataset.from_generator(..., output_signature=spec).",
         )
     return lowered(element)
 
 
 class _LoweredPyDataset(keras.utils.PyDataset):
-    """A PyDataset whose batches are those of another one in the form that Keras takes."""
+    """A PyDataset with the batches of another PyDataset, lowered."""
 
     def __init__(self, source: Any, replicas: int) -> None:
         super().__init__(

@@ -1,8 +1,8 @@
-"""What a layer that returns extension values leaves in a functional graph of Keras.
+"""The nodes for extension values in a functional graph of Keras.
 
-Such a graph holds KerasTensors, one for each leaf of what a layer returns, and an extension value
-is one leaf. So its KerasTensor is a `WholeValue`, and an operation after it, `Components`, returns
-the KerasTensors of its component tensors. When the graph runs, the layer returns the value itself.
+A functional graph has one KerasTensor for each leaf that a layer returns. An extension value is one
+leaf: its KerasTensor is a `WholeValue`. After it, the operation `Components` returns the
+KerasTensors of its component tensors. When the graph runs, the layer returns the value itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from extensor.errors import DTypeError
 
 
 class WholeValue(keras.KerasTensor):
-    """Stands for an extension value.
+    """The KerasTensor of an extension value.
 
     Args:
         form: The lowered form of the value, of KerasTensors.
@@ -36,12 +36,12 @@ class WholeValue(keras.KerasTensor):
 
 
 def as_whole_values(structure: Any) -> Any:
-    """Returns a nest of KerasTensors with a `WholeValue` in place of each extension value."""
+    """Returns a nest with each extension value replaced by a `WholeValue`."""
     return map_lowered(WholeValue, lowered(structure))
 
 
 def as_components(structure: Any) -> Any:
-    """Returns a nest with the result of `Components`, lowered, in place of each `WholeValue`."""
+    """Returns a nest with each `WholeValue` replaced by its lowered form, from `Components`."""
     return tf.nest.map_structure(_components, structure)
 
 
@@ -66,22 +66,22 @@ class Components(keras.Operation):
         self.key = key
 
     def call(self, value: Any) -> Any:
-        """Takes a value apart."""
+        """Returns the component tensors of a value."""
         form = lowered(value)
         expected = spec_of_key(self.key)
         if not is_lowered(form) or not expected.is_compatible_with(spec_of_lowered(form)):
             received = tf.type_spec_from_value(value) if is_lowered(form) else value
             raise DTypeError(
                 path=self.name,
-                expected=f"{expected}, as the layer returned when the model was built",
+                expected=f"{expected}, the output of the layer when the model was built",
                 received=repr(received),
-                mend="Let the layer return values of one type.",
+                mend="Return values of the same type from every call of the layer.",
             )
-        # The spec decides on the order of the tensors, so that it is the same at every call.
+        # The spec determines the order of the tensors, so it is the same at every call.
         return tensors_of_lowered(form)
 
     def compute_output_spec(self, value: Any) -> Any:
-        """Returns what stands for the tensors."""
+        """Returns the KerasTensors of the component tensors."""
         return tensors_of_lowered(value.form)
 
     def get_config(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Input: where a functional model takes an extension value."""
+"""Input: placeholders for the extension values of a functional model."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from extensor.errors import DTypeError, StructureError
 def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as keras.Input
     """Returns a placeholder for values of a spec, to build a functional model from.
 
-    Fields of a structured placeholder are read as from a StructuredTensor: a dense field is a
-    KerasTensor, which any Keras layer takes; a ragged one goes into an `xt.keras.Layer`.
+    Read the fields of a structured placeholder as those of a StructuredTensor. A dense field is a
+    KerasTensor, which any Keras layer accepts. Pass a ragged field to an `xt.keras.Layer`.
 
     Args:
         spec: The spec of a batch, such as a dataset's `element_spec`.
-        name: A prefix for the names of the Keras inputs, one for each component tensor. Needed
-            where two inputs have fields of the same name.
+        name: A prefix for the names of the Keras inputs, one for each component tensor. Required
+            if two inputs have fields of the same name.
 
     Returns:
         An extension value whose tensors are KerasTensors.
 
     Raises:
-        DTypeError: If `spec` is no TypeSpec (also a TypeError).
-        StructureError: If it describes a single value and no batch (also a ValueError).
+        DTypeError: If `spec` is not a TypeSpec (also a TypeError).
+        StructureError: If `spec` describes a single value instead of a batch (also a ValueError).
 
     >>> spec = xt.DenseStructuredTensorSpec([None], {
     ...     "est_time": tf.TensorSpec([None], tf.float32),
@@ -49,7 +49,7 @@ def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as
             expected="a TypeSpec",
             received=repr(spec) if isinstance(spec, tf.TypeSpec) else type(spec).__name__,
             mend="Give the spec of a batch, such as dataset.element_spec; for a sparse tensor "
-            "there is keras.Input.",
+            "use keras.Input.",
         )
     if isinstance(spec, tf.TensorSpec):
         return _placeholder(spec, name or spec.name)
@@ -61,7 +61,7 @@ def _placeholder(spec: tf.TensorSpec, name: str | None) -> Any:
     if not spec.shape.rank:
         raise StructureError(
             path=f"xt.keras.Input: {name}",
-            expected="the spec of a batch, whose tensors have a dimension for it",
+            expected="the spec of a batch, whose tensors have a batch dimension",
             received=f"shape {spec.shape}",
             mend="Batch the dataset first: dataset.batch(n).element_spec.",
         )
@@ -72,7 +72,7 @@ def _placeholder(spec: tf.TensorSpec, name: str | None) -> Any:
 
 def _names(spec: tf.TypeSpec, name: str | None) -> list[str]:
     """Returns a name for each tensor of a lowered value, from the paths of its fields."""
-    # Keras refuses names with a slash.
+    # Keras does not accept names with a slash.
     names = [n.replace("/", "|") for n in _leaf_names(spec, Path(name) if name else Path())]
     return batch_first(any_batch_size(spec), names)
 

@@ -1,4 +1,4 @@
-"""Whether an input is of the type that a model was built for, and if not, where it differs."""
+"""The check that an input has the type that a model was built for."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from extensor.errors import DTypeError
 
 
 def check_input(expected: Any, received: Any, model: str) -> None:
-    """Raises unless specs of an input are compatible with those that a model was built for.
+    """Raises unless the specs of an input are compatible with those that a model was built for.
 
     Args:
-        expected: A nest of specs.
-        received: Another.
+        expected: The nest of specs that the model was built for.
+        received: The nest of specs of the input.
         model: The model's name, for the error.
 
     Raises:
-        DTypeError: Naming model, path, what was expected and what came (also a TypeError).
+        DTypeError: If the specs are not compatible. The error names the model and the path of the
+            first difference (also a TypeError).
     """
     _check(_as_lists(expected), _as_lists(received), Path(), model)
 
@@ -32,21 +33,21 @@ def _check(want: Any, have: Any, path: Path, model: str) -> None:
         keys: list[Any] = list(want) if is_dict else list(range(len(want)))
         for name in keys:
             if is_dict and name not in have:
-                raise _mismatch(model, str(path / str(name)), "this input", _shown(have))
+                raise _mismatch(model, str(path / str(name)), "this input", _text(have))
             _check(want[name], have[name], path / str(name), model)
     elif is_nest or isinstance(have, (dict, list)):
-        raise _mismatch(model, str(path), _shown(want), _shown(have))
+        raise _mismatch(model, str(path), _text(want), _text(have))
     elif not want.is_compatible_with(have) and not _casts(want, have):
         at, wanted, had = _difference(want, have, path)
         raise _mismatch(model, str(at), wanted, had)
 
 
-def _shown(part: Any) -> str:
+def _text(part: Any) -> str:
     return f"inputs {', '.join(part)}" if isinstance(part, dict) else str(part)
 
 
 def _casts(want: Any, have: Any) -> bool:
-    """Returns whether Keras casts the one to the other, as it does with plain floats."""
+    """Returns whether Keras casts a tensor to the expected spec, as it does with floats."""
     if not (isinstance(want, tf.TensorSpec) and isinstance(have, tf.TensorSpec)):
         return False
     floats = want.dtype.is_floating and have.dtype.is_floating
@@ -54,7 +55,7 @@ def _casts(want: Any, have: Any) -> bool:
 
 
 def _as_lists(structure: Any) -> Any:
-    """Returns a nest with tuples as lists, between which Keras makes no difference."""
+    """Returns a nest with tuples replaced by lists, because Keras treats them alike."""
     if isinstance(structure, dict):
         return {name: _as_lists(item) for name, item in structure.items()}
     return [_as_lists(i) for i in structure] if isinstance(structure, (list, tuple)) else structure
@@ -65,23 +66,23 @@ def _mismatch(model: str, path: str, expected: str, received: str) -> DTypeError
         path=f"{model}: input {path}" if path else f"{model}: input",
         expected=expected,
         received=received,
-        mend="Give the model the fields and dtypes that it was built for: "
-        "with_only, with_updates and tf.cast adapt records.",
+        mend="Give the model the fields and dtypes that it was built for; change records with "
+        "with_only, with_updates and tf.cast.",
     )
 
 
 def _difference(want: Any, have: Any, path: Path) -> tuple[Path, str, str]:
-    """Returns the path of the first difference, what was wanted there and what stood there."""
+    """Returns the path of the first difference, with the expected and received texts."""
     if isinstance(want, StructuredTensorSpec) and isinstance(have, StructuredTensorSpec):
         if not want.shape.is_compatible_with(have.shape):
             return path, f"records of shape {want.shape}", f"shape {have.shape}"
         wanted, had = want.record.field_specs, have.record.field_specs
         for name in wanted:
             if name not in had:
-                return path / name, "this field", "records without it"
+                return path / name, "this field", "records without this field"
             if not wanted[name].is_compatible_with(had[name]):
                 return _difference(wanted[name], had[name], path / name)
         for name in had:
             if name not in wanted:
-                return path / name, "no such field", "this field"
+                return path / name, "records without this field", "a field of this name"
     return path, str(want), str(have)

@@ -1,4 +1,4 @@
-"""Layer: the base of layers whose `call` takes and returns extension values."""
+"""Layer: the base class of layers whose `call` takes and returns extension values."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from extensor._keras.layer_call import TakesValues
 
 
 class Layer(TakesValues, keras.layers.Layer):
-    """A Keras layer whose `call` takes and returns extension values beside plain tensors.
+    """A Keras layer whose `call` takes and returns extension values and plain tensors.
 
-    Subclass it as `keras.layers.Layer`. It may be called on values, and on the placeholders of a
-    functional model, its own as well as Keras's; `call` always sees values.
+    Subclass it like `keras.layers.Layer`. Call it with values, or with the placeholders of
+    `xt.keras.Input` and `keras.Input`; `call` always gets values.
 
     >>> class TotalTime(xt.keras.Layer):
     ...     def call(self, recipes):

@@ -1,7 +1,7 @@
-"""What happens to extension values before and after the `call` of a layer or a model.
+"""Lowering and raising of extension values around the `call` of a layer or a model.
 
-They are lowered for Keras, and raised for `call`; what `call` returns is lowered for Keras, and
-raised for the caller. Masks and configurations get the same treatment.
+Arguments are lowered for Keras and raised for `call`. Results of `call` are lowered for Keras and
+raised for the caller. Masks and configurations are converted in the same way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from extensor._keras.graph_node import as_components, as_whole_values
 from extensor._keras.lowering import contains, is_lowered, lowered, one_mask, raised
 from extensor._keras.serialization import deserialized, serialized
 
-# The layer whose method is running: a `super().call()` in it must not lower its result.
+# The layer whose method is running. A `super().call()` in the method must not lower its result.
 _calling: ContextVar[Any] = ContextVar("_calling", default=None)
 
 
@@ -39,9 +39,9 @@ class TakesValues:
             cls.get_config = _with_serialized_values(config)  # type: ignore[attr-defined]
 
     def get_build_config(self) -> Any:
-        """Returns None where the call of a model builds the layer.
+        """Returns the build configuration, or None if the first call builds the layer.
 
-        So it does with extension values, and with a layer that has no `build` of its own.
+        The first call builds a layer that takes extension values, or that has no own `build`.
         """
         if type(self).build is keras.layers.Layer.build:  # type: ignore[attr-defined]
             return None
@@ -50,16 +50,16 @@ class TakesValues:
 
     @classmethod
     def from_config(cls, config: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """Returns the layer of a configuration, which may hold specs and extension values."""
+        """Returns the layer of a configuration, which may contain specs and extension values."""
         return super().from_config(deserialized(config), *args, **kwargs)  # type: ignore[misc]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the layer on values or placeholders."""
+        """Returns the outputs of the layer for values or placeholders."""
         args, kwargs = lowered((args, kwargs))
         return raised(as_components(super().__call__(*args, **kwargs)))  # type: ignore[misc]
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        """Returns placeholders for what `call` makes of placeholders."""
+        """Returns placeholders for the outputs of `call` for placeholders."""
         calling = _calling.set(None)
         try:
             args, kwargs = lowered((args, kwargs))
@@ -69,7 +69,7 @@ class TakesValues:
 
 
 def _is_mask(name: str) -> bool:
-    return name == "mask" or name.endswith("_mask")  # so Keras calls the arguments that it fills
+    return name == "mask" or name.endswith("_mask")  # Keras's names of the arguments for masks
 
 
 def _with_one_mask(compute_mask: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,7 +1,6 @@
-"""Losses and metrics of extension values field by field, each field as a plain tensor.
+"""Conversion of extension values to plain tensors for losses and metrics, field by field.
 
-A ragged tensor is given to them as its values, one after another, each with the weight of its
-record.
+A ragged tensor is replaced by its flat values, each with the weight of its record.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from extensor.errors import DTypeError, FieldError, StructureError
 
 
 def chosen_fields(*choices: Any) -> list[str]:
-    """Returns the names of the fields that losses or metrics are chosen for.
+    """Returns the names of the fields that have a loss or metric.
 
     Args:
-        *choices: Arguments of `compile`; those that are dicts choose by field.
+        *choices: Arguments of `compile`. Dicts map fields to losses or metrics; others are ignored.
     """
     names: dict[str, None] = {}
     for choice in choices:
@@ -32,22 +31,22 @@ def chosen_fields(*choices: Any) -> list[str]:
 
 
 def check_fields(path: str, chosen: Any, names: Iterable[str]) -> None:
-    """Raises unless all fields that something is chosen for have a loss or a metric.
+    """Raises unless every key of `chosen` is a field with a loss or a metric.
 
     Args:
-        path: Says what is chosen, for the error.
-        chosen: A dict by field, or something else, which chooses no fields.
+        path: The name of the argument, for the error.
+        chosen: A dict by field. Any other value passes.
         names: The fields with a loss or a metric.
 
     Raises:
-        FieldError: If there is another one (also a KeyError).
+        FieldError: If a key is not one of the fields (also a KeyError).
     """
     for name in chosen if isinstance(chosen, dict) else ():
         if name not in names:
             raise FieldError(
                 path=f"{path} {name}",
-                expected="a field for which a loss or metric was chosen",
-                received=f"fields {', '.join(names)}",
+                expected=f"one of the fields with a loss or metric: {', '.join(names)}",
+                received=name,
                 mend="Name the same fields as in compile(loss=..., metrics=...).",
             )
 
@@ -55,22 +54,22 @@ def check_fields(path: str, chosen: Any, names: Iterable[str]) -> None:
 def by_values(
     y: Any, y_pred: Any, sample_weight: Any, model: str, loss: Any = None, name: str = "output"
 ) -> tuple[Any, Any, Any]:
-    """Returns targets, outputs and weights, with the values of ragged ones in their place.
+    """Returns targets, outputs and weights, with ragged tensors replaced by their flat values.
 
     Args:
-        y: Targets: a tensor, or a nest of them like the outputs.
+        y: Targets: a tensor, or a nest with the structure of the outputs.
         y_pred: Outputs.
-        sample_weight: One weight for each record, a nest of them, or None.
+        sample_weight: One weight for each record, a nest of such weights, or None.
         model: The model's name, for errors.
-        loss: The loss that they are for, or a nest of losses; None for metrics.
-        name: Where the outputs are, for errors.
+        loss: The loss, or a nest of losses; None for metrics.
+        name: The path of the outputs, for errors.
 
     Raises:
-        FieldError: If there is an output without a target (also a KeyError).
-        DTypeError: If one is ragged and the other not (also a TypeError).
+        FieldError: If an output has no target (also a KeyError).
+        DTypeError: If only the target or only the output is ragged (also a TypeError).
     """
     if not isinstance(y_pred, (dict, list, tuple)):
-        return _plain(y, y_pred, sample_weight, name, model, takes_mean(loss))
+        return _plain_tensors(y, y_pred, sample_weight, name, model, takes_mean(loss))
     is_dict = isinstance(y_pred, dict)
     keys: list[Any] = list(y_pred) if is_dict else list(range(len(y_pred)))
     parts: list[tuple[Any, Any, Any]] = []
@@ -84,7 +83,7 @@ def by_values(
         dict(zip(keys, part, strict=True)) if is_dict else list(part)
         for part in zip(*parts, strict=True)
     )
-    return truths, outputs, _if_any(weights)
+    return truths, outputs, _none_if_empty(weights)
 
 
 def by_field(
@@ -92,19 +91,19 @@ def by_field(
 ) -> tuple[Any, Any, Any]:
     """Returns targets, outputs and weights as dicts from the names of fields to plain tensors.
 
-    A ragged field is replaced by its values, one after another, each with the weight of its record.
+    A ragged field is replaced by its flat values, each with the weight of its record.
 
     Args:
         names: The fields, by name or path.
         y: Targets: a StructuredTensor, or a nest of dicts.
         y_pred: Outputs.
-        sample_weight: One weight for each record, a dict of them by field, or None.
+        sample_weight: One weight for each record, a dict of such weights by field, or None.
         model: The model's name, for errors.
         loss: The losses by name; None for metrics.
 
     Raises:
-        FieldError: If there is no such field among targets or outputs (also a KeyError).
-        DTypeError: If one is ragged and the other not (also a TypeError).
+        FieldError: If the targets or outputs do not have a field (also a KeyError).
+        DTypeError: If only the target or only the output is ragged (also a TypeError).
     """
     truths: dict[str, Any] = {}
     outputs: dict[str, Any] = {}
@@ -114,13 +113,13 @@ def by_field(
         truth = _field(y, name, f"{model}: target")
         weight = sample_weight.get(name) if isinstance(sample_weight, dict) else sample_weight
         is_mean = takes_mean(loss[name] if isinstance(loss, dict) else loss)
-        parts = _plain(truth, output, weight, name, model, is_mean)
+        parts = _plain_tensors(truth, output, weight, name, model, is_mean)
         truths[name], outputs[name], weights[name] = parts
-    return truths, outputs, _if_any(weights)
+    return truths, outputs, _none_if_empty(weights)
 
 
-def _if_any(weights: Any) -> Any:
-    """Returns a nest of weights, or None if it holds none."""
+def _none_if_empty(weights: Any) -> Any:
+    """Returns a nest of weights, or None if all leaves are None."""
     return weights if any(weight is not None for weight in tf.nest.flatten(weights)) else None
 
 
@@ -131,7 +130,7 @@ def takes_mean(loss: Any) -> bool:
 
 
 def _field(value: Any, name: str, what: str) -> Any:
-    """Returns a part of a nest of dicts and extension values."""
+    """Returns the part of a nest of dicts and extension values at a name or path."""
     if isinstance(value, dict) and name in value:
         return value[name]
     names = [name] if isinstance(value, StructuredTensor) and name in value.field_names() else None
@@ -142,24 +141,28 @@ def _field(value: Any, name: str, what: str) -> Any:
             listed = value if isinstance(value, dict) else getattr(value, "field_names", tuple)()
             raise FieldError(
                 path=f"{what} {name}",
-                expected="this field, for which a loss or metric was chosen",
-                received=f"fields {', '.join(map(str, listed))}" if is_nest else "none",
+                expected="this field, because it has a loss or metric",
+                received=f"fields {', '.join(map(str, listed))}"
+                if is_nest
+                else type(value).__name__,
                 mend="Name fields of the outputs in compile(loss=..., metrics=...).",
             )
         value = value[step] if is_nest else getattr(value, step)
     return value
 
 
-def _plain(
+def _plain_tensors(
     truth: Any, output: Any, weight: Any, name: str, model: str, is_mean: bool
 ) -> tuple[Any, Any, Any]:
     ragged = [isinstance(part, tf.RaggedTensor) for part in (truth, output)]
     if any(ragged) and not all(ragged):
         raise DTypeError(
             path=f"{model}: {name}",
-            expected="a ragged target and a ragged output, or none",
-            received="ragged " + ("targets" if ragged[0] else "outputs") + " alone",
-            mend="Make both ragged, or both dense with to_tensor.",
+            expected="a target and an output that are both ragged or both dense",
+            received="a ragged target and a dense output"
+            if ragged[0]
+            else "a dense target and a ragged output",
+            mend="Make both ragged, or convert both to dense tensors with to_tensor.",
         )
     if all(ragged):
         weight = weights_of_values(output, weight, is_mean)
@@ -167,11 +170,11 @@ def _plain(
         if truth.ragged_rank != output.ragged_rank:
             raise StructureError(
                 path=f"{model}: {name}",
-                expected=f"ragged rank {truth.ragged_rank}, as the targets have",
-                received=f"{output.ragged_rank}",
-                mend="Return an output that is cut as its targets are.",
+                expected=f"an output of ragged rank {truth.ragged_rank}, as of the target",
+                received=f"ragged rank {output.ragged_rank}",
+                mend="Return an output with the rows of its target.",
             )
-        message = f"{model}: {name}: outputs are not cut into the rows of the targets"
+        message = f"{model}: {name}: the rows of the outputs differ from those of the targets"
         checks = [
             tf.debugging.assert_equal(tf.cast(a, tf.int64), tf.cast(b, tf.int64), message)
             for a, b in splits
@@ -179,7 +182,7 @@ def _plain(
         with tf.control_dependencies([check for check in checks if check is not None]):
             truth, output = truth.flat_values, tf.identity(output.flat_values)
     if getattr(output, "shape", tf.TensorShape(None)).rank == 1 and not is_extension(output):
-        # Keras takes the mean along the last dimension before it weighs the records.
+        # A last dimension of 1, because Keras takes the mean along it before weighing the records.
         output = output[:, tf.newaxis]
         truth = tf.convert_to_tensor(truth)
         truth = truth[:, tf.newaxis] if truth.shape.rank == 1 else truth
@@ -187,10 +190,10 @@ def _plain(
 
 
 def weights_of_values(ragged: Any, weight: Any, is_mean: bool) -> Any:
-    """Returns the weight of each value of a ragged tensor, from those of its rows.
+    """Returns the weight of each value of a ragged tensor, from the weights of its rows.
 
-    Where it is cut over replicas, Keras averages their means, though one has more values than
-    another. So with `is_mean` the weights make the average the mean over the values of all.
+    Keras averages the means of all replicas, but a replica may have more values than another. With
+    `is_mean`, the weights correct this: the average becomes the mean over all values.
     """
     if weight is not None:
         weight = tf.convert_to_tensor(weight)
@@ -199,8 +202,8 @@ def weights_of_values(ragged: Any, weight: Any, is_mean: bool) -> Any:
     context = tf.distribute.get_replica_context()
     if not is_mean or context is None or context.num_replicas_in_sync == 1:
         return weight
-    mine = tf.cast(tf.shape(ragged.flat_values)[0], keras.config.floatx())
-    share = tf.math.divide_no_nan(mine, context.all_reduce("sum", mine))
+    own_count = tf.cast(tf.shape(ragged.flat_values)[0], keras.config.floatx())
+    share = tf.math.divide_no_nan(own_count, context.all_reduce("sum", own_count))
     share *= context.num_replicas_in_sync
     if weight is None:
         return tf.fill(tf.shape(ragged.flat_values)[:1], share)

@@ -1,4 +1,4 @@
-"""Losses that are functions, which are given extension values as they are."""
+"""Loss functions that take whole extension values."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from extensor.errors import DTypeError
 
 @keras.saving.register_keras_serializable(package="extensor")
 class FunctionLoss(LossOfFunction):
-    """The loss that a function returns, which is given extension values as they are.
+    """A loss function that takes whole extension values.
 
-    What it returns is reduced, and weighted, as Keras does with every loss.
+    Keras weights and reduces the result of the function, like every loss.
 
     Args:
-        function: Takes the targets and the outputs, and returns a loss for each record, or a
-            single one.
-        **kwargs: `name`, `reduction` and `dtype`, as of `keras.losses.Loss`.
+        function: Takes the targets and the outputs. Returns one loss for each record, or a scalar.
+        **kwargs: `name`, `reduction` and `dtype`, as for `keras.losses.Loss`.
     """
 
     def __init__(self, function: Any, **kwargs: Any) -> None:
@@ -40,7 +39,9 @@ class FunctionLoss(LossOfFunction):
         if isinstance(losses, tf.RaggedTensor):
             sample_weight = weights_of_values(losses, sample_weight, takes_mean(self))
             losses = losses.flat_values
-        return _Given(reduction=self.reduction, dtype=self.dtype)(losses, losses, sample_weight)
+        return _ComputedLoss(reduction=self.reduction, dtype=self.dtype)(
+            losses, losses, sample_weight
+        )
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
@@ -51,15 +52,15 @@ class FunctionLoss(LossOfFunction):
         }
 
 
-class _Given(keras.losses.Loss):
-    """A loss that is known already, and only to be reduced."""
+class _ComputedLoss(keras.losses.Loss):
+    """A loss whose values are computed already, and only weighted and reduced."""
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         return y_pred
 
 
 def with_function_losses(loss: Any) -> Any:
-    """Returns the argument `loss` of `compile` with a `FunctionLoss` for each function."""
+    """Returns the argument `loss` of `compile` with each function wrapped in a `FunctionLoss`."""
     if isinstance(loss, dict):
         return {name: with_function_losses(item) for name, item in loss.items()}
     if isinstance(loss, (list, tuple)):
@@ -71,15 +72,16 @@ def with_function_losses(loss: Any) -> Any:
 
 
 def check_losses(loss: Any, y_pred: Any, model: str) -> None:
-    """Raises where a loss that takes tensors is chosen for an extension value.
+    """Raises if a loss that takes tensors would get an extension value.
 
     Args:
-        loss: What `compile` was given, after `with_function_losses`.
-        y_pred: The outputs, as the loss is given them.
+        loss: The argument of `compile`, after `with_function_losses`.
+        y_pred: The outputs that the loss would get.
         model: The model's name, for the error.
 
     Raises:
-        DTypeError: Naming the output (also a TypeError).
+        DTypeError: If a loss would get an extension value; the error names the output (also a
+            TypeError).
     """
     if isinstance(loss, dict):
         for name in loss if isinstance(y_pred, dict) else ():
@@ -89,9 +91,9 @@ def check_losses(loss: Any, y_pred: Any, model: str) -> None:
     elif contains(y_pred, is_extension):
         raise DTypeError(
             path=model,
-            expected=f"a tensor, or a ragged one, which is what the loss {_loss_name(loss)} takes",
+            expected=f"a tensor or a ragged tensor, the input of the loss {_loss_name(loss)}",
             received="an extension value",
-            mend='Choose losses by field, compile(loss={"score": "mse"}), or give a function '
+            mend='Give losses by field, compile(loss={"score": "mse"}), or a function '
             "loss(y_true, y_pred) that takes whole values.",
         )
 

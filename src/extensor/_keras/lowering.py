@@ -1,20 +1,20 @@
-"""The form of extension values on their way through Keras, which carries plain nests of tensors.
+"""Lowering of extension values to plain nests of tensors for Keras, and raising them again.
 
-Keras 3 rejects extension values. So each of them is *lowered*: replaced by a dict with one key and
-the tuple of some tensors. The key spells the spec of the value, and begins with a word that says
-which tensors these are:
+Keras 3 rejects extension values. So each value is *lowered*: replaced by a dict with one key and a
+tuple of tensors. The key encodes the spec of the value. A first word in the key says which tensors
+the tuple has:
 
 | key | tensors | function | where |
 | --- | --- | --- | --- |
-| the spec alone | the component tensors (`component_tensors`) | `lowered` | what layers take and return, functional graphs, files |
-| `counted ` and the spec | one as long as the batch, then the component tensors | `counted` | the input of a training step, where no component is as long as the batch: Keras weighs a batch by the size of the first tensor |
-| `boxes ` and the spec | the tensors that a dataset holds for the value | `lowered_dataset` | batches that `predict` takes out of a dataset one by one, in Python: to make values of them there takes longer than many a step |
-| `concat ` and the spec | tensors that may be concatenated (`concat_tensors`) | `lowered_outputs` | outputs of `predict`, which Keras concatenates |
+| the spec only | the component tensors (`component_tensors`) | `lowered` | inputs and outputs of layers, functional graphs, files |
+| `counted ` and the spec | a batch-sized tensor, then the component tensors | `counted` | the input of a training step, if no component is batch-sized: Keras weighs a batch by the size of the first tensor |
+| `boxes ` and the spec | the boxes that a dataset holds for the value | `lowered_dataset` | batches that `predict` takes from a dataset one by one, in Python: creating values there may take longer than the step |
+| `concat ` and the spec | tensors that can be concatenated (`concat_tensors`) | `lowered_outputs` | outputs of `predict`, which Keras concatenates |
 
-`raised` reads all of them: it returns the values. The form says itself what it holds, so it passes
-through datasets, functional graphs and files on its own.
+`raised` returns the values of all these forms. A lowered value needs no other data, so it can pass
+through datasets, functional graphs and files.
 
-A value is lowered where Keras takes it and raised where code of a user takes it (`layer_call`,
+A value is lowered before Keras gets it, and raised before a user's code gets it (`layer_call`,
 `trainer`).
 """  # noqa: E501 - a table row is one line
 
@@ -34,27 +34,27 @@ from extensor._protocol.box import boxed_specs, unbox
 from extensor._struct.field import spec_of_field
 from extensor._tf import BaseResourceVariable, CompositeTensor
 
-# Keras carries these itself.
-_CARRIED = (tf.SparseTensor, tf.IndexedSlices, BaseResourceVariable, tf.data.Dataset)
+# Keras accepts these itself.
+_ACCEPTED = (tf.SparseTensor, tf.IndexedSlices, BaseResourceVariable, tf.data.Dataset)
 
 _COUNTED, _BOXES, _CONCAT = "counted ", "boxes ", "concat "
 
 
 def is_extension(value: Any) -> bool:
-    """Returns whether Keras needs a value lowered."""
+    """Returns whether a value must be lowered for Keras."""
     if isinstance(value, (SymbolicRagged, SymbolicValue)):
         return True
-    return isinstance(value, CompositeTensor) and not isinstance(value, _CARRIED)
+    return isinstance(value, CompositeTensor) and not isinstance(value, _ACCEPTED)
 
 
 def is_extension_spec(spec: Any) -> bool:
-    """Returns whether something is the spec of values that Keras needs lowered."""
+    """Returns whether `spec` is the spec of values that must be lowered for Keras."""
     plain = (tf.TensorSpec, tf.SparseTensorSpec, tf.OptionalSpec)
     return isinstance(spec, tf.TypeSpec) and not isinstance(spec, plain)
 
 
 def is_lowered(value: Any) -> bool:
-    """Returns whether something is one lowered value."""
+    """Returns whether `value` is the lowered form of a value."""
     if not isinstance(value, dict) or len(value) != 1:
         return False
     key = next(iter(value))
@@ -62,7 +62,7 @@ def is_lowered(value: Any) -> bool:
 
 
 def contains(structure: Any, holds: Callable[[Any], bool]) -> bool:
-    """Returns whether something in a nest, or the nest itself, is what `holds` asks for."""
+    """Returns whether `holds` is true of a nest or of anything inside it."""
     if holds(structure):
         return True
     if isinstance(structure, dict):
@@ -73,7 +73,7 @@ def contains(structure: Any, holds: Callable[[Any], bool]) -> bool:
 
 
 def map_lowered(function: Callable[[dict[str, Any]], Any], structure: Any) -> Any:
-    """Returns a nest with a function of each lowered value in its place; all else stays."""
+    """Returns a nest with `function` applied to each lowered value."""
     if is_lowered(structure):
         return function(structure)
     if isinstance(structure, dict):
@@ -87,48 +87,48 @@ def map_lowered(function: Callable[[dict[str, Any]], Any], structure: Any) -> An
 
 
 def raised(structure: Any) -> Any:
-    """Returns a nest with the extension value in the place of each lowered one.
+    """Returns a nest with each lowered value replaced by its extension value.
 
     Raises:
-        StructureError: If a field of an output of `predict` has another size in some batch (also a
-            ValueError).
+        StructureError: If a field of an output of `predict` has different sizes in different
+            batches (also a ValueError).
     """
     return map_lowered(_raised, structure)
 
 
 def lowered(structure: Any) -> Any:
-    """Returns a nest with every extension value as its component tensors."""
+    """Returns a nest with each extension value lowered to its component tensors."""
     return tf.nest.map_structure(_lowered, structure)
 
 
 def lowered_spec(spec: tf.TypeSpec) -> dict[str, tuple[tf.TensorSpec, ...]]:
-    """Returns the lowered form of a spec: TensorSpecs in the places of component tensors."""
+    """Returns the lowered form of a spec, with TensorSpecs instead of component tensors."""
     spec = any_batch_size(spec)
     leaves = tf.nest.flatten(spec, expand_composites=True)
     return {key_of_spec(spec): tuple(component_tensors.batch_first(spec, leaves))}
 
 
 def spec_of_lowered(form: dict[str, Any]) -> tf.TypeSpec:
-    """Returns the spec of one lowered value."""
+    """Returns the spec of a lowered value."""
     _, spec, _ = _parts(form)
     return spec
 
 
 def tensors_of_lowered(form: dict[str, Any]) -> tuple[Any, ...]:
-    """Returns the tensors of one lowered value."""
+    """Returns the tensors of a lowered value."""
     (tensors,) = form.values()
     return tensors
 
 
 def one_mask(masks: Any) -> Any:
-    """Returns a nest of masks with one mask, or None, for all tensors of a lowered value."""
+    """Returns a nest of masks with one mask, or None, for each lowered value."""
     return map_lowered(
         lambda form: next((m for m in tensors_of_lowered(form) if m is not None), None), masks
     )
 
 
 def counted(data: Any) -> Any:
-    """Returns a batch with its input lowered so that the first tensor is as long as the batch.
+    """Returns a batch with its input lowered so that the first tensor is batch-sized.
 
     Args:
         data: `x`, or a tuple `(x, y)` or `(x, y, sample_weight)`.
@@ -140,14 +140,14 @@ def counted(data: Any) -> Any:
 
 
 def uncounted(structure: Any) -> Any:
-    """Returns a nest with every lowered value without the tensor that `counted` put in front."""
+    """Returns a nest of lowered values without the tensors that `counted` added."""
     return map_lowered(_uncounted, structure)
 
 
 def lowered_dataset(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    """Returns a dataset of the tensors that another one holds. It runs nothing to make them.
+    """Returns a dataset of the boxes that another dataset holds, without running any op on them.
 
-    It is good for as long as the other one lives.
+    Keep the other dataset alive as long as the result is used.
 
     >>> rows = tf.data.Dataset.from_tensors(tf.ragged.constant([[1], [2, 3]]))
     >>> [raised(element) for element in lowered_dataset(rows)]
@@ -161,12 +161,12 @@ def lowered_dataset(dataset: tf.data.Dataset) -> tf.data.Dataset:
 
 
 def lowered_outputs(outputs: Any) -> Any:
-    """Returns a nest with every extension value as tensors that Keras may concatenate."""
+    """Returns a nest with each extension value lowered to tensors that Keras can concatenate."""
     return tf.nest.map_structure(_concat, outputs)
 
 
 def _parts(form: dict[str, Any]) -> tuple[str, tf.TypeSpec, tuple[Any, ...]]:
-    """Returns the first word, the spec and the tensors of one lowered value."""
+    """Returns the first word of the key, the spec and the tensors of a lowered value."""
     ((key, tensors),) = form.items()
     words, space, spec_key = key.rpartition(" ")
     return words + space, spec_of_key(spec_key), tensors

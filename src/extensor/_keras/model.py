@@ -1,4 +1,4 @@
-"""Models over extension values: subclassed, and functional, `Model(inputs, outputs)`."""
+"""Model: subclassed and functional Keras models of extension values."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from extensor._keras.summary import field_lines
 from extensor._keras.trainer import Trainer
 from extensor.errors import StructureError
 
-# What the configuration of a functional model holds.
+# The keys in the configuration of a functional model.
 _FUNCTIONAL_CONFIG = {"name", "graph", "inputs"}
 
 
 class Model(Trainer, Saver, TakesValues, keras.Model):
-    """A Keras model over extension values.
+    """A Keras model of extension values.
 
-    Subclass it as `keras.Model`, with a `call` that takes extension values; or build it from the
-    placeholders of `xt.keras.Input`, as `Model(inputs, outputs)`.
+    Subclass it like `keras.Model`, with a `call` that takes extension values. Or build it from
+    the placeholders of `xt.keras.Input`: `Model(inputs, outputs)`.
 
     Args:
-        inputs: A placeholder, or a nest of them.
-        outputs: What layers made of them.
+        inputs: A placeholder, or a nest of placeholders.
+        outputs: The outputs of the layers for these placeholders.
         name: The model's name.
 
     >>> spec = xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None, 3], tf.float32)})
@@ -39,14 +39,14 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
     TensorShape([2, 1])
     """
 
-    _declares_input = False  # whether all inputs must be of the type of the first
+    _declares_input = False  # whether all inputs must have the type of the first input
     _output_spec: CallSpec | None = None  # of the first call
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Makes the functional model for `Model(inputs, outputs)`."""
+        """Returns a functional model for `Model(inputs, outputs)`."""
         is_functional = cls is Model and _is_functional(args, kwargs)
-        made: Any = FunctionalModel if is_functional else cls
-        return super().__new__(made, *args, **kwargs)
+        model_class: Any = FunctionalModel if is_functional else cls
+        return super().__new__(model_class, *args, **kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if _is_functional(args, kwargs):
@@ -57,14 +57,14 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """Returns the model that `get_config` described."""
+        """Returns the model of a configuration from `get_config`."""
         if config.keys() == _FUNCTIONAL_CONFIG and not issubclass(cls, FunctionalModel):
             _make_functional(cls)
             return cls.from_config(config, custom_objects)
         return super().from_config(config, custom_objects)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the model on values or placeholders."""
+        """Returns the outputs of the model for values or placeholders."""
         args, kwargs = uncounted((args, kwargs))
         if self._call_spec is None:
             self._call_spec = CallSpec.of_call(self, args, kwargs)
@@ -93,21 +93,21 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
 
 @keras.saving.register_keras_serializable(package="extensor")
 class Graph(keras.Model):
-    """A functional model of Keras's own over the tensors of its inputs."""
+    """A plain functional model of Keras, whose inputs are the component tensors."""
 
-    # Keras takes the class for a functional model by this signature.
+    # Keras recognizes a functional model by this signature.
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # Keras 3.10 refuses an input that no layer reads, and a model need not read every field.
+        # Keras 3.10 rejects an input that no layer uses, but a model need not use every field.
         keras.layers.Identity()(args[0] if args else kwargs["inputs"])
         super().__init__(*args, **kwargs)
 
 
 @keras.saving.register_keras_serializable(package="extensor")
 class FunctionalModel(Model):
-    """What `Model(inputs, outputs)` makes: it runs a functional model of Keras over the tensors."""
+    """The class of `Model(inputs, outputs)`. It runs a functional model of Keras on the tensors."""
 
     def __init__(self, inputs: Any, outputs: Any, name: str | None = None, **kwargs: Any) -> None:
-        # The layers of the graph cast for themselves, as in a functional model of Keras's own.
+        # No autocast, because the layers of the graph cast, as in a functional model of Keras.
         super().__init__(name=name, autocast=False, **kwargs)
         flat = tf.nest.flatten(lowered(inputs))
         _check_names(flat)
@@ -117,23 +117,23 @@ class FunctionalModel(Model):
 
     @property
     def graph(self) -> Any:
-        """The functional model of Keras that it runs, over the tensors of the fields.
+        """The functional model of Keras that this model runs, on the tensors of the fields.
 
-        `keras.utils.plot_model(model.graph, show_layer_names=True)` draws it, each input by the
-        path of its field.
+        `keras.utils.plot_model(model.graph, show_layer_names=True)` draws it, with the paths of the
+        fields as the names of the inputs.
         """
         return self._graph
 
     @property
     def input(self) -> Any:
-        """The placeholders that the model was made of, to make another one of them."""
+        """The placeholders of the model's inputs, for building another model."""
         assert self._call_spec is not None
         (form,) = self._call_spec.lowered.values()
         return raised(tf.nest.pack_sequence_as(form, self._graph.inputs))
 
     @property
     def output(self) -> Any:
-        """What the layers made of the placeholders."""
+        """The placeholders of the model's outputs."""
         return raised(self._graph.output)
 
     def _set_graph(self, graph: Any, call_spec: CallSpec) -> None:
@@ -142,8 +142,8 @@ class FunctionalModel(Model):
         self.built = True
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
-        """Runs the functional model."""
-        if type(self).call is not FunctionalModel.call:  # for a subclass's own, which has values
+        """Returns the outputs of the functional model."""
+        if type(self).call is not FunctionalModel.call:  # called by a subclass, with values
             return raised(self._graph(tf.nest.flatten(lowered(inputs)), training=training))
         return self._graph(tf.nest.flatten(inputs), training=training)
 
@@ -155,9 +155,9 @@ class FunctionalModel(Model):
         self._print_fields(kwargs.get("print_fn") or print)
 
     def get_config(self) -> dict[str, Any]:
-        """Returns what `from_config` needs to build the model again."""
+        """Returns the configuration for `from_config`."""
         if type(self).__init__ is not FunctionalModel.__init__:
-            return super().get_config()  # of a subclass, whose arguments are of its own
+            return super().get_config()  # a subclass has its own arguments
         assert self._call_spec is not None
         return {
             "name": self.name,
@@ -167,7 +167,7 @@ class FunctionalModel(Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> FunctionalModel:
-        """Returns the model that `get_config` described."""
+        """Returns the model of a configuration from `get_config`."""
         if config.keys() != _FUNCTIONAL_CONFIG:
             return super().from_config(config, custom_objects)
         self = cls.__new__(cls)
@@ -177,14 +177,14 @@ class FunctionalModel(Model):
         return self
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
-        """Returns a layer by its name or place, as `keras.Model.get_layer`."""
+        """Returns a layer by its name or index, as `keras.Model.get_layer`."""
         return self._graph.get_layer(name, index)
 
     def get_build_config(self) -> None:
-        """Returns nothing: the functional model is built with the model itself."""
+        """Returns None, because the constructor builds the functional model."""
 
     def build_from_config(self, config: Any) -> None:
-        """Does nothing: the functional model is built with the model itself."""
+        """Does nothing, because the constructor builds the functional model."""
 
 
 def _is_functional(args: Any, kwargs: Any) -> bool:
@@ -193,9 +193,9 @@ def _is_functional(args: Any, kwargs: Any) -> bool:
 
 
 def _make_functional(cls: Any) -> None:
-    """Makes the class of a user one of functional models, as Keras does with its subclasses.
+    """Changes the bases of a user's class, so that its instances are functional models.
 
-    Its instance stays one of that class, so the class gets another base.
+    Keras does the same with its own subclasses.
     """
     bases = [FunctionalModel if base is Model else base for base in cls.__bases__]
     cls.__bases__ = (*bases, *([] if FunctionalModel in bases else [FunctionalModel]))
@@ -203,11 +203,11 @@ def _make_functional(cls: Any) -> None:
 
 def _check_names(placeholders: list[Any]) -> None:
     names = [tensor.name for tensor in placeholders]
-    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
-    if twice is not None:
+    duplicate = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if duplicate is not None:
         raise StructureError(
-            path=twice,
-            expected="inputs of different names",
-            received="two of this name",
+            path=duplicate,
+            expected="a unique input name",
+            received="two inputs of this name",
             mend='Name the placeholders: xt.keras.Input(spec, name="recipe").',
         )

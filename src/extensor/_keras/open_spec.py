@@ -1,4 +1,4 @@
-"""Specs with sizes left open: for batches of any size, or for values of any size."""
+"""Specs with unknown sizes: for batches of any size, or for values of any size."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from extensor.errors import ExtensorError
 
 
 def any_batch_size(spec: tf.TypeSpec) -> tf.TypeSpec:
-    """Returns a spec with the size of its first dimension left open, where it has one."""
+    """Returns a spec with a first dimension of unknown size; a spec without it as it is."""
     return _any_batch_size(spec, field_order(spec))
 
 
 def any_sizes(spec: tf.TypeSpec) -> tf.TypeSpec:
-    """Returns a spec with all sizes left open, if there is one."""
+    """Returns a spec with all sizes unknown, or the spec itself if that is not possible."""
     return _any_sizes(spec, field_order(spec))
 
 
@@ -31,11 +31,11 @@ def _any_sizes(spec: Any, order: Any) -> Any:
     try:
         return spec.deserialize(_open(spec.serialize()))
     except (AttributeError, ValueError, TypeError):
-        return spec  # whose sizes mean more
+        return spec  # a type that requires its sizes
 
 
 def _open(part: Any) -> Any:
-    """Returns a part of a serialization with all sizes left open."""
+    """Returns a part of a serialization with all sizes unknown."""
     if isinstance(part, tf.TensorShape):
         return tf.TensorShape(None if part.rank is None else [None] * part.rank)
     if isinstance(part, tf.TensorSpec):
@@ -62,15 +62,15 @@ def _any_batch_size(spec: Any, order: Any) -> tf.TypeSpec:
         try:
             return spec.unstacked().stacked(None)
         except ExtensorError:
-            return spec  # of a single value, or of one that has no batch
+            return spec  # the spec of a single value, or of values that do not stack
     return spec
 
 
 def field_order(spec: Any) -> Any:
-    """Returns the order of the fields in a spec, which the equality of specs does not compare.
+    """Returns the order of the fields in a spec, which `==` of specs ignores.
 
-    A cache over specs takes it as a second key, else it would return a spec with the fields in
-    the order in which they were first seen.
+    A cache of specs needs it as a second key. Otherwise it would return a spec with the fields in
+    the order of an earlier, equal spec.
     """
     if isinstance(spec, StructuredTensorSpec):
         fields = spec.record.field_specs

@@ -13,9 +13,9 @@ from extensor.errors import UnsupportedTypeError
 
 
 class SymbolicRagged:
-    """Stands for a RaggedTensor while a functional model is put together.
+    """A placeholder for a RaggedTensor, to build a functional model from.
 
-    Give it to an `xt.keras.Layer`, whose `call` gets the RaggedTensor, or apply a stock layer to
+    Pass it to an `xt.keras.Layer`, whose `call` gets the RaggedTensor. Or apply a Keras layer to
     its values: `names.with_flat_values(lookup(names.flat_values))`.
 
     Args:
@@ -42,7 +42,7 @@ class SymbolicRagged:
 
     @property
     def ragged_rank(self) -> int:
-        """How many ragged dimensions there are."""
+        """The number of ragged dimensions."""
         return len(self.nested_row_splits)
 
     @property
@@ -58,17 +58,17 @@ class SymbolicRagged:
         return tf.TensorShape(outer).concatenate(self.flat_values.shape[1:])
 
     def with_flat_values(self, flat_values: Any) -> SymbolicRagged:
-        """Returns the same rows of other values, one for each value here."""
+        """Returns a placeholder with the same rows and other flat values, one for each value."""
         return SymbolicRagged(flat_values, self.nested_row_splits)
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
-        """Raises: it holds no tensor yet that an operation could take."""
+        """Raises UnsupportedTypeError, because a placeholder holds no values."""
         raise UnsupportedTypeError(
             path=f"{self}",
             expected="a tensor",
-            received="a placeholder for a ragged one",
-            mend="Compute with it in the call of an xt.keras.Layer, or in xt.keras.Lambda; stock "
-            "layers take its flat_values.",
+            received="a placeholder for a ragged tensor",
+            mend="Compute with it in the call of an xt.keras.Layer or in xt.keras.Lambda; Keras "
+            "layers accept its flat_values.",
         )
 
     def __repr__(self) -> str:
@@ -76,9 +76,9 @@ class SymbolicRagged:
 
 
 class SymbolicValue:
-    """Stands for a value of a type that cannot hold KerasTensors, because it computes with them.
+    """A placeholder for a value whose type cannot hold KerasTensors, because it computes with them.
 
-    Give it to an `xt.keras.Layer`, whose `call` gets the value.
+    Pass it to an `xt.keras.Layer`, whose `call` gets the value.
 
     Args:
         spec: The spec of the value.

@@ -1,8 +1,8 @@
-"""The specs of placeholders whose own class cannot tell them.
+"""The specs of placeholders, for types that cannot compute them.
 
 A placeholder is an extension value that holds KerasTensors. A type that was not written for Keras
-computes its spec from its tensors, which fails or is wrong where they are KerasTensors. So the spec
-that a placeholder was made of is remembered beside it, as long as it lives.
+computes its spec from its tensors, which fails or is wrong for KerasTensors. So this module keeps
+the spec of a placeholder as long as the placeholder lives.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import Any
 
 import tensorflow as tf
 
-# A reference to each placeholder, and its spec, by its id.
+# The id of each placeholder, mapped to a reference to the placeholder and its spec.
 _specs: dict[int, tuple[Callable[[], Any], tf.TypeSpec]] = {}
 
 
-class _Kept:
-    """Keeps a placeholder whose class has no weak references, as long as its tensors live.
+class _Keeper:
+    """Keeps a placeholder whose class does not support weak references.
 
-    Its tensors refer to it, and it refers to them, so that Python deletes all of them together.
+    The placeholder's tensors refer to this object, and it refers to the placeholder. So Python
+    deletes all of them together.
     """
 
     __slots__ = ("__weakref__", "value")
@@ -29,16 +30,16 @@ class _Kept:
         self.value = value
 
     def __reduce__(self) -> Any:
-        return _Kept, (None,)  # a copy of the tensors is part of no placeholder
+        return _Keeper, (None,)  # a copy of the tensors does not belong to the placeholder
 
 
 def remember_spec(value: Any, spec: tf.TypeSpec, tensors: list[Any]) -> None:
-    """Remembers the spec of a placeholder.
+    """Stores the spec of a placeholder for `remembered_spec`.
 
     Args:
         value: The placeholder.
-        spec: Its spec.
-        tensors: The KerasTensors that it holds.
+        spec: The spec of the placeholder.
+        tensors: The KerasTensors in the placeholder.
     """
     key = id(value)
 
@@ -48,14 +49,14 @@ def remember_spec(value: Any, spec: tf.TypeSpec, tensors: list[Any]) -> None:
     try:
         _specs[key] = weakref.ref(value, forget), spec
     except TypeError:
-        kept = _Kept(value)
+        keeper = _Keeper(value)
         for tensor in tensors:
-            tensor._extensor_kept = [*getattr(tensor, "_extensor_kept", ()), kept]
-        reference = weakref.ref(kept, forget)
+            tensor._extensor_kept = [*getattr(tensor, "_extensor_kept", ()), keeper]
+        reference = weakref.ref(keeper, forget)
         _specs[key] = (lambda: getattr(reference(), "value", None)), spec
 
 
 def remembered_spec(value: Any) -> tf.TypeSpec | None:
-    """Returns the spec that was remembered for a value, or None."""
+    """Returns the spec that `remember_spec` stored for a value, or None."""
     reference, spec = _specs.get(id(value), (lambda: None, None))
     return spec if reference() is value else None

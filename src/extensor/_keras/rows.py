@@ -1,4 +1,4 @@
-"""Values that are given to `fit` directly, cut into batches row by row and shuffled together."""
+"""Datasets of shuffled batches from values that are arguments of `fit`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from extensor._struct.field import spec_of_field
 from extensor.errors import DTypeError, StructureError
 
 DATA = ("x", "y", "sample_weight")
-"""The arguments of `fit` that hold values of rows."""
+"""The arguments of `fit` that have one value for each row."""
 
 
 class Rows:
-    """Values that are cut into batches together, row by row.
+    """Values with the same number of rows, cut into batches together.
 
     Args:
-        data: A nest of extension values, tensors, arrays and None, all of as many rows.
+        data: A nest of extension values, tensors, arrays and None.
 
     Raises:
-        StructureError: If they differ in the number of rows (also a ValueError).
-        DTypeError: If one has no rows (also a TypeError).
+        StructureError: If the values have different numbers of rows (also a ValueError).
+        DTypeError: If a value has no rows (also a TypeError).
     """
 
     def __init__(self, data: tuple[Any, ...]) -> None:
@@ -50,8 +50,8 @@ class Rows:
             raise DTypeError(
                 path=f"{at}",
                 expected="one value for each row",
-                received="a single number",
-                mend="Give arrays, tensors or extension values with the batch in front.",
+                received="a scalar",
+                mend="Give arrays, tensors or extension values with a batch dimension.",
             )
         boxes = box(spec, value, 1)
         count = int(boxes[0].shape[0])
@@ -60,26 +60,26 @@ class Rows:
         if count != self.count:
             raise StructureError(
                 path=f"{at}",
-                expected=f"{self.count} rows, as many as the first input has",
-                received=f"{count}",
+                expected=f"{self.count} rows, the number of the first input",
+                received=f"{count} rows",
                 mend="Give one value for each row.",
             )
         self._specs.append(spec)
         self._boxes.append(boxes)
 
     def add_weights(self, weights: Any) -> None:
-        """Puts a sample weight beside each row."""
+        """Adds a sample weight for each row."""
         self._structure = (*self._structure, weights)
         self._add(Path("sample_weight"), weights)
 
     def split(self, share: float) -> tuple[Rows, Rows]:
-        """Returns the first rows, and the last, of which there is the given share."""
+        """Returns the first rows, and the last rows, which are the given share of all rows."""
         assert self.count is not None
         at = math.floor(self.count * (1.0 - share))
         if not 0 < at < self.count:
             raise StructureError(
                 path="validation_split",
-                expected="a share that leaves rows on both sides",
+                expected="a share that leaves rows for both training and validation",
                 received=f"{share} of {self.count} rows",
                 mend="Give another share, or validation_data.",
             )
@@ -93,11 +93,11 @@ class Rows:
         return part
 
     def batches(self, batch_size: int, shuffle: bool | str = False) -> tf.data.Dataset:
-        """Returns a dataset of batches, of the last of which may be smaller.
+        """Returns a dataset of batches. The last batch may be smaller.
 
         Args:
-            batch_size: How many rows a batch has.
-            shuffle: Whether the rows are in another order in each epoch; "batch": only within
+            batch_size: The number of rows in a batch.
+            shuffle: Whether to shuffle the rows again in each epoch; "batch" shuffles only within
                 each batch.
         """
         count, steps = self.count, math.ceil((self.count or 0) / batch_size)
@@ -119,8 +119,8 @@ class Rows:
         def shuffled(rows: Any, seed: Any, step: Any) -> Any:
             return tf.random.experimental.stateless_shuffle(rows, tf.stack([seed, step]))
 
-        # One order for all components, so that they are shuffled in step. With a seed that the
-        # user has set, an operation that keeps its own state would begin anew in each epoch.
+        # One order of rows for all components, so that they stay together. Stateless ops, because
+        # with a seed set by the user, a stateful op would repeat its order in each epoch.
         seeds = tf.data.Dataset.random(rerandomize_each_iteration=True).take(1)
         dataset = seeds.map(lambda seed: (order(seed), seed)).prefetch(1).flat_map(cut)
         options = tf.data.Options()
@@ -155,7 +155,7 @@ def _leaves(part: Any, at: Path) -> Any:
 
 
 def as_tuples(structure: Any) -> Any:
-    """Returns a nest with its lists as tuples, because a dataset takes lists for tensors."""
+    """Returns a nest with lists replaced by tuples, because a dataset converts lists to tensors."""
     if isinstance(structure, dict):
         return {name: as_tuples(item) for name, item in structure.items()}
     if isinstance(structure, tuple) and hasattr(structure, "_fields"):
@@ -168,7 +168,7 @@ def as_tuples(structure: Any) -> Any:
 
 
 def _as_tensor(value: Any) -> Any:
-    """Returns an array as a tensor, its floats as Keras has them."""
+    """Returns an array as a tensor, with floats cast to `keras.config.floatx()`."""
     tensor = tf.convert_to_tensor(value if isinstance(value, tf.Tensor) else np.asarray(value))
     floats = keras.config.floatx()
     return tf.cast(tensor, floats) if tensor.dtype.is_floating else tensor

@@ -1,4 +1,4 @@
-"""Models over extension values on disk: saved, exported, and built again."""
+"""Saving and exporting of models of extension values."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from extensor.errors import StructureError, UnsupportedTypeError
 
 
 class Saver(OwnSaveSignature, keras.Model):
-    """What a model over extension values is saved and exported with."""
+    """The methods that save and export a model of extension values."""
 
     _call_spec: CallSpec | None = None  # of the first call
 
     def save(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
-        """Writes the model whole, as `keras.Model.save`, to a file that ends in `.keras`.
+        """Writes the whole model to a file that ends in `.keras`, as `keras.Model.save`.
 
         Raises:
-            UnsupportedTypeError: If it is to be HDF5, which Keras would not read again (also a
+            UnsupportedTypeError: If the file is HDF5, which Keras could not read again (also a
                 TypeError).
         """
         if str(filepath).endswith((".h5", ".hdf5")):
@@ -33,7 +33,7 @@ class Saver(OwnSaveSignature, keras.Model):
                 path=f"{self.name}.save",
                 expected="a file that ends in .keras",
                 received=f"{filepath}",
-                mend="HDF5 holds weights alone: save_weights('model.weights.h5').",
+                mend="For weights only, use save_weights('model.weights.h5').",
             )
         super().save(filepath, *args, **kwargs)
 
@@ -47,37 +47,37 @@ class Saver(OwnSaveSignature, keras.Model):
     ) -> None:
         """Writes a SavedModel whose signature takes extension values.
 
-        Loaded with `tf.saved_model.load` where extensor (or the module that registers the type)
-        is imported; its `serve` takes the model's input.
+        Load it with `tf.saved_model.load`, after importing extensor (or the module that registers
+        the type). Its `serve` takes the model's input.
 
         Args:
             filepath: The folder to write.
-            format: "tf_saved_model", the one format that can hold extension values.
+            format: "tf_saved_model", the only format that supports extension values.
             verbose: Whether to print a message; by default yes.
-            input_signature: The spec of the model's input, or a list with it. Default: that of
-                the input the model was built for, for batches of any size.
+            input_signature: The spec of the model's input, or a list with the spec. Default: the
+                spec of the input that the model was built for, with any batch size.
             **kwargs: Options of `keras.export.ExportArchive.write_out`.
 
         Raises:
-            StructureError: If the model was not called yet and no signature is given (also a
+            StructureError: If the model was never called and no signature is given (also a
                 ValueError).
             RegistrationError: If the spec of an input is not registered (also a ValueError).
-            UnsupportedTypeError: If another format is asked for (also a TypeError).
+            UnsupportedTypeError: If `format` is another format (also a TypeError).
         """
         if format != "tf_saved_model":
             raise UnsupportedTypeError(
                 path=f"{self.name}.export",
                 expected="format='tf_saved_model'",
-                received=f"{format!r}, which holds plain tensors only",
+                received=f"{format!r}, which supports only plain tensors",
                 mend="Export a plain Keras model over the component tensors.",
             )
         serve = self.serving_function(input_signature)
         if serve is None:
             raise StructureError(
                 path=f"{self.name}.export",
-                expected="a model that knows its input",
-                received="one that was never called",
-                mend="Call or fit it once, or give input_signature=.",
+                expected="a model that was called, or input_signature=",
+                received="a model that was never called",
+                mend="Call or fit the model once, or give input_signature=.",
             )
         signature = tf.nest.flatten(serve.input_signature)
         check_savable(
@@ -89,19 +89,19 @@ class Saver(OwnSaveSignature, keras.Model):
         archive.track(self)
         archive.add_endpoint("serve", serve)
         with warnings.catch_warnings():
-            # TensorFlow warns that a reader must import the type, which the docstring says.
+            # TensorFlow warns that loading needs an import of the type. The docstring says this.
             warnings.filterwarnings("ignore", "Encoding a StructuredValue", UserWarning)
             archive.write_out(str(filepath), verbose=verbose is not False, **kwargs)
 
     def serving_function(self, input_signature: Any = None) -> Any:
-        """Returns inference as a tf.function with a signature of extension values.
+        """Returns a tf.function of the model's inference, with a signature of extension values.
 
         Args:
-            input_signature: The spec of the model's input, or a list with it. Default: that of
-                the input the model was built for, for batches of any size.
+            input_signature: The spec of the model's input, or a list with the spec. Default: the
+                spec of the input that the model was built for, with any batch size.
 
         Returns:
-            A tf.function, or None if the model was not called yet and no signature is given.
+            A tf.function, or None if the model was never called and no signature is given.
         """
         if input_signature is None:
             if self._call_spec is None:
@@ -120,13 +120,13 @@ class Saver(OwnSaveSignature, keras.Model):
         )
 
     def get_build_config(self) -> Any:
-        """Returns what `build_from_config` needs to make the variables again."""
+        """Returns the configuration for `build_from_config`."""
         if self._call_spec is None or not contains(self._call_spec.lowered, is_lowered):
             return super().get_build_config()
         return check_savable(self._call_spec.to_config(), self.name)
 
     def build_from_config(self, config: Any) -> None:
-        """Makes the variables, so that they can be loaded, by tracing a call."""
+        """Creates the variables by tracing a call, so that their values can be loaded."""
         if not config or "specs" not in config:
             super().build_from_config(config)
             return

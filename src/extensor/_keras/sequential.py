@@ -1,4 +1,4 @@
-"""Sequential: layers one after another, of which any may take and return extension values."""
+"""Sequential: a chain of layers that may take and return extension values."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from extensor.errors import DTypeError
 
 @keras.saving.register_keras_serializable(package="extensor")
 class Sequential(Model):
-    """A model that gives its input to the first layer, and each layer's output to the next.
+    """A model that passes its input through a chain of layers, as `keras.Sequential`.
 
     Args:
-        layers: The layers. A placeholder of `xt.keras.Input` may stand in front: it builds the
-            model, which then takes values of its type alone.
+        layers: The layers. The first item may be a placeholder of `xt.keras.Input`: it builds the
+            model, which then accepts only values of the placeholder's type.
         name: The model's name.
 
     Raises:
-        DTypeError: If something else than a layer is among them (also a TypeError).
+        DTypeError: If another item is not a layer (also a TypeError).
 
     >>> spec = xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None, 3], tf.float32)})
     >>> model = xt.keras.Sequential([
@@ -46,7 +46,7 @@ class Sequential(Model):
             self._declares_input = True
 
     def add(self, layer: Any) -> None:
-        """Puts a layer at the end."""
+        """Adds a layer at the end."""
         if not isinstance(layer, keras.layers.Layer):
             raise DTypeError(
                 path=f"{self.name}.add",
@@ -57,24 +57,24 @@ class Sequential(Model):
         self.stages.append(layer)
 
     def pop(self) -> Any:
-        """Takes the last layer away, and returns it."""
+        """Removes and returns the last layer."""
         return self.stages.pop()
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
-        """Returns what the last layer makes of it all."""
-        # Keras hands `training` on, and masks stand on the tensors.
+        """Returns the output of the last layer."""
+        # Keras itself passes `training` to the layers, and keeps masks on the tensors.
         for layer in self.stages:
             inputs = layer(inputs)
         return inputs
 
     def get_config(self) -> dict[str, Any]:
-        """Returns what `from_config` needs to build the model again."""
+        """Returns the configuration for `from_config`."""
         stages = [keras.saving.serialize_keras_object(layer) for layer in self.stages]
         return {"name": self.name, "layers": stages, "declares_input": self._declares_input}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Sequential:
-        """Returns the model that `get_config` described."""
+        """Returns the model of a configuration from `get_config`."""
         stages = [
             keras.saving.deserialize_keras_object(layer, custom_objects)
             for layer in config["layers"]

@@ -1,4 +1,4 @@
-"""Specs and extension values in the configurations of layers and models."""
+"""Serialization of specs and extension values in the configurations of layers and models."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from extensor.errors import DTypeError
 
 
 def serialize(value: Any) -> dict[str, Any]:
-    """Returns a spec or an extension value in a form that JSON can hold.
+    """Returns a spec or an extension value in a form that JSON can store.
 
-    `keras.saving.deserialize_keras_object` reads it, also in another process, as long as that
-    imports extensor and the module that registers the type.
+    `keras.saving.deserialize_keras_object` reads it, also in another process that imports extensor
+    and the module that registers the type.
 
     Args:
-        value: A TypeSpec, or a value that holds tensors and not placeholders.
+        value: A TypeSpec, or an extension value that is not a placeholder.
 
     Raises:
-        DTypeError: If it is neither (also a TypeError).
+        DTypeError: If `value` is not a TypeSpec or an extension value (also a TypeError).
         RegistrationError: If the TypeSpec is not registered (also a ValueError).
 
     >>> spec = tf.RaggedTensorSpec([None, None], tf.string)
@@ -34,7 +34,7 @@ def serialize(value: Any) -> dict[str, Any]:
 
 
 def serialized(config: Any) -> Any:
-    """Returns a configuration with specs and extension values in the form that JSON can hold."""
+    """Returns a configuration with specs and extension values in a form that JSON can store."""
     if isinstance(config, dict):
         return {name: serialized(item) for name, item in config.items()}
     if isinstance(config, (list, tuple)) and not hasattr(config, "_fields"):
@@ -43,7 +43,7 @@ def serialized(config: Any) -> Any:
 
 
 def deserialized(config: Any) -> Any:
-    """Returns a configuration with the specs and values that `serialized` replaced."""
+    """Returns a configuration with the original specs and values, the inverse of `serialized`."""
     if isinstance(config, dict):
         if config.get("registered_name") == _NAME:
             return keras.saving.deserialize_keras_object(config)
@@ -55,7 +55,7 @@ def deserialized(config: Any) -> Any:
 
 @keras.saving.register_keras_serializable(package="extensor", name="Kept")
 class _Holder:
-    """Holds a spec or value on its way into a configuration."""
+    """A wrapper with which Keras serializes a spec or an extension value."""
 
     def __init__(self, value: Any) -> None:
         if not (isinstance(value, tf.TypeSpec) or is_extension(value)):
@@ -63,7 +63,7 @@ class _Holder:
                 path="xt.keras.serialize",
                 expected="a TypeSpec or an extension value",
                 received=type(value).__name__,
-                mend="Keras serializes all else by itself.",
+                mend="Serialize other objects with keras.saving.serialize_keras_object.",
             )
         self.value = value
 
@@ -77,7 +77,7 @@ class _Holder:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
-        """Returns the spec or value itself, and no holder of it."""
+        """Returns the spec or value itself, without the wrapper."""
         if "tensors" not in config:
             return spec_of_key(config["spec"])
         tensors = [

@@ -1,6 +1,6 @@
-"""Keys of specs: texts from which a TypeSpec can be read again, in this process or in another.
+"""Keys of specs: strings that encode a TypeSpec, for this or another process.
 
-A spec that is not registered has a key too, which only this process can read.
+The key of a spec that is not registered works only in this process.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from extensor.errors import DTypeError, RegistrationError
 _REGISTERED = "extensor:"
 _LOCAL = "extensor-local:"
 
-# Each with the error that TensorFlow raised when it tried to write the spec.
+# Each spec with the error that TensorFlow raised when it serialized the spec.
 _local_specs: dict[str, tuple[tf.TypeSpec, Exception]] = {}
 _local_numbers = itertools.count()
 
 
 def is_key(key: Any) -> bool:
-    """Returns whether something is the key of a spec."""
+    """Returns whether `key` is the key of a spec."""
     return isinstance(key, str) and key.startswith((_REGISTERED, _LOCAL))
 
 
@@ -42,7 +42,7 @@ def key_of_spec(spec: tf.TypeSpec) -> str:
 def _key(spec: tf.TypeSpec, order: Any) -> str:
     try:
         with warnings.catch_warnings():
-            # TensorFlow warns that a reader needs the type registered, which is so by now.
+            # TensorFlow warns that loading needs a registered type. A registered type is fine.
             warnings.simplefilter("ignore", UserWarning)
             proto = spec.experimental_as_proto()
     except Exception as error:
@@ -61,27 +61,27 @@ def spec_of_key(key: str) -> tf.TypeSpec:
         if key not in _local_specs:
             raise RegistrationError(
                 path="xt.keras",
-                expected="a registered TypeSpec, so that the model can be read again",
-                received="one that only the process knew which wrote the model",
-                mend="Put @xt.register_type_spec above the class, and write the model again.",
+                expected="a registered TypeSpec, because only such specs can be loaded",
+                received="a TypeSpec that was not registered when the model was saved",
+                mend="Put @xt.register_type_spec above the class, and save the model again.",
             )
         return _local_specs[key][0]
     proto = tf.TypeSpec.experimental_type_proto()()
     proto.ParseFromString(zlib.decompress(base64.urlsafe_b64decode(key[len(_REGISTERED) :])))
-    with classes_needed():  # a layer asks more of its values than stand-ins have
+    with classes_needed():  # layers need the real types, not stand-ins
         return tf.TypeSpec.experimental_from_proto(proto)
 
 
 def check_savable(config: Any, owner: str = "") -> Any:
-    """Returns a model's configuration, unless it means something in this process only.
+    """Returns a model's configuration as it is, if another process can load it.
 
     Args:
-        config: What `get_config` returns.
+        config: The configuration from `get_config`.
         owner: The model's name, for the error.
 
     Raises:
-        RegistrationError: If there is a spec in it that is not registered (also a ValueError).
-        DTypeError: If there is one whose static data cannot be written (also a TypeError).
+        RegistrationError: If a spec in it is not registered (also a ValueError).
+        DTypeError: If the static data of a spec in it cannot be saved (also a TypeError).
     """
     local = re.search(f"{_LOCAL}[0-9]+", json.dumps(config))
     if local is None:
@@ -97,7 +97,7 @@ def check_savable(config: Any, owner: str = "") -> Any:
         ) from error
     raise RegistrationError(
         path=f"{at}{type(spec).__module__}.{type(spec).__qualname__}",
-        expected="a registered TypeSpec, so that the model can be read again",
-        received="one that only this process knows",
+        expected="a registered TypeSpec, because only such specs can be loaded",
+        received="a TypeSpec that is not registered",
         mend="Put @xt.register_type_spec above the class.",
     ) from error

@@ -1,4 +1,4 @@
-"""Layers of Keras's own purpose for values that Keras's own layers do not take."""
+"""Layers like those of Keras, for values that Keras's own layers do not accept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from extensor.errors import UnsupportedTypeError
 
 @keras.saving.register_keras_serializable(package="extensor")
 class Identity(Layer):
-    """Returns what it is given, as `keras.layers.Identity`."""
+    """A layer that returns its inputs, as `keras.layers.Identity`."""
 
     def call(self, inputs: Any) -> Any:
         """Returns the inputs."""
@@ -25,12 +25,12 @@ class Identity(Layer):
 
 @keras.saving.register_keras_serializable(package="extensor")
 class Lambda(Layer):
-    """Applies a function, as `keras.layers.Lambda`.
+    """A layer that applies a function, as `keras.layers.Lambda`.
 
     Args:
-        function: Takes the value, and the arguments given by name. To be read from a file it is
-            registered with `keras.saving.register_keras_serializable`.
-        arguments: Arguments for the function, by name.
+        function: Takes the inputs, and `arguments` as keyword arguments. To load the layer from a
+            file, register it with `keras.saving.register_keras_serializable`.
+        arguments: Keyword arguments for the function.
         **kwargs: Options of `keras.layers.Layer`.
 
     >>> title = xt.keras.Lambda(lambda recipes: recipes["title"])
@@ -46,7 +46,7 @@ class Lambda(Layer):
         self.arguments = dict(arguments or {})
 
     def call(self, inputs: Any) -> Any:
-        """Returns what the function makes of the inputs."""
+        """Returns the result of the function."""
         return self.function(inputs, **self.arguments)
 
     def get_config(self) -> dict[str, Any]:
@@ -56,18 +56,18 @@ class Lambda(Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Lambda:
-        """Returns the layer that `get_config` described."""
+        """Returns the layer of a configuration from `get_config`."""
         function = keras.saving.deserialize_keras_object(config["function"])
         return super().from_config({**config, "function": function})
 
 
 @keras.saving.register_keras_serializable(package="extensor")
 class TimeDistributed(Layer):
-    """Applies a layer to each step of each row, as `keras.layers.TimeDistributed`.
+    """A layer that applies another layer to each step, as `keras.layers.TimeDistributed`.
 
-    The steps may be those of a ragged tensor, or the records in ragged rows: the layer gets the
-    steps of all rows in one batch, and what it makes of them is cut into the same rows. A dense
-    tensor has its steps along the second dimension.
+    The steps are the values of a ragged tensor, or the records in ragged rows. The layer gets the
+    steps of all rows as one batch; its outputs are cut into the same rows. The steps of a dense
+    tensor are along its second dimension.
 
     Args:
         layer: A layer that takes a batch of steps.
@@ -98,7 +98,7 @@ class TimeDistributed(Layer):
             path=self.name,
             expected="a tensor, a ragged tensor, or records in ragged rows",
             received=type(inputs).__name__,
-            mend="Give one field, or call the layer on the values.",
+            mend="Give a single field, or call the inner layer on the values.",
         )
 
     def get_config(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class TimeDistributed(Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> TimeDistributed:
-        """Returns the layer that `get_config` described."""
+        """Returns the layer of a configuration from `get_config`."""
         layer = keras.saving.deserialize_keras_object(config["layer"])
         return super().from_config({**config, "layer": layer})
 
@@ -121,12 +121,12 @@ def _cut(steps: Any, row_splits: Any) -> Any:
 
 @keras.saving.register_keras_serializable(package="extensor")
 class Masked(Layer):
-    """Returns a plain tensor with its Keras mask, for layers that use masks.
+    """A layer that returns a plain tensor with its Keras mask, for layers that use masks.
 
-    LSTM, MultiHeadAttention, GlobalAveragePooling1D and their kin take the mask by themselves. A
-    ragged tensor is padded to its longest row, and masked where it was padded. A value of another
-    type hands over its mask by a method `__keras_mask__()`, which returns a tensor and its mask:
-    boolean, of the tensor's first dimensions, True where the tensor holds something.
+    LSTM, MultiHeadAttention, GlobalAveragePooling1D and similar layers use the mask. A ragged
+    tensor is padded to its longest row, and the padding is masked. Any other type needs a method
+    `__keras_mask__()` that returns a tensor and its mask. The mask is boolean, has the tensor's
+    first dimensions, and is True for valid elements.
 
     >>> ragged = tf.ragged.constant([[[1.], [3.]], [[4.]]], ragged_rank=1)
     >>> mean = keras.layers.GlobalAveragePooling1D()
@@ -140,10 +140,10 @@ class Masked(Layer):
 
     def call(self, inputs: Any) -> Any:
         """Returns the tensor."""
-        return tf.identity(self._parts(inputs)[0])  # not the same one, which may go without a mask
+        return tf.identity(self._parts(inputs)[0])  # a copy, so that the original gets no mask
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """Returns the mask; None of placeholders, of which nothing is masked yet."""
+        """Returns the mask of values, or None for placeholders."""
         if any(isinstance(part, keras.KerasTensor) for part in tf.nest.flatten(lowered(inputs))):
             return None
         return self._parts(inputs)[1]
@@ -159,6 +159,6 @@ class Masked(Layer):
             path=self.name,
             expected="a ragged tensor, or a value with a method __keras_mask__",
             received=type(value).__name__,
-            mend="Give one field, or write __keras_mask__(self), which returns a tensor and its "
+            mend="Give a single field, or define __keras_mask__(self) to return a tensor and its "
             "mask.",
         )

@@ -1,4 +1,4 @@
-"""The fields of inputs and outputs, by their paths, for people."""
+"""The lines of `Model.summary` for the fields of inputs and outputs."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def field_lines(nest: Any) -> list[str]:
 
 
 def _fields(part: Any, path: Path, outer: tf.TensorShape | None = None, rank: int = 0) -> Any:
-    """Yields paths and texts.
+    """Yields the path of each tensor and the text for it.
 
     Args:
         part: A spec, or a nest of specs.
-        path: Where it stands.
-        outer: The shape of the lists of records that it is a field of, if they are ragged.
-        rank: How many of its own dimensions those of `outer` stand for.
+        path: The path of `part`.
+        outer: If `part` is a field of ragged records, the shape of the records.
+        rank: The number of dimensions of `part` that `outer` replaces.
     """
     if isinstance(part, (dict, list, tuple)):
         items = part.items() if isinstance(part, dict) else enumerate(part)
         for name, item in items:
-            # What is the only output has no name.
+            # A single output has the empty name.
             yield from _fields(item, path if name == "" else path / str(name))
     elif isinstance(part, StructuredTensorSpec):
         inner = part.record

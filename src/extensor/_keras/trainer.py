@@ -1,7 +1,7 @@
-"""Training, evaluation and prediction of models over extension values.
+"""Training, evaluation and prediction of models of extension values.
 
-Each batch reaches a step of Keras as values, or lowered where Keras took it apart before. A step
-that a user wrote is given values in both cases.
+A step of Keras gets each batch as extension values or in lowered form. A step that a user wrote
+always gets extension values.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from extensor._keras.lowering import (
     raised,
 )
 
-# The model whose own `predict_step` is running: a `super().predict_step()` in it returns values.
+# The model whose user-defined `predict_step` is running. In it, `super().predict_step()` returns
+# values.
 _predicting: ContextVar[Any] = ContextVar("_predicting", default=None)
 
 
 class Trainer(OwnBuild, keras.Model):
-    """What a model over extension values trains and predicts with."""
+    """The methods that train and evaluate a model of extension values."""
 
-    # Chosen in `compile`, by the names of fields. In tuples, because Keras tracks the lists that a
-    # model holds.
-    _loss_fields: tuple[str, ...] = ()
-    _scored_fields: tuple[str, ...] = ()  # those with a loss or a metric
+    # Set by `compile`. Tuples, because Keras tracks the lists of a model.
+    _loss_fields: tuple[str, ...] = ()  # the fields with a loss
+    _scored_fields: tuple[str, ...] = ()  # the fields with a loss or a metric
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -52,14 +52,13 @@ class Trainer(OwnBuild, keras.Model):
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Configures the model for training, as `keras.Model.compile`.
 
-        Where outputs are extension values, `loss`, `metrics`, `weighted_metrics` and
-        `loss_weights` may be dicts by field: `loss={"score": "mse", "steps.done": "mse"}`. A
-        ragged field, or a ragged tensor, counts by its values, each of which has the same weight.
-        A loss function may take whole extension values, `loss(y_true, y_pred)`, and so may a
-        metric.
+        For outputs that are extension values, `loss`, `metrics`, `weighted_metrics` and
+        `loss_weights` may be dicts by field: `loss={"score": "mse", "steps.done": "mse"}`. In a
+        ragged field or ragged tensor, all values have the same weight. A loss function or metric
+        may also take whole extension values: `loss(y_true, y_pred)`.
 
-        XLA, which takes neither strings nor most ops on ragged tensors, is used only if
-        `jit_compile=True` asks for it: "auto" leaves it off.
+        XLA supports neither strings nor most ops on ragged tensors. So it is used only with
+        `jit_compile=True`; "auto" turns it off.
         """
         given = inspect.signature(super().compile).bind(*args, **kwargs).arguments
         if given.get("jit_compile", "auto") == "auto":
@@ -74,7 +73,7 @@ class Trainer(OwnBuild, keras.Model):
         self._scored_fields = tuple(dict.fromkeys([*losses, *metrics]))
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
-        """Compiles the model as it was when it was saved."""
+        """Compiles the model with the arguments of the saved model."""
         if type(self).compile is not Trainer.compile:
             super().compile_from_config(config)  # Keras warns that it cannot
             return
@@ -86,25 +85,26 @@ class Trainer(OwnBuild, keras.Model):
         """Trains the model, as `keras.Model.fit`.
 
         Args:
-            *args: As `keras.Model.fit` has them. `x`, `y`, `sample_weight` and
-                `validation_data` may be, or hold, extension values, whose rows are cut into
-                batches and shuffled together; and datasets, generators and PyDatasets of them.
-            **kwargs: The same.
+            *args: The arguments of `keras.Model.fit`. `x`, `y`, `sample_weight` and
+                `validation_data` may be or contain extension values; their rows are cut into
+                batches and shuffled together. Datasets, generators and PyDatasets of extension
+                values work too.
+            **kwargs: The keyword arguments of `keras.Model.fit`.
         """
         return super().fit(**self._fit_arguments(super().fit, args, kwargs))
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
-        """Evaluates the model, as `keras.Model.evaluate`, on what `fit` takes too."""
+        """Evaluates the model, as `keras.Model.evaluate`, on the same data as `fit`."""
         return super().evaluate(**self._fit_arguments(super().evaluate, args, kwargs))
 
     def predict(self, *args: Any, **kwargs: Any) -> Any:
-        """Returns the model's outputs, as `keras.Model.predict`, of what `fit` takes too.
+        """Returns the model's outputs, as `keras.Model.predict`, for the same data as `fit`.
 
         Outputs that are extension values are concatenated over the batches.
         """
         given = self._fit_arguments(super().predict, args, kwargs)
         data = given["x"]
-        # Over several replicas TensorFlow cuts each batch, which must be values for that.
+        # With several replicas, TensorFlow splits each batch. It can split only values.
         is_alone = self.distribute_strategy.num_replicas_in_sync == 1
         if is_alone and isinstance(data, tf.data.Dataset):
             given["x"] = lowered_dataset(data)
@@ -133,7 +133,7 @@ class Trainer(OwnBuild, keras.Model):
         return super().test_step(counted(raised(data)))
 
     def predict_step(self, data: Any) -> Any:
-        """Returns the outputs for one batch, lowered so that Keras may concatenate batches."""
+        """Returns the outputs for one batch, lowered so that Keras can concatenate batches."""
         outputs = super().predict_step(raised(data))
         return outputs if _predicting.get() is self else lowered_outputs(outputs)
 
@@ -165,7 +165,7 @@ class Trainer(OwnBuild, keras.Model):
             check_fields(f"{self.name}: sample_weight", sample_weight, self._scored_fields)
             return by_field(names, y, y_pred, sample_weight, self.name, loss)
         whole = contains(getattr(self, "loss", None), lambda loss: isinstance(loss, FunctionLoss))
-        if y is None or whole:  # a function takes whole values
+        if y is None or whole:
             return y, y_pred, sample_weight
         return by_values(y, y_pred, sample_weight, self.name, loss)
 
@@ -177,10 +177,10 @@ class Trainer(OwnBuild, keras.Model):
         return given
 
     def _build_for_strategy(self, data: Any) -> None:
-        """Makes all variables, where there is a strategy under which they must be made.
+        """Creates all variables, if the model has a strategy.
 
         Args:
-            data: A batch as datasets yield it, or its spec.
+            data: A batch from a dataset, or its spec.
         """
         strategy = self.distribute_strategy
         self.built_for_strategy = False
@@ -195,7 +195,7 @@ class Trainer(OwnBuild, keras.Model):
                 self.compute_metrics(x, y, y_pred, sample_weight)
 
         with strategy.scope():
-            # Variables that are made in this scope get their values when it ends.
+            # Variables that are created in this scope get their values when it ends.
             with keras.StatelessScope():
                 tf.function(step, autograph=False).get_concrete_function(data)
             if self.compiled and self.optimizer is not None and not self.optimizer.built:
@@ -204,7 +204,7 @@ class Trainer(OwnBuild, keras.Model):
 
 
 def _given_values(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a method of a model that a user wrote, given values in the place of lowered ones."""
+    """Returns a user's method of a model, wrapped so that it always gets extension values."""
 
     @functools.wraps(method)
     def given_values(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -214,7 +214,7 @@ def _given_values(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _predicting_values(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a `predict_step` that a user wrote, whose outputs Keras may concatenate."""
+    """Returns a user's `predict_step`, wrapped so that Keras can concatenate its outputs."""
 
     @functools.wraps(method)
     def predict_step(self: Any, data: Any) -> Any:
