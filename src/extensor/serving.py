@@ -1,4 +1,4 @@
-"""Models behind servers that know only tensors, and the clients that talk to them."""
+"""Serving of models on servers that accept only plain tensors, and the clients for these."""
 
 from extensor._serving.client import Client
 from extensor._serving.client_file import load_client, save_clients

@@ -63,7 +63,7 @@ def test_a_response_must_be_whole():
     good = {"y": [[1.0, 2.0]], "z": np.zeros([0, 2], np.float32)}
     signature.decode(good)
     error = raises(errors.FieldError, signature.decode, {"y": [[1.0, 2.0]]})
-    assert (error.path, error.received) == ("z", "none")
+    assert (error.path, error.received) == ("z", "the names y")
     error = raises(errors.FieldError, signature.decode, good | {"more": 1})
     assert error.path == "more"
     error = raises(errors.StructureError, signature.decode, good | {"y": [[1.0]]})

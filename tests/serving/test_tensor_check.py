@@ -64,7 +64,7 @@ def test_tensors_that_do_not_fit_are_refused_by_function_and_client(case):
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [([2, -1], "of which none is negative"), ([0, 0], "that add up to the number of values")],
+    [([2, -1], "of 0 or more"), ([0, 0], "that add up to the number of values")],
 )
 def test_row_lengths_that_do_not_fit_are_refused(change, words):
     request = LENGTHS | {"recipe__tags___row_lengths": change}

@@ -1,1 +1,1 @@
-"""Models behind servers that know only tensors, and the clients that talk to them."""
+"""Serving of models on servers that accept only plain tensors, and the clients for these."""

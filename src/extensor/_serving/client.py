@@ -1,4 +1,4 @@
-"""A client of a signature, which makes tensors of values, and values of tensors."""
+"""Client: encodes values as the tensors of a signature, and decodes them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from extensor._serving.tensor_check import check_tensors
 
 
 class Client:
-    """Turns the values that a function takes into the tensors that a server takes, and back.
+    """Encodes the arguments of a function as the tensors of a request, and decodes a response.
 
-    It needs no model and no server: whatever carries tensors by name may stand between.
-    `load_client` reads it from a SavedModel.
+    A client needs no model and no connection to a server. Send the tensors by any protocol with
+    named tensors. `load_client` reads a client from a SavedModel.
 
     Args:
-        parameters: The arguments of the function that are sent; one with a default may be left out.
-        inputs: The tensors of the arguments, by the arguments' names.
-        outputs: The tensors of the result.
+        parameters: The parameters of the function that are sent. Those with a default are optional.
+        inputs: The layout of the arguments, by name.
+        outputs: The layout of the result.
     """
 
     def __init__(self, parameters: inspect.Signature, inputs: Layout, outputs: Layout) -> None:
@@ -29,54 +29,54 @@ class Client:
 
     @property
     def parameters(self) -> inspect.Signature:
-        """The arguments that `encode` takes."""
+        """The parameters of `encode`."""
         return self._parameters
 
     @property
     def inputs(self) -> Layout:
-        """The tensors of the arguments."""
+        """The layout of the arguments."""
         return self._inputs
 
     @property
     def outputs(self) -> Layout:
-        """The tensors of the result."""
+        """The layout of the result."""
         return self._outputs
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self._parameters} of {self._inputs} to {self._outputs}"
 
     def encode(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Returns the tensors of a request, by their names.
+        """Returns the tensors of a request, by name.
 
         Args:
-            *args: The arguments of the function, as it takes them itself, or what can be cast to
-                them: lists for tensors, dicts for records.
-            **kwargs: More of them. One that has a default may be missing: so are its tensors.
+            *args: The arguments of the function, or values that can be cast to these: lists for
+                tensors, dicts for records.
+            **kwargs: The keyword arguments. If an argument with a default is missing, its tensors
+                are missing too.
 
         Raises:
-            DTypeError: If a value cannot be cast to the type that the function takes (also a
-                TypeError).
+            DTypeError: If a value cannot be cast to the type of its argument (also a TypeError).
             StructureError: If a nest has another structure, or a tensor another shape (also a
                 ValueError).
-            TypeError: If an argument is missing or too many.
+            TypeError: If arguments are missing, or there are too many.
         """
         optional = [n for n, p in self._parameters.parameters.items() if p.default is not p.empty]
         given = self._parameters.bind(*args, **kwargs).arguments
         return self._inputs.encode(given, optional)
 
     def decode(self, tensors: Mapping[str, Any], validate: bool = True) -> Any:
-        """Returns the result that the tensors of a response make.
+        """Returns the result of the function from the tensors of a response.
 
         Args:
-            tensors: The tensors of the response by their names, or arrays, or lists.
-            validate: Whether to check that they fit each other: row splits that cut the values,
-                fields with as many rows as there are records.
+            tensors: The tensors of the response by name; arrays and lists work too.
+            validate: Whether to validate that the tensors fit each other: that row splits fit the
+                values, and that fields have one row for each record.
 
         Raises:
-            FieldError: If a name is missing, or means nothing here (also a KeyError).
+            FieldError: If a name is missing or unknown (also a KeyError).
             DTypeError: If a tensor has another dtype (also a TypeError).
-            StructureError: If one has another shape, or the tensors do not fit each other (also a
-                ValueError).
+            StructureError: If a tensor has another shape, or the tensors do not fit each other
+                (also a ValueError).
         """
         result = self._outputs.decode(tensors)
         if validate:

@@ -1,4 +1,4 @@
-"""What is written of a client beside a model, and read again."""
+"""Saving of clients in a SavedModel, and loading them."""
 
 from __future__ import annotations
 
@@ -29,48 +29,48 @@ from extensor.errors import (
 )
 
 _FILE = ("assets.extra", "extensor.json")
-"""Where a SavedModel has room for what a program adds to it, and what it is called there."""
+"""The folder in a SavedModel for files of other programs, and the name of the file."""
 
 _FORMAT = "extensor flat signatures, version 1"
 _KINDS = {kind.name: kind for kind in type(inspect.Parameter.KEYWORD_ONLY)}
 
 
 def save_clients(path: str | os.PathLike[str], clients: Mapping[str, Client]) -> None:
-    """Writes into a SavedModel what `load_client` reads.
+    """Writes clients into a SavedModel, for `load_client`.
 
-    `save` does this. It is for models that are written in another way with the functions that
-    `flat_signature` made, by `tf.saved_model.save` or an `ExportArchive` of Keras.
+    `save` calls this. Call it yourself if you save the functions of `flat_signature` in another
+    way: by `tf.saved_model.save` or with an `ExportArchive` of Keras.
 
     Args:
         path: The folder of the SavedModel.
-        clients: What `flat_signature` returned, by the keys of the signatures.
+        clients: The results of `flat_signature`, by the keys of the signatures.
 
     Raises:
-        FieldError: If the SavedModel has no such signature (also a KeyError).
+        FieldError: If the SavedModel does not have a signature (also a KeyError).
         RegistrationError: If the spec of an argument or result is not registered (also a
             ValueError).
     """
     path = os.fspath(path)
-    described = {key: described_client(client) for key, client in clients.items()}
+    described = {key: client_description(client) for key, client in clients.items()}
     tensors = signature_tensors(path)
-    for key, words in described.items():
+    for key, description in described.items():
         if key not in tensors:
             raise FieldError(
                 path=path,
                 expected=f"a SavedModel with the signature {key!r}",
-                received=f"one with {', '.join(map(repr, tensors)) or 'none'}",
+                received=f"a SavedModel with {', '.join(map(repr, tensors)) or '0 signatures'}",
                 mend="Save the functions of the signatures under the same keys.",
             )
         for side in ("inputs", "outputs"):
-            for component in words[side]["tensors"]:
+            for component in description[side]["tensors"]:
                 component["tensor"] = tensors[key][f"{side}/{component['name']}"]
     tf.io.gfile.makedirs(os.path.join(path, *_FILE[:-1]))
     with tf.io.gfile.GFile(os.path.join(path, *_FILE), "w") as file:
         json.dump({"format": _FORMAT, "signatures": described}, file, indent=1)
 
 
-def described_client(client: Client) -> dict[str, Any]:
-    """Returns what is written of a client, in words that JSON can hold.
+def client_description(client: Client) -> dict[str, Any]:
+    """Returns the description of a client, in a form that JSON can store.
 
     Raises:
         RegistrationError: If a spec has no registered name (also a ValueError).
@@ -106,33 +106,34 @@ def described_client(client: Client) -> dict[str, Any]:
 def load_client(path: str | os.PathLike[str], signature: str = "serving_default") -> Client:
     """Returns the client of a signature that `save` wrote.
 
-    It reads one small file, not the model, which may lie elsewhere.
+    Reads one small file and not the model, so the rest of the SavedModel need not be there.
 
     Args:
         path: The folder of the SavedModel.
         signature: The key of the signature.
 
     Raises:
-        MissingFileError: If there is no such file (also a FileNotFoundError).
-        FormatError: If it is not what `save` writes (also a ValueError).
-        FieldError: If it describes no such signature (also a KeyError).
-        RegistrationError: If a type of the values is not registered here (also a ValueError).
+        MissingFileError: If the file does not exist (also a FileNotFoundError).
+        FormatError: If the file does not have the format of `save` (also a ValueError).
+        FieldError: If the file does not describe the signature (also a KeyError).
+        RegistrationError: If a type of the values is not registered in this process (also a
+            ValueError).
     """
     file = os.path.join(os.fspath(path), *_FILE)
-    words = _read(file)
-    if signature not in words:
+    signatures = _read(file)
+    if signature not in signatures:
         raise FieldError(
             path=file,
             expected=f"the signature {signature!r}",
-            received=", ".join(map(repr, words)) or "none",
-            mend="Give signature= one of these.",
+            received=", ".join(map(repr, signatures)) or "0 signatures",
+            mend="Set signature= to an existing key.",
         )
     try:
-        return _client(words[signature], file)
+        return _client(signatures[signature], file)
     except (AttributeError, LookupError, TypeError) as error:
         if isinstance(error, ExtensorError):
             raise
-        raise _not_ours(file, f"something else ({type(error).__name__}: {error})") from error
+        raise _wrong_format(file, f"other contents ({type(error).__name__}: {error})") from error
 
 
 def _read(file: str) -> dict[str, Any]:
@@ -142,37 +143,41 @@ def _read(file: str) -> dict[str, Any]:
     except tf.errors.NotFoundError as error:
         raise MissingFileError(
             path=file,
-            expected="the description of flat signatures",
-            received="no such file",
-            mend="Save the model with xt.serving.save, or add it with xt.serving.save_clients.",
+            expected="a file that describes flat signatures",
+            received="a path that does not exist",
+            mend="Save the model with xt.serving.save, or add the file with "
+            "xt.serving.save_clients.",
         ) from error
     except ValueError as error:
-        raise _not_ours(file, "what is no JSON") from error
+        raise _wrong_format(file, "a file that is not JSON") from error
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
-        raise _not_ours(file, "another format")
+        raise _wrong_format(file, "JSON of another format")
     return document["signatures"]
 
 
-def _client(words: Any, file: str) -> Client:
-    for name, module in words["types"].items():
+def _client(description: Any, file: str) -> Client:
+    for name, module in description["types"].items():
         if registered_spec(name) is None:
             raise RegistrationError(
                 path=name,
-                expected="a TypeSpec of this name, of which the values are",
-                received="a process that has registered none",
-                mend=f"It is defined in {module}: import what registers it first.",
+                expected="a registered TypeSpec of this name",
+                received="a name that is not registered in this process",
+                mend=f"Import the module that registers it first; it is defined in {module}.",
             )
     sides: list[Layout] = []
     for side in ("inputs", "outputs"):
-        layout = Layout(structure_from_json(words[side]["structure"], file), words["ragged"])
+        layout = Layout(
+            structure_from_json(description[side]["structure"], file), description["ragged"]
+        )
         names = [component.name for component in layout.components]
-        saved = [component["name"] for component in words[side]["tensors"]]
+        saved = [component["name"] for component in description[side]["tensors"]]
         if names != saved:
             raise StructureError(
                 path=file,
-                expected=f"types of the values that are made of {', '.join(saved)}",
-                received=f"types that are made of {', '.join(names)} by now",
-                mend="Import the types as they were when the model was saved, or save it anew.",
+                expected=f"types with the saved components {', '.join(saved)}",
+                received=f"types with the components {', '.join(names)}",
+                mend="Import the same version of the types as when the model was saved, or save "
+                "the model again.",
             )
         sides.append(layout)
     parameters = [
@@ -181,15 +186,15 @@ def _client(words: Any, file: str) -> Client:
             _KINDS[argument["kind"]],
             default=None if argument["optional"] else inspect.Parameter.empty,
         )
-        for argument in words["arguments"]
+        for argument in description["arguments"]
     ]
     return Client(inspect.Signature(parameters), *sides)
 
 
-def _not_ours(file: str, received: str) -> FormatError:
+def _wrong_format(file: str, received: str) -> FormatError:
     return FormatError(
         path=file,
         expected=f"JSON of the format {_FORMAT!r}",
         received=received,
-        mend="Save the model anew with this release of extensor.",
+        mend="Save the model again with this release of extensor.",
     )

@@ -1,4 +1,4 @@
-"""Signatures of plain tensors for functions of any values."""
+"""flat_signature: a signature of plain tensors for a function of extension values."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 class FlatSignature(Client):
-    """A function as a server runs it, which knows tensors only, and its client.
+    """A function of plain tensors for a server, and its client.
 
-    Made by `flat_signature`.
+    Create it with `flat_signature`.
     """
 
     def __init__(
@@ -39,47 +39,45 @@ class FlatSignature(Client):
     ) -> None:
         super().__init__(parameters, inputs, outputs)
         self._function = function
-        # A function does not keep the variables that it uses alive: their module does.
+        # Keeps the module's variables alive, because a tf.function does not.
         self._module = module
 
     @property
     def function(self) -> Any:
-        """The tf.function of the plain tensors, as `tf.saved_model.save` takes it."""
+        """The tf.function of plain tensors, a signature for `tf.saved_model.save`."""
         return self._function
 
 
 def flat_signature(
     fn: Any, /, *args: Any, ragged: str = "row_splits", validate: bool = False, **kwargs: Any
 ) -> FlatSignature:
-    """Returns a function of any values as one of plain tensors, each named by its path.
+    """Returns a function of extension values as a function of plain tensors, named by their paths.
 
-    A server that runs SavedModels knows tensors only, and so do the C and C++ APIs. This makes one
-    plain tensor of each component of each value, going in and coming out. The names of inputs begin
-    with those of the function's arguments, the names of outputs with the keys of its result, or
-    with `output_0` where it has none; those of fields follow. `extensor._serving.tensor_name`
-    has the grammar.
+    A server that runs SavedModels accepts only plain tensors, as do the C and C++ APIs. So each
+    component of each argument and result becomes one plain tensor. The name of an input begins with
+    the argument's name; the name of an output begins with a key of the result, or with `output_0`
+    if the result has no keys. The names of fields follow. `extensor._serving.tensor_name`
+    documents the grammar.
 
     Args:
-        fn: A function, a `tf.function` or one of its concrete functions, a `tf.Module`, a layer or
-            model of Keras: whatever is called with values.
-        *args: For each argument its spec, or a nest of specs; values may stand for their specs.
-            Static arguments are fixed to what is given here, those that are left out to their
-            defaults. May be left out altogether if `fn` is a tf.function with an `input_signature`,
-            or a concrete function.
-        ragged: Whether ragged rows go as `row_splits` or as `row_lengths`.
-        validate: Whether the function checks that the tensors of a request have the shapes of
-            their specs and fit each other before it uses them: row splits that cut the values,
-            fields with as many rows as there are records. It costs a few comparisons a call;
-            without it, tensors that do not fit give an error of whichever operation trips over
-            them, or wrong numbers.
-        **kwargs: More specs, by the names of arguments.
+        fn: A callable: a function, a `tf.function` or one of its concrete functions, a
+            `tf.Module`, or a layer or model of Keras.
+        *args: The spec of each argument, or a nest of specs. A value gives its own spec. Static
+            arguments have the value given here, or their default. Optional if `fn` is a concrete
+            function or a tf.function with an `input_signature`.
+        ragged: How to send ragged rows: as `row_splits` or as `row_lengths`.
+        validate: Whether the function validates the tensors of a request: that they have the
+            shapes of their specs, that row splits fit the values, and that fields have one row for
+            each record. This takes a few comparisons a call. Without it, tensors that do not fit
+            cause an error in some operation, or wrong results.
+        **kwargs: Specs by the names of arguments.
 
     Raises:
-        ProtocolError: If `fn` cannot be called (also a TypeError).
-        DTypeError: If the specs are not those of its arguments (also a TypeError).
+        ProtocolError: If `fn` is not callable (also a TypeError).
+        DTypeError: If the specs do not fit the arguments of `fn` (also a TypeError).
         StructureError: If `fn` returns no tensors (also a ValueError).
-        UnsupportedTypeError: If a component is a variable, or something else that cannot be sent
-            to a server (also a TypeError).
+        UnsupportedTypeError: If a component cannot be sent to a server, such as a variable (also a
+            TypeError).
 
     >>> def longest(recipe):
     ...     return {"minutes": tf.reduce_max(recipe["minutes"], axis=1)}
@@ -103,29 +101,29 @@ def flat_signature(
         raise StructureError(
             path=_name(fn),
             expected="a function that returns tensors",
-            received="one that returns none",
-            mend="Return what a client is to know.",
+            received="a function that returns 0 tensors",
+            mend="Return the values that a client needs.",
         )
 
-    # Arguments that were not given too: a concrete function has no defaults.
-    whole = _Call(call.signature, *concrete.structured_input_signature)
-    fixed = {n: given[n] if n in given else call.default(n) for n in whole.arguments}
+    # Includes arguments that were not given, because a concrete function has no defaults.
+    full_call = _Call(call.signature, *concrete.structured_input_signature)
+    fixed = {n: given[n] if n in given else call.default(n) for n in full_call.arguments}
 
     def served(*tensors: Any) -> dict[str, Any]:
         named = dict(zip(specs, tensors, strict=True))
         if validate:
-            # A server compares the shapes of a request with no spec, and operations trust that it
-            # did: `==` of a scalar and a vector of sizes compares nothing.
+            # A server does not compare the shapes of a request with the specs. Operations may not
+            # notice a wrong shape: `==` of a scalar and a vector broadcasts.
             named = {n: tf.ensure_shape(tensor, specs[n].shape) for n, tensor in named.items()}
             ready = [*named.values(), *check_tensors(sent, inputs.decode(named), inputs.ragged)]
             with tf.control_dependencies(ready):
                 named = {n: tf.identity(tensor) for n, tensor in named.items()}
         values = inputs.decode(named)
-        return outputs.encode(whole(concrete, {**fixed, **values}))
+        return outputs.encode(full_call(concrete, {**fixed, **values}))
 
     optional = _defaults(call.signature, inputs)
     defaults = {name: tensor for one in optional.values() for name, tensor in one.items()}
-    # A parameter with a default stands behind those without.
+    # Parameters with a default come after those without.
     specs = {c.name: c.spec for c in sorted(inputs.components, key=lambda c: c.name in defaults)}
     served.__name__ = _name(fn)
     served.__signature__ = inspect.Signature(  # pyright: ignore[reportFunctionMemberAccess]
@@ -137,7 +135,7 @@ def flat_signature(
 
 
 class _Call:
-    """The arguments of a call by their names, and the call again with others in their places."""
+    """The arguments of a call by name; calling it calls a function with other arguments."""
 
     def __init__(self, signature: inspect.Signature, args: Any, kwargs: Any) -> None:
         self.signature = signature
@@ -167,9 +165,9 @@ def _call(fn: Any, args: Any, kwargs: Any) -> _Call:
     if not callable(fn):
         raise ProtocolError(
             path="flat_signature",
-            expected="a function, or a module that can be called",
+            expected="a function or a callable module",
             received=type(fn).__name__,
-            mend="Give one of its methods.",
+            mend="Give a method of the object.",
         )
     if not args and not kwargs:
         function = _function(fn)
@@ -184,8 +182,8 @@ def _call(fn: Any, args: Any, kwargs: Any) -> _Call:
         raise DTypeError(
             path=_name(fn),
             expected=f"specs for the arguments {signature}",
-            received=f"other ones: {error}",
-            mend="Give a spec for each argument that has no default.",
+            received=f"specs that do not fit ({error})",
+            mend="Give a spec for each argument without a default.",
         ) from error
     return _Call(signature, args, kwargs)
 
@@ -198,13 +196,13 @@ def _signature(fn: Any) -> inspect.Signature:
     if kinds == {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD} and callable(
         getattr(fn, "call", None)
     ):
-        # A layer of Keras, whose __call__ takes anything and hands it on.
+        # A layer of Keras, whose __call__ passes any arguments to `call`.
         return inspect.signature(fn.call)
     return signature
 
 
 def _traced(fn: Any, call: _Call, given: Mapping[str, Any]) -> Any:
-    """Returns the concrete function for what is given."""
+    """Returns the concrete function of `fn` for the given specs."""
     if isinstance(fn, _CONCRETE):
         return fn
     function = _function(fn)
@@ -214,7 +212,7 @@ def _traced(fn: Any, call: _Call, given: Mapping[str, Any]) -> Any:
 
 
 def _function(fn: Any) -> Any:
-    """Returns what is called when a module is called, which may be a tf.function."""
+    """Returns a function as it is, or the `__call__` of a module, which may be a tf.function."""
     is_function = inspect.isroutine(fn) or isinstance(fn, (*_FUNCTIONS, functools.partial))
     return fn if is_function else fn.__call__
 
@@ -222,7 +220,7 @@ def _function(fn: Any) -> Any:
 def _spec(leaf: Any) -> Any:
     """Returns the spec of a value, and anything else as it is."""
     if type(leaf) is tf.TensorSpec:
-        return tf.TensorSpec(leaf.shape, leaf.dtype)  # paths are its names here
+        return tf.TensorSpec(leaf.shape, leaf.dtype)  # drops the name: tensors are named by path
     if isinstance(leaf, (tf.Tensor, CompositeTensor, np.ndarray)):
         return tf.type_spec_from_value(leaf)
     return leaf
@@ -233,13 +231,13 @@ def _has_spec(structure: Any) -> bool:
 
 
 def _defaults(signature: inspect.Signature, inputs: Layout) -> dict[str, dict[str, Any]]:
-    """Returns the tensors of each argument whose default is a value of its spec."""
+    """Returns the tensors of the default of each argument whose default fits its spec."""
     found: dict[str, dict[str, Any]] = {}
     for name in inputs.structure:
         parameter = signature.parameters.get(name)
         if parameter is None or parameter.default is parameter.empty:
             continue
-        with contextlib.suppress(ExtensorError):  # None, say: whoever calls must give a value
+        with contextlib.suppress(ExtensorError):  # such as None: a caller must give a value
             found[name] = inputs.encode({name: parameter.default}, optional=inputs.structure)
     return found
 
@@ -247,17 +245,17 @@ def _defaults(signature: inspect.Signature, inputs: Layout) -> dict[str, dict[st
 def _sent(
     signature: inspect.Signature, names: Collection[str], optional: Container[str]
 ) -> inspect.Signature:
-    """Returns the parameters that are sent, of which some may be left out."""
+    """Returns the parameters that are sent. Optional parameters have the default None."""
     parameters: list[inspect.Parameter] = []
-    may_stop = True
+    rest_is_optional = True
     for name, parameter in reversed(list(signature.parameters.items())):
         if parameter.kind is parameter.VAR_KEYWORD or name not in names:
             continue
-        may_miss = name in optional
+        is_optional = name in optional
         if parameter.kind in _POSITIONAL:
-            # Python has none that may be left out in front of one that may not.
-            may_miss = may_stop = may_stop and may_miss
-        default = None if may_miss else parameter.empty
+            # In Python, an optional positional parameter cannot precede a required one.
+            is_optional = rest_is_optional = rest_is_optional and is_optional
+        default = None if is_optional else parameter.empty
         parameters.append(inspect.Parameter(name, parameter.kind, default=default))
     known = [parameter.name for parameter in parameters]
     others = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in names if n not in known]

@@ -1,4 +1,4 @@
-"""Which tensors the values of a nest are made of, and under which names they go."""
+"""Layout: the component tensors of a nest of values, and their names."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from extensor._serving.value_tensors import ValueTensor, value_tensors
 from extensor.errors import DTypeError, FieldError, StructureError
 
 RAGGED = ("row_splits", "row_lengths")
-"""What may be sent to say how ragged rows are cut: one choice for all of a layout."""
+"""The two ways to send ragged rows. A layout uses one of them for all tensors."""
 
 
 @dataclass(frozen=True)
 class Component:
-    """One of the tensors that values are made of.
+    """A component tensor of a layout.
 
     >>> layout = xt.serving.Layout({"tags": tf.RaggedTensorSpec([None, None], tf.string)})
     >>> for c in layout.components:
@@ -32,34 +32,33 @@ class Component:
     """
 
     name: str
-    """What it is called in a signature and in a request."""
+    """The name of the tensor in a signature and in a request."""
 
     path: Path
-    """Where it is: the argument or the key of the result, and the fields below."""
+    """The path of the tensor: the argument or the key of the result, then the fields."""
 
     part: str
-    """The empty text for a field's own values. `row_splits` or `row_lengths` if it says how a
-    field's rows are cut; of lists in lists those of the inner ones end with `_1`, `_2` and so on.
-    `rows` if it counts records without fields."""
+    """The empty string for the values of a field. `row_splits` or `row_lengths` for the rows of a
+    field; for inner lists of nested lists, with the suffix `_1`, `_2` and so on. `rows` for the
+    count of records without fields."""
 
     spec: tf.TensorSpec
-    """Its shape and dtype."""
+    """The shape and dtype of the tensor."""
 
 
 class Layout:
-    """The names of all the tensors in a nest of values, in and out.
+    """Encodes a nest of values as plain tensors by name, and decodes them.
 
     Args:
-        structure: A nest of TypeSpecs: dicts, lists, tuples and namedtuples. What else is in
-            it is static: it has no tensors and every decoded nest has it. The items of an outermost
-            dict or namedtuple are named by their keys, those of a list or tuple, or a single one,
-            `output_0` and so on.
-        ragged: Whether ragged rows are sent with their `row_splits`, as TensorFlow keeps them, or
-            with their `row_lengths`.
+        structure: A nest of TypeSpecs in dicts, lists, tuples and namedtuples. Any other leaf is
+            static: it has no tensors, and every decoded nest contains it. Names begin with the
+            keys of the outermost dict or namedtuple. For a list, a tuple or a single item, they
+            begin with `output_0`, `output_1` and so on.
+        ragged: How to send ragged rows: as `row_splits`, as in TensorFlow, or as `row_lengths`.
 
     Raises:
-        UnsupportedTypeError: If a component is a variable, or something that is sent to no server
-            (also a TypeError).
+        UnsupportedTypeError: If a component cannot be sent to a server, such as a variable (also a
+            TypeError).
 
     >>> layout = xt.serving.Layout({"tags": tf.RaggedTensorSpec([None, None], tf.string)},
     ...                            ragged="row_lengths")
@@ -76,7 +75,7 @@ class Layout:
                 path="ragged",
                 expected=" or ".join(map(repr, RAGGED)),
                 received=repr(ragged),
-                mend="Leave it out for the row splits that TensorFlow itself keeps.",
+                mend="Leave it out for row splits.",
             )
         self._structure = structure
         self._ragged = ragged
@@ -87,13 +86,13 @@ class Layout:
             for tensor in value_tensors(leaf, names, 0)
         ]
         places = [(Path(*place.names), self._part(place)) for place, _ in found]
-        twice = next((place for place, count in Counter(places).items() if count > 1), None)
-        if twice is not None:
+        duplicate = next((place for place, count in Counter(places).items() if count > 1), None)
+        if duplicate is not None:
             raise StructureError(
-                path=twice[0],
-                expected="a path of its own for every tensor",
-                received="two tensors of one path",
-                mend="Use strings as keys, and names that differ.",
+                path=duplicate[0],
+                expected="a unique path for every tensor",
+                received="two tensors of this path",
+                mend="Use unique strings as keys.",
             )
         self._components = {
             place: Component(name, path, part, _sent(spec, part))
@@ -109,7 +108,7 @@ class Layout:
 
     @property
     def ragged(self) -> str:
-        """What says how ragged rows are cut: `row_splits` or `row_lengths`."""
+        """How ragged rows are sent: `row_splits` or `row_lengths`."""
         return self._ragged
 
     @property
@@ -121,15 +120,15 @@ class Layout:
         return f"Layout({', '.join(component.name for component in self.components)})"
 
     def encode(self, values: Any, optional: Collection[str] = ()) -> dict[str, Any]:
-        """Returns the tensors of a nest of values by their names.
+        """Returns the tensors of a nest of values, by name.
 
         Args:
-            values: A nest of the structure that the layout describes, of values or of what can be
-                cast to them: lists and arrays for tensors, dicts for records.
-            optional: The keys of an outermost dict that may be missing.
+            values: A nest with the layout's structure. The leaves are values, or can be cast to
+                values: lists and arrays to tensors, dicts to records.
+            optional: The keys of the outermost dict that may be missing.
 
         Raises:
-            DTypeError: If a value cannot be cast to the type of its spec (also a TypeError).
+            DTypeError: If a value cannot be cast to its spec (also a TypeError).
             StructureError: If the nest has another structure, or a tensor another shape (also a
                 ValueError).
         """
@@ -147,20 +146,22 @@ class Layout:
         return tensors
 
     def decode(self, tensors: Mapping[str, Any]) -> Any:
-        """Returns the nest of values that tensors of these names make.
+        """Returns the nest of values from its tensors.
 
         Args:
-            tensors: For each name a tensor, or an array or list that converts to one, as a
-                response in JSON has it.
+            tensors: The tensors by name. An array or a list, such as from a JSON response, is
+                converted to a tensor.
 
         Raises:
-            FieldError: If a name is missing, or means nothing here (also a KeyError).
+            FieldError: If a name is missing or unknown (also a KeyError).
             DTypeError: If a tensor has another dtype (also a TypeError).
-            StructureError: If one has another shape (also a ValueError).
+            StructureError: If a tensor has another shape (also a ValueError).
         """
         unknown = tensors.keys() - {component.name for component in self.components}
         if unknown:
-            raise _wrong_names(min(unknown), "the name of a tensor of the signature", "another one")
+            raise _wrong_names(
+                min(unknown), "the name of a tensor in the signature", "an unknown name"
+            )
         ready = iter([_received(component, tensors) for component in self.components])
         leaves = [
             leaf.from_tensors(ready) if isinstance(leaf, tf.TypeSpec) else leaf
@@ -175,7 +176,7 @@ class Layout:
 
 
 def _sent(spec: tf.TensorSpec, part: str) -> tf.TensorSpec:
-    """Returns the spec of what is sent for a tensor."""
+    """Returns the spec of the tensor that is sent for a component."""
     if not part.startswith("row_lengths"):
         return tf.TensorSpec(spec.shape, spec.dtype)
     nsplits = spec.shape[0]
@@ -188,7 +189,9 @@ def _is_lengths(component: Component) -> bool:
 
 def _received(component: Component, tensors: Mapping[str, Any]) -> Any:
     if component.name not in tensors:
-        raise _wrong_names(component.name, "a tensor of this name", "none")
+        raise _wrong_names(
+            component.name, "a tensor of this name", f"the names {', '.join(map(str, tensors))}"
+        )
     [tensor] = _tensors_of(component.spec, tensors[component.name], component.name)
     if _is_lengths(component):
         return tf.concat([tf.zeros([1], tensor.dtype), tf.cumsum(tensor)], axis=0)
@@ -201,7 +204,7 @@ def _tensors_of(spec: Any, value: Any, path: str) -> list[Any]:
     except (DTypeError, FieldError, StructureError) as error:
         if error.path == path:
             raise
-        # A spec knows where in the value something is wrong, but not where the value stands.
+        # The error of a spec has the path inside the value. This adds the path of the value.
         raise type(error)(
             path=f"{path}: {error.path}",
             expected=error.expected,
@@ -218,5 +221,5 @@ def _wrong_names(name: str, expected: str, received: str) -> FieldError:
         path=name,
         expected=expected,
         received=received,
-        mend="Give all tensors of the signature, and no other.",
+        mend="Give exactly the tensors of the signature.",
     )

@@ -1,4 +1,4 @@
-"""The leaves of a nest with the names that lead to them, and the values of a nest like it."""
+"""The leaves of a nest with their paths, and the matching leaves of a nest of values."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Names = tuple[str, ...]
 
 
 def typed_leaves(structure: Any, values: Any) -> Iterator[tuple[Names, Any, Any]]:
-    """Yields names, spec and value of each leaf of a nest that is not static.
+    """Yields the names, spec and value of each leaf of a nest, except static leaves.
 
     Args:
-        structure: A nest of specs, and of static data.
+        structure: A nest of specs and static data.
         values: A nest of the same structure.
 
     Raises:
-        StructureError: If it has another structure (also a ValueError).
+        StructureError: If `values` has another structure (also a ValueError).
     """
     for (names, spec), value in zip(
         named_leaves(structure), _matched(structure, values, ()), strict=True
@@ -44,7 +44,7 @@ def named_leaves(structure: Any) -> Iterator[tuple[Names, Any]]:
 
 
 def leaves_below(structure: Any, names: Names) -> Iterator[tuple[Names, Any]]:
-    """Yields the leaves of a nest that is itself inside another one, under its names."""
+    """Yields the leaves of a nest inside another nest; their names begin with `names`."""
     inner = _items(structure)
     if inner is None:
         yield names, structure
@@ -54,7 +54,7 @@ def leaves_below(structure: Any, names: Names) -> Iterator[tuple[Names, Any]]:
 
 
 def _items(structure: Any) -> list[tuple[str, Any]] | None:
-    """Returns the items of one container of a nest with their names; None if it is a leaf."""
+    """Returns the items of a container in a nest with their names, or None for a leaf."""
     if isinstance(structure, Mapping):
         return [(name_of_key(key), structure[key]) for key in sorted(structure)]
     if isinstance(structure, (list, tuple)):
@@ -65,20 +65,20 @@ def _items(structure: Any) -> list[tuple[str, Any]] | None:
             path="structure",
             expected="dicts, lists, tuples and namedtuples",
             received=type(structure).__name__,
-            mend="Take and return one of these.",
+            mend="Use only these containers in arguments and results.",
         )
     return None
 
 
 def name_of_key(key: Any) -> str:
-    """Returns the name that a key of a dict has in a path."""
+    """Returns the name in a path for a key of a dict."""
     if isinstance(key, enum.Enum):
         return key.name
     return key if isinstance(key, str) else repr(key)
 
 
 def _matched(structure: Any, values: Any, names: Names) -> Iterator[Any]:
-    """Yields the values that stand in a nest where a nest of specs has its leaves."""
+    """Yields the values at the leaves of a nest of specs."""
     inner = _items(structure)
     if inner is None:
         yield values
@@ -91,7 +91,7 @@ def _matched(structure: Any, values: Any, names: Names) -> Iterator[Any]:
             received=type(values).__name__
             if own is None
             else f"a {type(values).__name__} with {', '.join(n for n, _ in own)}",
-            mend="Give a nest like the one that the signature was made for.",
+            mend="Give a nest with the structure of the signature.",
         )
     for (name, item), (_, value) in zip(inner, own, strict=True):
         yield from _matched(item, value, (*names, name))

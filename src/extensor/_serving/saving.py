@@ -1,4 +1,4 @@
-"""Models written with signatures of plain tensors."""
+"""save: writes SavedModels with signatures of plain tensors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._serving.client_file import described_client, save_clients
+from extensor._serving.client_file import client_description, save_clients
 from extensor._serving.flat_signature import FlatSignature
 from extensor.errors import DTypeError
 
@@ -22,24 +22,24 @@ def save(
 ) -> None:
     """Writes a SavedModel whose signatures take and return plain tensors.
 
-    Whatever runs SavedModels runs it, Python with neither extensor nor the types included. What a
-    client needs to know stands beside it, in `assets.extra/extensor.json`; `load_client` reads it.
+    Any program that runs SavedModels can run it, also Python without extensor and the types. The
+    data for clients is in `assets.extra/extensor.json`, for `load_client`.
 
     Args:
-        module: The `tf.Module`, or layer or model of Keras, whose variables and tables the
-            functions use. None for functions that use nothing but variables.
+        module: The `tf.Module`, or layer or model of Keras, with the variables and tables that the
+            functions use. None if the functions use only variables.
         path: The folder to write.
-        signatures: What `flat_signature` returned, for the signature "serving_default"; or several
-            by their keys, among which functions of tensors may stand as `tf.saved_model.save`
-            takes them.
-        functions: Whether the module itself is saved with all its attributes and `tf.function`s,
-            for Python. Who loads it there must then have imported the types that they take.
+        signatures: The result of `flat_signature`, for the signature "serving_default". Or a dict
+            of such results by key, which may also contain other signatures for
+            `tf.saved_model.save`.
+        functions: Whether to save the module itself with all its attributes and `tf.function`s,
+            for use in Python. Loading it then needs an import of the types in their signatures.
         options: `tf.saved_model.SaveOptions`.
 
     Raises:
         RegistrationError: If the spec of an argument or result is not registered (also a
             ValueError).
-        DTypeError: If `module` or `signatures` is something else (also a TypeError).
+        DTypeError: If `module` or `signatures` has another type (also a TypeError).
 
     >>> import os, tempfile
     >>> double = xt.serving.flat_signature(lambda taste: {"taste": taste * 2},
@@ -56,13 +56,13 @@ def save(
     if not isinstance(signatures, Mapping):
         raise DTypeError(
             path="signatures",
-            expected="what flat_signature returned, or a mapping of these by their keys",
+            expected="a result of flat_signature, or a mapping of such results by key",
             received=type(signatures).__name__,
             mend="Give xt.serving.flat_signature(function, spec).",
         )
     flat = {key: one for key, one in signatures.items() if isinstance(one, FlatSignature)}
     for signature in flat.values():
-        described_client(signature)  # raises before anything is written
+        client_description(signature)  # raises before the first write
     plain = {k: one.function if k in flat else one for k, one in signatures.items()}
     root = module if functions else _used_state(module, flat)
     tf.saved_model.save(root, os.fspath(path), signatures=plain, options=options)
@@ -70,10 +70,10 @@ def save(
 
 
 def _used_state(module: Any, signatures: Mapping[str, FlatSignature]) -> tf.Module:
-    """Returns a module with nothing but what the signatures use: variables, tables and files.
+    """Returns a module with only the variables, tables and files that the signatures use.
 
-    A module of its own, because a tf.function that was traced for an extension type would make the
-    type needed wherever the model is loaded.
+    The user's module may have tf.functions that were traced for extension types. Saving it would
+    require these types wherever the model is loaded.
     """
     try:
         inside = [] if module is None else tf.train.TrackableView(module).descendants()
@@ -82,7 +82,7 @@ def _used_state(module: Any, signatures: Mapping[str, FlatSignature]) -> tf.Modu
             path="module",
             expected="a tf.Module, a layer or model of Keras, or None",
             received=type(module).__name__,
-            mend="Give what holds the variables and tables that the functions use.",
+            mend="Give the object with the variables and tables that the functions use.",
         ) from error
     root: Any = tf.Module()
     kept = (tf.saved_model.experimental.TrackableResource, tf.saved_model.Asset)

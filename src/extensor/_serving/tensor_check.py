@@ -1,4 +1,4 @@
-"""Whether tensors that came from elsewhere fit each other, checked in a graph or outside."""
+"""Validation that tensors from another program fit each other, in a graph or eagerly."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from extensor.errors import StructureError
 
 
 def check_tensors(structure: Any, values: Any, ragged: str = "row_splits") -> list[Any]:
-    """Checks that the tensors in values fit each other.
+    """Returns the assertions that the tensors in values fit each other.
 
-    Row splits must begin with 0, never decrease and end with the number of values; the fields of
-    records must have as many rows as there are records; the indices of a sparse tensor must lie
-    within its shape. What else the tensors of a user's type have in common is not known here.
+    Row splits must begin with 0, never decrease and end with the number of values. Fields must have
+    one row for each record. The indices of a sparse tensor must be inside its shape. Other
+    conditions of users' types are not validated.
 
     Args:
-        structure: A nest of specs, and of static data.
+        structure: A nest of specs and static data.
         values: A nest of values of these specs.
-        ragged: Whether ragged rows came as `row_splits` or as `row_lengths`, to say what is wrong.
+        ragged: How ragged rows were sent: `row_splits` or `row_lengths`; for errors.
 
     Returns:
-        In a graph, operations to depend on, which fail where something does not fit.
+        In a graph, assertion operations for control dependencies. Eagerly, an empty list.
 
     Raises:
-        StructureError: Outside a graph, where something does not fit (also a ValueError).
+        StructureError: In eager mode, if tensors do not fit each other (also a ValueError).
     """
     checks = _Checks(_EXPECTED[ragged])
     for names, spec, value in typed_leaves(structure, values):
@@ -46,35 +46,35 @@ _EXPECTED = {
         "row splits that end with the number of values",
     ),
     "row_lengths": (
-        "row lengths of which none is negative",
+        "row lengths of 0 or more",
         "row lengths that add up to the number of values",
     ),
 }
-"""What is expected of rows, and of the last one, by what the tensors are."""
+"""The conditions for rows and for their end, by the argument `ragged`."""
 
 
 class _Checks:
-    """The checks so far. The arithmetic is NumPy's outside a graph, and TensorFlow's inside."""
+    """Validates values. Computes with NumPy in eager mode, and with TensorFlow in a graph."""
 
     def __init__(self, expected: tuple[str, str]) -> None:
         self._rows, self._end = expected
         self.assertions: list[Any] = []
         self._is_eager = tf.executing_eagerly()
 
-    def sizes(self, spec: Any, value: Any, path: Path, least: int = 0) -> Any:
-        """Checks a value, and returns its leading sizes, as far as they have to be the same.
+    def sizes(self, spec: Any, value: Any, path: Path, min_rank: int = 0) -> Any:
+        """Validates a value, and returns its leading sizes that other fields must share.
 
         Args:
             spec: The spec of the value.
             value: The value.
-            path: Where it is.
-            least: How many dimensions it must have, where its spec does not say how many it has.
+            path: The path of the value.
+            min_rank: The minimal number of dimensions, for a spec of unknown rank.
 
         Returns:
             A vector of static length, or None.
         """
         if isinstance(value, tf.Tensor):
-            return self._leading(self._shape(value), least, path)
+            return self._leading(self._shape(value), min_rank, path)
         if isinstance(spec, tf.RaggedTensorSpec):
             flat_spec, *_ = component_specs(spec)
             rows = self.sizes(flat_spec, value.flat_values, path, 1)
@@ -84,7 +84,7 @@ class _Checks:
                 rows = self._cut(splits, rows, path, row_size)
             return rows
         if isinstance(spec, tf.SparseTensorSpec):
-            return self._leading(self._sparse(spec, value, path), least, path)
+            return self._leading(self._sparse(spec, value, path), min_rank, path)
         if isinstance(spec, RaggedStructuredTensorSpec):
             if not spec.is_row:
                 rows = self.sizes(spec.values_spec, value.values, path, 1)
@@ -101,23 +101,24 @@ class _Checks:
         return self._common(known, records) if records and known else None
 
     def _common(self, known: list[tuple[Path, Any]], rank: int) -> Any:
-        """Returns the sizes that all fields of records share."""
+        """Returns the common leading sizes of all fields of records. Requires that they agree."""
         _, most = max(known, key=lambda item: item[1].shape[0])
         for path, size in known:
             if size is not most:
                 both = min(size.shape[0], rank)
-                self._require(size[:both] == most[:both], path, "as many rows as the other fields")
+                same = size[:both] == most[:both]
+                self._require(same, path, "the number of rows of the other fields")
         return most[:rank]
 
-    def _leading(self, sizes: Any, least: int, path: Path) -> Any:
-        """Returns sizes as a vector of static length, or None if that is 0 or not known."""
+    def _leading(self, sizes: Any, min_rank: int, path: Path) -> Any:
+        """Returns sizes as a vector of static length, or None if the length is 0 or unknown."""
         if sizes.shape[0] is not None:
             return sizes if sizes.shape[0] else None
-        if not least:
+        if not min_rank:
             return None
-        self._require(tf.size(sizes) >= least, path, f"at least {least} dimensions")
-        with tf.control_dependencies(self.assertions[-1:]):  # else the slice may fail first
-            return tf.slice(sizes, [0], [least])
+        self._require(tf.size(sizes) >= min_rank, path, f"at least {min_rank} dimensions")
+        with tf.control_dependencies(self.assertions[-1:]):  # otherwise the slice may fail first
+            return tf.slice(sizes, [0], [min_rank])
 
     def _cut(self, splits: Any, rows: Any, path: Path, row_size: int | None = None) -> Any:
         splits = self._numbers(splits)
@@ -137,15 +138,15 @@ class _Checks:
     def _sparse(self, spec: Any, value: Any, path: Path) -> Any:
         indices, shape = self._numbers(value.indices), self._numbers(value.dense_shape)
         count = self._shape(value.values)
-        self._require(self._shape(indices)[:1] == count, path, "one index a value")
+        self._require(self._shape(indices)[:1] == count, path, "one index for each value")
         rank = self._shape(indices)[1:] == self._shape(shape)
-        self._require(rank, path, "indices with as many columns as the shape has dimensions")
-        self._require(shape >= 0, path, "a shape of which no size is negative")
+        self._require(rank, path, "indices with one column for each dimension")
+        self._require(shape >= 0, path, "a shape with sizes of 0 or more")
         if spec.shape.rank:
             sizes = np.array([-1 if size is None else size for size in spec.shape], np.int64)
             self._require((shape == sizes) | (sizes < 0), path, f"the shape {spec.shape}")
         inside = (indices >= 0) & (indices < shape)
-        self._require(inside, path, "indices that lie within the shape")
+        self._require(inside, path, "indices inside the shape")
         return shape
 
     def _shape(self, tensor: Any) -> Any:
@@ -164,6 +165,6 @@ class _Checks:
             raise StructureError(
                 path=path,
                 expected=expected,
-                received="others",
-                mend="Give the tensors as they were made, all of one value.",
+                received="tensors that do not fit each other",
+                mend="Give all tensors of one value, without changes.",
             )

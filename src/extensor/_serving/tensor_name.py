@@ -1,20 +1,20 @@
-"""Names for the tensors of a signature: from a path to a word that TensorFlow takes anywhere.
+"""The names of the tensors of a signature, derived from their paths.
 
 A name is a key of a SignatureDef, an operation of a graph, an argument of a tf.function and a key
-of a request. What all of them take are ASCII letters, digits and `_`, beginning with a letter; and
-operations of one graph must differ by more than capitals. Underscores make the grammar, by how
-many stand in a row:
+of a request. All of these accept ASCII letters, digits and `_`, beginning with a letter. The names
+of the operations of a graph must differ by more than upper and lower case. The number of
+consecutive underscores has a meaning:
 
-| in the name | means |
+| in the name | meaning |
 | --- | --- |
-| `_` between two letters or digits | itself |
+| `_` between two letters or digits | an underscore |
 | `__` | the dot between two names of the path |
-| `___e9_` | the character of that code point, in hexadecimal: one that may not stand here |
-| `___row_splits` at the end | a tensor that is no field: how rows are cut |
+| `___e9_` | the character with this hexadecimal code point, which is not allowed in a name |
+| `___row_splits` at the end | a tensor that is not a field: the rows of the field |
 
-Only how a name begins needs more. Where the path begins with no letter, or the name would be a
-word that Python keeps for itself, the first character is written as `x___0e9_`, with a zero more;
-the empty first name of a path is written as `x___0_`.
+If a path does not begin with a letter, or the name is a Python keyword or `self`, the first
+character is written as `x___0e9_`, with an additional zero. An empty first name of a path is
+written as `x___0_`.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from collections.abc import Callable, Sequence
 from extensor._path import Path
 
 Place = tuple[Path, str]
-"""What a name stands for: a path, and what of it where it is no field (or the empty text)."""
+"""The tensor of a name: its path, and its part if it is not a field (otherwise an empty string)."""
 
 
 def names_of(places: Sequence[Place]) -> list[str]:
-    """Returns a name for each place, which no other place has.
+    """Returns a unique name for each place.
 
-    A place has the same name in every signature, unless another one there differs from it by
-    capitals only: then both have their capitals written as other characters are.
+    A place has the same name in every signature. The exception are places whose names differ only
+    in upper and lower case: their upper-case letters are written as code points.
 
     Args:
-        places: Different places. A path has at least one name.
+        places: Unique places. A path has at least one name.
 
     >>> names_of([(Path("recipe", "title"), ""), (Path("recipe", "steps"), "row_splits")])
     ['recipe__title', 'recipe__steps___row_splits']
@@ -46,7 +46,7 @@ def names_of(places: Sequence[Place]) -> list[str]:
     names = [_name(path, part, _is_plain) for path, part in places]
     same = Counter(name.lower() for name in names)
     return [
-        name if same[name.lower()] == 1 else _name(*place, _is_small)
+        name if same[name.lower()] == 1 else _name(*place, _is_plain_lower)
         for name, place in zip(names, places, strict=True)
     ]
 
@@ -55,36 +55,37 @@ def _is_plain(character: str) -> bool:
     return character.isascii() and character.isalnum()
 
 
-def _is_small(character: str) -> bool:
+def _is_plain_lower(character: str) -> bool:
     return _is_plain(character) and not character.isupper()
 
 
-def _name(path: Path, part: str, stays: Callable[[str], bool]) -> str:
+def _name(path: Path, part: str, is_allowed: Callable[[str], bool]) -> str:
     first, *others = path.names
-    if first[:1].isalpha() and stays(first[0]):
-        beginning = _word(first, stays)
+    if first[:1].isalpha() and is_allowed(first[0]):
+        start = _word(first, is_allowed)
     else:
-        beginning = _begun(first, stays)
-    text = "__".join([beginning, *(_word(name, stays) for name in others)])
+        start = _escaped_start(first, is_allowed)
+    text = "__".join([start, *(_word(name, is_allowed) for name in others)])
     if part:
         return f"{text}___{part}"
-    return _begun(text, stays) if keyword.iskeyword(text) or text == "self" else text
+    return _escaped_start(text, is_allowed) if keyword.iskeyword(text) or text == "self" else text
 
 
-def _begun(name: str, stays: Callable[[str], bool]) -> str:
-    """Returns a name whose first character may not stand there."""
+def _escaped_start(name: str, is_allowed: Callable[[str], bool]) -> str:
+    """Returns a name with its first character written as a code point."""
     code = f"{ord(name[0]):x}" if name else ""
-    return f"x___0{code}_{_word(name[1:], stays)}"
+    return f"x___0{code}_{_word(name[1:], is_allowed)}"
 
 
-def _word(name: str, stays: Callable[[str], bool]) -> str:
+def _word(name: str, is_allowed: Callable[[str], bool]) -> str:
     return "".join(
         character
-        if stays(character) or (character == "_" and _stands_alone(name, at, stays))
+        if is_allowed(character)
+        or (character == "_" and _is_single_underscore(name, at, is_allowed))
         else f"___{ord(character):x}_"
         for at, character in enumerate(name)
     )
 
 
-def _stands_alone(name: str, at: int, stays: Callable[[str], bool]) -> bool:
-    return 0 < at < len(name) - 1 and stays(name[at - 1]) and stays(name[at + 1])
+def _is_single_underscore(name: str, at: int, is_allowed: Callable[[str], bool]) -> bool:
+    return 0 < at < len(name) - 1 and is_allowed(name[at - 1]) and is_allowed(name[at + 1])

@@ -1,4 +1,4 @@
-"""The tensors that a value of a spec is made of, and where in the value each of them is."""
+"""The component tensors of a value, and their paths inside the value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from extensor.errors import UnsupportedTypeError
 
 
 class ValueTensor(NamedTuple):
-    """One tensor of a value: the names that lead to it, and what it is there."""
+    """A component tensor of a value: the names of its path, its part and its ragged level."""
 
     names: Names
     part: str
@@ -31,8 +31,8 @@ def value_tensors(
 
     Args:
         spec: The spec of the value.
-        names: The names that lead to it.
-        level: How many times it was cut into rows already, under the same names.
+        names: The names of the value's path.
+        level: The number of outer ragged dimensions with the same names.
     """
     if isinstance(spec, VariableSpec):
         raise _not_sent(names, "a variable")
@@ -59,9 +59,9 @@ def value_tensors(
 def _not_sent(names: Names, received: str) -> UnsupportedTypeError:
     return UnsupportedTypeError(
         path=Path(*names),
-        expected="tensors of numbers, strings or booleans, which a server can be sent",
+        expected="a tensor of numbers, strings or booleans, because it is sent to a server",
         received=received,
-        mend="Keep it in the module, and take or return its value.",
+        mend="Keep it in the module, and use its value in arguments and results.",
     )
 
 
@@ -85,7 +85,7 @@ def named_components(spec: Any) -> list[tuple[Names, Any]]:
 
 
 def _keys(part: Any, key: str, names: Names) -> Iterator[tuple[str, Names]]:
-    """Yields the keys that a derived spec gives to components, with the names that make them."""
+    """Yields the component keys of a derived spec, with the names in each key."""
     if isinstance(part, tuple):
         fields: Any = getattr(part, "_fields", None) or range(len(part))
         for i, (name, item) in enumerate(zip(fields, part, strict=True)):
