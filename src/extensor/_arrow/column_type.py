@@ -133,7 +133,7 @@ class ColumnType(abc.ABC):
         return DTypeError(
             path=path,
             expected=f"values that fit Arrow type {self.arrow}",
-            received=_form(value),
+            received=_value_text(value),
             mend="Change the schema, or cast the field first.",
         )
 
@@ -148,7 +148,7 @@ def is_rectangular(value: Any) -> bool:
     return not hasattr(value, "row_splits") and len(value.shape) > 1
 
 
-def _form(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if hasattr(value, "row_splits"):
         return "a ragged value"
     if is_rectangular(value):

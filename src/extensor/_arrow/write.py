@@ -69,10 +69,10 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
     expect_values(records, "to_arrow")
     if records.rank == 0:
         spec = records.__tf_type_spec__()
-        lone = spec.stacked(1).from_boxed_tensor(
+        one_record = spec.stacked(1).from_boxed_tensor(
             [tf.stack([box]) for box in spec.to_boxed_tensor(records)]
         )
-        return _array(lone, target)[0]
+        return _array(one_record, target)[0]
     array = _array(records, target)
     if records.rank > 1:
         return array

@@ -139,20 +139,20 @@ class _Records:
 
 def gathered(pieces: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
     """Yields slabs of a multiple of `size` records, and the remainder at the end."""
-    waiting: list[pa.RecordBatch] = []
+    pending: list[pa.RecordBatch] = []
     rows = nbytes = 0
     for piece in pieces:
-        waiting.append(piece)
+        pending.append(piece)
         rows += piece.num_rows
         nbytes += piece.nbytes
         if rows >= size and (rows >= _SLAB_ROWS - size or nbytes >= _SLAB_BYTES):
-            table = pa.Table.from_batches(waiting)
+            table = pa.Table.from_batches(pending)
             whole = table.slice(0, rows - rows % size)
             rows %= size
-            waiting = table.slice(whole.num_rows).to_batches() if rows else []
-            nbytes = sum(batch.nbytes for batch in waiting)
+            pending = table.slice(whole.num_rows).to_batches() if rows else []
+            nbytes = sum(batch.nbytes for batch in pending)
             del table  # so that the slab alone keeps the memory
             yield whole
             del whole
     if rows:
-        yield pa.Table.from_batches(waiting)
+        yield pa.Table.from_batches(pending)

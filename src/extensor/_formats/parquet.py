@@ -189,24 +189,24 @@ def _write_all(batches: Iterator[pa.RecordBatch], path: str) -> None:
 
 def _row_groups(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
     """Yields batches joined into row groups, because each row group costs space and time."""
-    waiting: list[pa.RecordBatch] = []
+    pending: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
         if batch.schema != schema:
             raise StructureError(
                 path="write_parquet",
-                expected=f"batches of one schema: {_line(schema)}",
-                received=_line(batch.schema),
+                expected=f"batches of one schema: {_schema_text(schema)}",
+                received=_schema_text(batch.schema),
                 mend="Give schema=, or convert the batches to one schema.",
             )
-        waiting.append(batch)
+        pending.append(batch)
         rows += batch.num_rows
         size += batch.get_total_buffer_size()
         if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
-            yield pa.Table.from_batches(waiting)
-            waiting, rows, size = [], 0, 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
+            yield pa.Table.from_batches(pending)
+            pending, rows, size = [], 0, 0
+    if pending:
+        yield pa.Table.from_batches(pending)
 
 
 def _check_storable(arrow: pa.DataType, path: Path) -> None:
@@ -225,7 +225,7 @@ def _check_storable(arrow: pa.DataType, path: Path) -> None:
         _check_storable(field.type, path / field.name if pa.types.is_struct(arrow) else path)
 
 
-def _line(schema: pa.Schema) -> str:
+def _schema_text(schema: pa.Schema) -> str:
     return ", ".join(
         f"{field.name}: {field.type}" + ("" if field.nullable else " not null") for field in schema
     )
@@ -266,8 +266,8 @@ class ParquetFiles:
                 elif not arrow.equals(whole):
                     raise StructureError(
                         path=path,
-                        expected=f"the schema of {self.paths[0]}: {_line(whole)}",
-                        received=_line(arrow),
+                        expected=f"the schema of {self.paths[0]}: {_schema_text(whole)}",
+                        received=_schema_text(arrow),
                         mend="Read files of different schemas one by one.",
                     )
         self.num_rows = sum(self._rows)

@@ -24,7 +24,7 @@ def known_rank(shape: Any, owner: str) -> tf.TensorShape:
         raise StructureError(
             path=f"{owner}.shape",
             expected="a shape of known rank",
-            received="<unknown>",
+            received="shape <unknown>",
             mend="Write None for a dimension of unknown size, such as [None] for a batch.",
         )
     return shape

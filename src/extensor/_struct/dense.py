@@ -313,7 +313,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         )
         # Whether this spec has information that the fields' values do not have: that a field is
         # one row of a ragged tensor, or, if no field has a shape, the number of records.
-        self._tells_more = any(
+        self._has_extra_information = any(
             isinstance(s, tf.RaggedTensorSpec) and s.ragged_rank == 0 for s in field_specs.values()
         ) or (rank > 0 and not any(hasattr(s, "shape") for s in field_specs.values()))
         self._key: Any = None
@@ -404,7 +404,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     def _with_fields(self, fields: dict[str, Any]) -> Any:
         """Returns records of this spec with the given fields. Validates the fields' sizes."""
         checked = DenseStructuredTensor(self._shape, fields)
-        return checked._with_hint(self) if self._tells_more else checked
+        return checked._with_hint(self) if self._has_extra_information else checked
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Returns whether both have the same fields with compatible specs."""
@@ -470,7 +470,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         by_name = dict(zip(self._order, components, strict=True))
         fields = {name: by_name[name] for name in self._field_specs}
         return DenseStructuredTensor.of_parts(
-            rank, fields, None, self if self._tells_more else None
+            rank, fields, None, self if self._has_extra_information else None
         )
 
     def _stacks_by_components(self) -> bool:

@@ -15,7 +15,7 @@ from extensor.errors import DTypeError
 def line(records: Any) -> str:
     """Returns shape and schema of a StructuredTensor on one line."""
     spec = records.__tf_type_spec__()
-    return f"<StructuredTensor shape={_shape(spec.shape)} {_braces(spec)}>"
+    return f"<StructuredTensor shape={_shape_text(spec.shape)} {_inline_schema(spec)}>"
 
 
 def tree(records_or_spec: Any) -> str:
@@ -47,54 +47,54 @@ def tree(records_or_spec: Any) -> str:
             received=type(records_or_spec).__name__,
             mend="For a dataset, use its element_spec; for an Arrow schema, spec_from_schema.",
         )
-    return "\n".join([f"records {_shape(spec.shape)}", *_branches(spec, "")])
+    return "\n".join([f"records {_shape_text(spec.shape)}", *_branches(spec, "")])
 
 
 def _branches(spec: StructuredTensorSpec, indent: str) -> Iterator[str]:
     fields = list(spec.record.field_specs.items())
     for i, (name, field) in enumerate(fields):
         last = i == len(fields) - 1
-        yield f"{indent}{'└── ' if last else '├── '}{quoted(name)}: {_words(field, spec.record)}"
+        yield f"{indent}{'└── ' if last else '├── '}{quoted(name)}: {_text(field, spec.record)}"
         if isinstance(field, StructuredTensorSpec):
             yield from _branches(field, indent + ("    " if last else "│   "))
 
 
-def _words(field: Any, record: StructuredTensorSpec) -> str:
+def _text(field: Any, record: StructuredTensorSpec) -> str:
     if isinstance(field, StructuredTensorSpec):
         levels = field.rank - record.rank
         return "list of " * levels + ("records" if levels else "record")
-    return _type(field, record.rank)
+    return _dtype_text(field, record.rank)
 
 
-def _braces(spec: StructuredTensorSpec) -> str:
+def _inline_schema(spec: StructuredTensorSpec) -> str:
     parts: list[str] = []
     for name, field in spec.record.field_specs.items():
         if isinstance(field, StructuredTensorSpec):
             inner = "[*]" * (field.rank - spec.record.rank)
-            parts.append(f"{quoted(name)}: {inner}{' ' if inner else ''}{_braces(field)}")
+            parts.append(f"{quoted(name)}: {inner}{' ' if inner else ''}{_inline_schema(field)}")
         else:
-            parts.append(f"{quoted(name)}: {_type(field, spec.record.rank)}")
+            parts.append(f"{quoted(name)}: {_dtype_text(field, spec.record.rank)}")
     return "{" + ", ".join(parts) + "}"
 
 
-def _type(field: Any, outer: int) -> str:
+def _dtype_text(field: Any, outer: int) -> str:
     dtype: Any = getattr(field, "dtype", None)
     shape = getattr(field, "shape", None)
     if not isinstance(dtype, tf.DType):
-        return _named(field)
+        return _type_name(field)
     text = dtype.name if isinstance(field, (tf.TensorSpec, tf.RaggedTensorSpec)) else (
-        f"{_named(field)} of {dtype.name}"
+        f"{_type_name(field)} of {dtype.name}"
     )  # fmt: skip
     if shape is None or shape.rank is None:
         return text
     return text + "".join(f"[{'*' if size is None else size}]" for size in shape[outer:])
 
 
-def _named(field: Any) -> str:
+def _type_name(field: Any) -> str:
     # Other libraries' specs may have a `value_type` that is not a class.
     return getattr(field.value_type, "__name__", type(field).__name__)
 
 
-def _shape(shape: tf.TensorShape) -> str:
+def _shape_text(shape: tf.TensorShape) -> str:
     sizes = ", ".join(str(size) for size in shape)
     return f"({sizes},)" if shape.rank == 1 else f"({sizes})"

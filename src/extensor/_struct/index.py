@@ -36,9 +36,9 @@ def select(records: Records, key: Any) -> Any:
     positions: list[Any] = []
     for part in key if isinstance(key, tuple) else (key,):
         if isinstance(part, (str, Path)):
-            if not _are_records(value):
+            if not _is_records(value):
                 raise no_such_field(at / str(part), ())
-            positions = list(_spelled_out(tuple(positions), value.rank, at))
+            positions = list(_expanded(tuple(positions), value.rank, at))
             names = resolve(part, value.field_names())
             try:
                 value = value.field_value(names)
@@ -53,7 +53,7 @@ def select(records: Records, key: Any) -> Any:
     return take(value, tuple(positions), at) if positions else value
 
 
-def _are_records(value: Any) -> bool:
+def _is_records(value: Any) -> bool:
     return isinstance(value, Records)
 
 
@@ -97,7 +97,7 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
     shape = getattr(value, "shape", None)
     rank = None if shape is None else shape.rank if hasattr(shape, "rank") else len(shape)
     if rank is not None:
-        positions = _spelled_out(positions, rank, at)
+        positions = _expanded(positions, rank, at)
         if all(isinstance(p, slice) and p == ALL for p in positions):
             return value
         for p, size in zip(positions, shape or (), strict=False):
@@ -134,7 +134,7 @@ def _take_boxed(value: Any, positions: tuple[Any, ...]) -> Any:
     return unbox(spec, boxes)
 
 
-def _spelled_out(positions: tuple[Any, ...], rank: int, at: Path) -> tuple[Any, ...]:
+def _expanded(positions: tuple[Any, ...], rank: int, at: Path) -> tuple[Any, ...]:
     """Returns the positions with `...` replaced by full slices."""
     dots = [i for i, p in enumerate(positions) if p is Ellipsis]
     used = len(positions) - len(dots)

@@ -101,7 +101,7 @@ class RaggedStructuredTensor(StructuredTensor):
         return self
 
     def _with_hint(self, hint: StructuredTensorSpec) -> RaggedStructuredTensor:
-        return self  # its own spec says that its rows are ragged
+        return self  # the spec of these records already marks the rows as ragged
 
     def _as_ragged(self, row_splits_dtype: tf.DType) -> RaggedStructuredTensor:
         return self

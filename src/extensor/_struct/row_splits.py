@@ -35,7 +35,7 @@ def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
     """
     known = None
     if not isinstance(row_splits, (tf.Tensor, BaseResourceVariable)):
-        known = row_splits = _numbers(row_splits)
+        known = row_splits = _as_array(row_splits)
     row_splits = tf.convert_to_tensor(row_splits)
     if row_splits.dtype not in (tf.int64, tf.int32):
         raise DTypeError(
@@ -68,7 +68,7 @@ def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
     return row_splits
 
 
-def _numbers(row_splits: Any) -> np.ndarray[Any, Any]:
+def _as_array(row_splits: Any) -> np.ndarray[Any, Any]:
     """Returns a list or array as a NumPy array; Python integers become int64."""
     try:
         numbers = np.asarray(row_splits)

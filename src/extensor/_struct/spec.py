@@ -176,7 +176,7 @@ class StructuredTensorSpec(StackableTypeSpec):
             elif isinstance(spec, tf.RaggedTensorSpec):
                 columns.append(spec)
             else:
-                columns.extend(map(_as_column, _plainly_boxed(spec, Path(name))))
+                columns.extend(map(_as_column, _plain_box_specs(spec, Path(name))))
         return columns
 
     def _to_columns(self, value: Any) -> list[Any]:
@@ -205,7 +205,7 @@ class StructuredTensorSpec(StackableTypeSpec):
         return self.from_components(tuple(components))
 
 
-def _plainly_boxed(spec: tf.TypeSpec, path: Path) -> list[tf.TensorSpec]:
+def _plain_box_specs(spec: tf.TypeSpec, path: Path) -> list[tf.TensorSpec]:
     specs = boxed_specs(spec, 1)
     if any(tensor.dtype == tf.variant or tensor.shape.rank is None for tensor in specs):
         raise ProtocolError(

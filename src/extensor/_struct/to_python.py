@@ -22,7 +22,7 @@ def to_py(records: Any) -> Any:
         DTypeError: If the tensors are part of a graph and hold no values (also a TypeError).
     """
     expect_values(records, "to_py")
-    return _plain(records) if records.rank else _record(records)
+    return _elements(records) if records.rank else _record(records)
 
 
 def expect_values(records: Any, method: str) -> None:
@@ -43,28 +43,28 @@ def expect_values(records: Any, method: str) -> None:
 
 
 def _record(records: Any) -> dict[str, Any]:
-    return {name: _whole(records.field_value((name,))) for name in records.field_names()}
+    return {name: _plain_field(records.field_value((name,))) for name in records.field_names()}
 
 
-def _whole(value: Any) -> Any:
+def _plain_field(value: Any) -> Any:
     if hasattr(value, "to_py"):
         return value.to_py()
     if hasattr(value, "row_splits"):
-        return _plain(value)
+        return _elements(value)
     if isinstance(value, (tf.Tensor, tf.Variable)):
         plain = value.numpy()
         return plain.tolist() if hasattr(plain, "tolist") else plain
     return value
 
 
-def _plain(value: Any, rank: int = 1) -> list[Any]:
+def _elements(value: Any, rank: int = 1) -> list[Any]:
     """Returns nested lists of a value's elements along its first `rank` dimensions.
 
     Inner dimensions of tensors become lists too. Elements of other types are not converted.
     """
     splits = getattr(value, "row_splits", None)
     if splits is not None:
-        inner = _plain(value.values)
+        inner = _elements(value.values)
         return [inner[a:b] for a, b in itertools.pairwise(splits.numpy().tolist())]
     if isinstance(value, (tf.Tensor, tf.Variable)):
         return value.numpy().tolist()
@@ -74,14 +74,14 @@ def _plain(value: Any, rank: int = 1) -> list[Any]:
     boxes = box(spec, value, 1)
     element = _tf.unstacked(spec)
     elements = [unbox(element, [b[i] for b in boxes]) for i in range(boxes[0].shape[0])]
-    return elements if rank == 1 else [_plain(e, rank - 1) for e in elements]
+    return elements if rank == 1 else [_elements(e, rank - 1) for e in elements]
 
 
 def _zipped(records: Any) -> list[Any]:
     names = records.field_names()
     if not names:
         return _empty_records(records.shape.as_list())
-    columns = [_plain(records.field_value((name,)), records.rank) for name in names]
+    columns = [_elements(records.field_value((name,)), records.rank) for name in names]
     return _merged(names, columns, records.rank)
 
 
