@@ -7,18 +7,18 @@ PYTEST_ARGS ?=
 SUITE ?=
 PAIRS_ARGS ?=
 
-# A process for each core, up to four: a process takes about 1 GB. A file stays in one of them.
+# One process for each core, at most four: each needs about 1 GB. A test file runs in one process.
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 VENV := .venv
 OLDEST := .venv-oldest
 RUN := $(VENV)/bin/python -m
 
-# What only tests need and what asks for `tensorflow` itself, which would come to lie beside the one
-# that is there. All else that they ask for is there too.
+# Packages only for tests that require `tensorflow` itself, which would be installed next to
+# tensorflow-cpu. So they are installed without dependencies; the others are installed already.
 ALONE := tensorflow-hub "tf-keras<2.22"
 
-# The stamp carries the interpreter's version: another Python finds no stamp and makes the venv anew.
+# The name of the stamp has the Python version: another version creates the venv again.
 TAG := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])')
 STAMP := $(VENV)/.ready-$(TAG)
 
@@ -60,7 +60,7 @@ lint: $(STAMP)  ## Check style, types and imports
 	@echo "[lint] imports between the floors"
 	@$(VENV)/bin/lint-imports --no-cache --no-logo
 
-format: $(STAMP)  ## Format the code and mend what ruff can mend
+format: $(STAMP)  ## Format the code and apply the fixes of ruff
 	@echo "[format] ruff"
 	@$(RUN) ruff check --quiet --fix-only .
 	@$(RUN) ruff format .
@@ -68,7 +68,7 @@ format: $(STAMP)  ## Format the code and mend what ruff can mend
 structure: $(STAMP)  ## Write the list of public names and the picture of the floors
 	@$(RUN) structure
 
-bench: $(STAMP)  ## Measure
+bench: $(STAMP)  ## Run the benchmarks
 	@echo "[bench] starting"
 	@$(RUN) bench
 
@@ -92,7 +92,7 @@ clean:  ## Remove the environments and everything that was built
 	@rm -rf $(VENV) $(OLDEST) build dist .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# $(call install,interpreter,venv,constraints): a stamp that is only out of date keeps the venv.
+# $(call install,interpreter,venv,constraints). If the stamp exists but is old, the venv is kept.
 define install
 	@test -e $@ || { echo "[setup] making $(2) with $(1)"; $(1) -m venv --clear $(2); }
 	@echo "[setup] installing the packages of $(3) (TensorFlow among them: about 1 GB the first time)"

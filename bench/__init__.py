@@ -1,4 +1,4 @@
-"""How fast extensor is, each measurement side by side with what it is compared to.
+"""Benchmarks of extensor, each against another implementation.
 
 Run `python -m bench`. The numbers are for reading; no test depends on them.
 """

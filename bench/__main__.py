@@ -13,8 +13,8 @@ import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-# TensorFlow reads both when it is first imported: no log lines between the rows, and the same
-# device on every machine.
+# TensorFlow reads both at its first import: no log lines between the rows, and the same device on
+# every machine.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
@@ -42,7 +42,7 @@ _VERDICTS = {True: "ok", False: "SHORT", None: "-"}
 
 @dataclass(frozen=True)
 class _Result:
-    """A measured row; times in seconds, None where the row could not run."""
+    """A measured row; times in seconds, None if the row could not run."""
 
     row: str
     ours: float | None
@@ -70,9 +70,9 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there as well")
     options = parser.parse_args()
 
-    # pyarrow would rather hand out a newer kind of capsule, which TensorFlow does not read yet.
+    # pyarrow warns about unversioned capsules, but TensorFlow does not read newer ones yet.
     warnings.filterwarnings("ignore", message="Exporting an unversioned DLPack capsule")
-    # It warns of functions that are traced again and again, which is what one row is about.
+    # TensorFlow warns about repeated tracing, which one row measures.
     tf.get_logger().setLevel("ERROR")
 
     rows: list[Row | ProcessRow] = [
@@ -111,7 +111,7 @@ def _measure(row: Row | ProcessRow, folder: Path, seconds: float) -> _Result:
     try:
         ours, peer = row.measure(folder, seconds)
     except Exception as error:
-        # One row that cannot run leaves the others their results.
+        # If one row fails, the others still run.
         verdict = "missing" if isinstance(error, ImportError | AttributeError) else "error"
         print(f"[bench] {verdict}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         if verdict == "error":

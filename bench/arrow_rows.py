@@ -1,4 +1,4 @@
-"""Recipes between Arrow and tensors."""
+"""Conversion of recipes between Arrow and tensors."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def _recipes() -> pa.Table:
 
 @functools.cache
 def _check_round_trip() -> None:
-    """Makes sure that what is timed does the work."""
+    """Checks that the measured calls give the right results."""
     table = _recipes()
     if not byhand.to_arrow(byhand.from_arrow(table)).equals(table.to_batches()[0]):
         raise AssertionError("The conversion by hand changed the records.")
     batch = xt.to_arrow(xt.from_arrow(table))
-    # Compared as Python values: nullability and metadata of the schema are extensor's to choose.
+    # Compared as Python values: extensor may choose the nullability and metadata of the schema.
     for start in (0, _COUNT - 1_000):
         if batch.slice(start, 1_000).to_pylist() != table.slice(start, 1_000).to_pylist():
             raise AssertionError("extensor's conversion changed the records.")

@@ -1,4 +1,4 @@
-"""What a class by its constructor costs, against TensorFlow Probability's decorator."""
+"""`xt.auto_composite_tensor` against TensorFlow Probability's decorator."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rows() -> list[Row]:
 def _row(
     what: str, limit: Limit, make: Callable[[Any], Any], prepare: Callable[[Any], Call]
 ) -> Row:
-    """Returns the row of a call with what is made of a class by one library and by the other."""
+    """Returns the row of a call for a class decorated by each of the two libraries."""
 
     def both(folder: Path) -> tuple[Call, Call]:
         return prepare(make(xt)), prepare(make(_peer()))
@@ -41,14 +41,14 @@ def _row(
 
 def _peer() -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it is older than what it is imported with
+        warnings.simplefilter("ignore")  # it is older than TensorFlow
         import tensorflow_probability as tfp
 
         return tfp.experimental
 
 
 def _new_adder(library: Any) -> Callable[[], Any]:
-    """Returns what makes values of the example in TensorFlow Probability's documentation."""
+    """Returns the factory of the example in TensorFlow Probability's documentation."""
 
     @library.auto_composite_tensor(omit_kwargs=("name",), module_name=f"bench.{library.__name__}")
     class Adder(library.AutoCompositeTensor):

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from bench.recipe import EMBEDDING, INGREDIENT, SCHEMA, STEP, USER_RATING
 
-# TensorFlow's kernels load whole vectors; a tensor that starts anywhere else ends the process.
+# TensorFlow's kernels load whole vectors; unaligned memory crashes the process.
 _ALIGNMENT = 64
 
 
@@ -39,7 +39,7 @@ def from_arrow(table: pa.Table) -> dict[str, tf.Tensor]:
 
 
 def to_arrow(tensors: dict[str, tf.Tensor]) -> pa.RecordBatch:
-    """Returns the record batch of what `from_arrow` returned."""
+    """Returns the record batch of a result of `from_arrow`."""
     ingredients = pa.StructArray.from_arrays(
         [
             _number_array(tensors["amount"]),
@@ -78,9 +78,9 @@ def _row_splits(lists: pa.ListArray) -> tf.Tensor:
 
 
 def _strings(array: pa.StringArray) -> tf.Tensor:
-    # One kernel cuts all strings out of one blob: a quarter of the time of a Python object for
-    # each. The blob is in a list because TensorFlow takes tens of milliseconds for a bare `bytes`
-    # of this size, and microseconds for a list of one.
+    # One op cuts all strings from one blob: a quarter of the time of a Python object for each. The
+    # blob is in a list because TensorFlow takes tens of milliseconds for a bare `bytes` of this
+    # size, and microseconds for a list of one.
     _, offsets_buffer, data = array.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32)[array.offset : array.offset + len(array) + 1]
     blob = tf.constant([memoryview(data)[offsets[0] : offsets[-1]].tobytes()])
@@ -105,6 +105,6 @@ def _string_array(tensor: tf.Tensor) -> pa.StringArray:
     array = pa.Array.from_buffers(
         pa.binary(), len(tensor), [None, pa.py_buffer(offsets), pa.py_buffer(blob)]
     )
-    # The cast copies nothing. It checks that every string is UTF-8, which Arrow takes for granted
-    # and TensorFlow does not know.
+    # The cast copies nothing. It checks that every string is UTF-8, which Arrow requires and
+    # TensorFlow does not check.
     return array.cast(pa.string())

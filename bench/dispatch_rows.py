@@ -1,4 +1,4 @@
-"""What it costs that a type overrides operations, and that any type may."""
+"""The cost of dispatch, for types that override operations and for others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-import extensor  # noqa: F401 - it lets types override operations
+import extensor  # noqa: F401 - switches dispatch on
 from bench.measure import Call
 from bench.row import NoLimit, ProcessRow, Row, Under, Within
 
@@ -53,7 +53,7 @@ def rows() -> list[Row | ProcessRow]:
 
 
 def _imported() -> tuple[float, float]:
-    """Returns what dispatch adds to `import extensor` in a fresh process, and how long that is."""
+    """Returns the time that dispatch adds to `import extensor`, and the total, in new processes."""
     code = "import tensorflow, time; start = time.process_time(); import extensor; "
     code += "print(time.process_time() - start)"
     seconds: dict[str, list[float]] = {"0": [], "1": []}
@@ -71,8 +71,8 @@ def _imported() -> tuple[float, float]:
     return on - off, on
 
 
-# What dispatch adds is what an overridden tf.add takes longer than the two operations that its
-# handler calls, and the new value.
+# The cost of dispatch: the time of an overridden tf.add minus that of the two operations that its
+# handler calls, and of the new value.
 
 
 def _handled(make: Callable[..., Any], x: Any, y: Any) -> Any:
@@ -141,7 +141,7 @@ def _added(count: int, theirs: Callable[[], type]) -> tuple[float, float]:
 
 
 def _more(ours: Call, our_handler: Call, peer: Call, peer_handler: Call) -> tuple[float, float]:
-    """Returns how much longer the first call takes than the second, and the third than the fourth.
+    """Returns the differences of the first and second call, and of the third and fourth.
 
     A microsecond in thirty is less than what a busy moment adds, so each call is compared with the
     one beside it, in turns so short that most see no such moment, and the median turn counts.

@@ -1,4 +1,4 @@
-"""What records cost in Keras where plain tensors would do."""
+"""The cost of records in Keras, compared to plain tensors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _records() -> Any:
 
 
 def _tensors(records: Any) -> dict[str, tf.Tensor]:
-    """The component tensors of records; the first has the batch in front, as Keras wants it."""
+    """Returns the component tensors of records, each with the batch as the first dimension."""
     tensors = {name: records[name] for name in _DENSE}
     for name in _RAGGED:
         tensors[f"{name} values"] = records[name].flat_values
@@ -170,7 +170,7 @@ def _load(folder: Path, rows: int) -> tuple[Call, Call]:
 
 
 class Large(xt.keras.Model):
-    """A model of a million parameters."""
+    """Returns a model with a million parameters."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -194,8 +194,8 @@ def _fit(folder: Path) -> tuple[Call, Call]:
     )
     held = pairs.cache()
     for _ in held:
-        pass  # read and converted once, before the clock starts
-    # One model for both: how many threads a function's products get differs from one to the next.
+        pass  # read and converted once, before the measurement
+    # One model for both, because the number of threads of products differs between functions.
     model = _compiled(Large(), next(iter(held))[0])
 
     def ours() -> None:

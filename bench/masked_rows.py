@@ -1,4 +1,4 @@
-"""What MaskedTensor costs in a tf.function beside the same ops, written by hand."""
+"""The cost of MaskedTensor in a tf.function, compared to the same ops written by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times two calls side by side."""
+"""Measures the durations of calls that take turns."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 Call = Callable[[], object]
 
-# A sample repeats a fast call until it takes this long, so that the clock's own cost and
-# resolution vanish in it.
+# A sample repeats a fast call until it takes this long, so that the cost and resolution of the
+# clock do not matter.
 _SAMPLE_SECONDS = 2e-3
 _MIN_SAMPLES, _MAX_SAMPLES = 5, 41
 _MAX_REPEATS = 10_000
@@ -21,8 +21,8 @@ def medians(*calls: Call, seconds: float = 3.0) -> list[float]:
 
     Args:
         *calls: Functions without arguments.
-        seconds: About how long to go on, all calls together. At least a few samples of each are
-            taken even if that takes longer.
+        seconds: The approximate total time. At least a few samples of each call are taken even if
+            this takes longer.
     """
     return [statistics.median(durations) for durations in _samples(calls, seconds)]
 
@@ -30,23 +30,23 @@ def medians(*calls: Call, seconds: float = 3.0) -> list[float]:
 def fastest(*calls: Call, seconds: float = 3.0) -> list[float]:
     """Returns the shortest duration of each call, in seconds.
 
-    That is for calls that take once or twice as long by chance: Linux may leave the two threads of
-    a matrix product on one core for a second or more. The arguments are those of `medians`.
+    Use it for calls that sometimes take twice as long: Linux may keep the two threads of a matrix
+    product on one core for a second or more. The arguments are those of `medians`.
     """
     return [min(durations) for durations in _samples(calls, seconds)]
 
 
 def _samples(calls: tuple[Call, ...], seconds: float) -> list[list[float]]:
-    """Returns durations of each call.
+    """Returns the durations of each call.
 
-    The calls take turns, so that a busy moment of the machine hits all of them, and swap places
-    from turn to turn, so that none always runs in the wake of the same other. Dropping the result
-    of a call is not part of its duration.
+    The calls take turns, so that other load on the machine affects all of them. The order reverses
+    in each turn, so that no call always runs after the same other one. Freeing the result of a call
+    is not part of its duration.
     """
     for call in calls:
-        call()  # the first call of a kind pays for what is built once
+        call()  # the first call includes one-time work
     gc.collect()
-    gc.freeze()  # nothing that stands by now is looked at again: collecting takes no time
+    gc.freeze()  # excludes all existing objects, so that collections are fast
     try:
         counts = [repeats(call) for call in calls]
         samples: list[list[float]] = [[] for _ in calls]
@@ -64,7 +64,7 @@ def _samples(calls: tuple[Call, ...], seconds: float) -> list[list[float]]:
 
 
 def repeats(call: Call) -> int:
-    """Returns how often a call is repeated, so that one sample takes long enough."""
+    """Returns the number of repetitions that makes a sample long enough."""
     count = 1
     while count < _MAX_REPEATS and sample(call, count) * count < _SAMPLE_SECONDS:
         count *= 2

@@ -1,4 +1,4 @@
-"""What people use today to get the same records into TensorFlow."""
+"""Other ways to get the same records into TensorFlow."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def read_tfrecord(path: Path) -> Callable[[], int]:
 
 
 def from_pyval(table: pa.Table) -> tf.experimental.StructuredTensor:
-    """Returns the table as TensorFlow's own structured tensor, by way of Python objects."""
+    """Returns the table as TensorFlow's own StructuredTensor, built from Python objects."""
     return tf.experimental.StructuredTensor.from_pyval(table.to_pylist())
 
 

@@ -1,8 +1,8 @@
-"""`python -m bench.plain [extensor]`: what plain tensors cost in this process.
+"""`python -m bench.plain [extensor]`: measures plain tensors in this process.
 
-It reads what to measure, one name of `WORK` a line, and answers each with the seconds that it
-took, once. `plain_rows` asks a process with extensor imported and one without in turns: what
-importing it costs those who do not use it can only be seen from process to process.
+It reads names of `WORK` from its input, one a line, and prints the seconds of each. `plain_rows`
+runs one process that imports extensor and one that does not, in turns, to measure the cost of the
+import for plain tensors.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ def main() -> None:
         name = line.strip()
         if name not in prepared:
             call = WORK[name]()
-            call()  # the first pays for what is built once
-            # Long enough for what woke up with the process not to count.
+            call()  # the first call includes one-time work
+            # Long enough that the wake-up of the process does not matter.
             prepared[name] = call, 10 * repeats(call)
             gc.collect()
-            gc.freeze()  # to look at all of TensorFlow again in each turn takes longer than it
+            gc.freeze()  # a collection of all of TensorFlow takes longer than the call
         print(sample(*prepared[name]), flush=True)
 
 

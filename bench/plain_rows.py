@@ -1,4 +1,4 @@
-"""What `import extensor` costs those who use plain tensors only."""
+"""The cost of `import extensor` for programs with only plain tensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _IMPORT = """
 import sys, time
 start = time.perf_counter()
 import tensorflow
-sys.dont_write_bytecode = False  # as where it is installed, compiled before
+sys.dont_write_bytecode = False  # bytecode is cached, as in an installed package
 between = time.perf_counter()
 import extensor
 print(time.perf_counter() - between, between - start)
@@ -39,7 +39,7 @@ def rows() -> list[ProcessRow]:
 
 
 def _imported() -> tuple[float, float]:
-    """Returns how long fresh processes import extensor, and TensorFlow before."""
+    """Returns the import times of extensor and of TensorFlow in fresh processes."""
     command = [sys.executable, "-c", _IMPORT]
     ours, peer = [], []
     for _ in range(_IMPORTS):
@@ -50,12 +50,12 @@ def _imported() -> tuple[float, float]:
 
 
 def _with_and_without(name: str) -> tuple[float, float]:
-    """Returns the medians of what turns of all pairs of processes took."""
+    """Returns the median times over all pairs of processes."""
     ours, peer = [], []
     for with_extensor, without in _pairs():
         turns = [(with_extensor, ours), (without, peer)]
         for process in (with_extensor, without):
-            _ask(process, name)  # the first time it prepares
+            _ask(process, name)  # the first request prepares the call
         for _ in range(_TURNS):
             for process, durations in turns:
                 durations.append(_ask(process, name))
@@ -72,7 +72,7 @@ Process = subprocess.Popen[str]
 
 @functools.cache
 def _pairs() -> list[tuple[Process, Process]]:
-    """Returns processes with extensor and without, which wait to be asked."""
+    """Returns processes with and without extensor, which wait for requests."""
     return [(_started("extensor", "extensor.keras"), _started()) for _ in range(_PAIRS)]
 
 
@@ -99,4 +99,4 @@ def _ask(process: Process, name: str) -> float:
 
 
 def _stopped(process: Process) -> None:
-    process.communicate()  # closes its input, at which it ends
+    process.communicate()  # closes its input, which ends it

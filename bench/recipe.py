@@ -1,4 +1,4 @@
-"""Recipe records of a realistic shape: the data that every benchmark reads."""
+"""Realistic recipe records, the data of all benchmarks."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _numbers(rng: np.random.Generator, count: int, scale: float) -> pa.Array:
 
 
 def _strings(rng: np.random.Generator, count: int, *vocabularies: list[str]) -> pa.Array:
-    """Returns one word of each vocabulary a string, separated by spaces."""
+    """Returns strings of one word from each vocabulary, separated by spaces."""
     pool = [""]
     for words in vocabularies:
         pool = [f"{start} {word}".strip() for start in pool for word in words]

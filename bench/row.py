@@ -1,4 +1,4 @@
-"""One row of the table: two calls, and how far apart they may be."""
+"""A row of the table: two calls, and the limit of their ratio."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.measure import Call, medians
 
 
 class Limit(Protocol):
-    """How far apart the two calls of a row may be; `str` of it is for readers."""
+    """The limit of the two calls of a row; its `str` is shown in the table."""
 
     def ratio(self, ours: float, peer: float) -> float: ...
 
@@ -86,12 +86,12 @@ class Row:
 
     Attributes:
         name: What is measured against what.
-        limit: How far apart the two may be.
-        prepare: Makes our call and the peer's. It gets a folder for its files and does everything
-            that is not to be measured; names that extensor lacks are looked up here or in the
-            calls, so that a missing one costs this row and no other.
-        peer_scale: What the peer's time is multiplied with, where it does a part of the work.
-        statistic: What counts of the repetitions: their `medians`, or the `fastest`.
+        limit: The limit of the two times.
+        prepare: Returns our call and the peer's. It takes a folder for files, and does all work
+            that is not measured. It looks up names of extensor, so that a missing name affects only
+            this row.
+        peer_scale: The factor for the peer's time, if the peer does only part of the work.
+        statistic: The statistic of the repetitions: `medians` or `fastest`.
     """
 
     name: str
@@ -101,20 +101,20 @@ class Row:
     statistic: Callable[..., list[float]] = medians
 
     def measure(self, folder: Path, seconds: float) -> tuple[float, float]:
-        """Returns our time and the peer's, in seconds, of calls that take turns."""
+        """Returns our time and the peer's, in seconds."""
         ours, peer = self.statistic(*self.prepare(folder), seconds=seconds)
         return ours, peer * self.peer_scale
 
 
 @dataclass(frozen=True)
 class ProcessRow:
-    """Two things that cannot be measured in one process.
+    """Two measurements that need separate processes.
 
     Attributes:
         name: What is measured against what.
-        limit: How far apart the two may be.
-        times: Measures both in processes that take turns, however long that takes; returns our
-            median time and the peer's, in seconds.
+        limit: The limit of the two times.
+        times: Measures both in processes that take turns; returns our median time and the peer's,
+            in seconds.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Strings between Arrow and tensors, against a Python object for each.
+"""Conversion of strings between Arrow and tensors, against one Python object for each string.
 
 What was tried besides, and with which result, is in strings.md.
 """
@@ -37,7 +37,7 @@ def rows() -> list[Row]:
 
 
 def _strings(length: int) -> pa.Array:
-    """Returns strings of half to one and a half of a length, `_BYTES` in all."""
+    """Returns strings of 0.5 to 1.5 times a length, `_BYTES` in all."""
     rng = np.random.default_rng(0)
     lengths = rng.integers(length // 2, length + length // 2 + 1, _BYTES // length)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)

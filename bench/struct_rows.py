@@ -1,4 +1,4 @@
-"""What a structured value costs where a dict of the same tensors would do."""
+"""The cost of a structured value, compared to a dict of the same tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES = tuple(f"x{i}" for i in range(8))
 
 @dataclass(frozen=True)
 class _Kind:
-    """One way to hold the eight tensors: how to make it, change a field, and take it apart."""
+    """A container of the eight tensors: how to build it, change a field, and flatten it."""
 
     make: Callable[[dict[str, tf.Tensor]], Any]
     plus_one: Callable[[Any], Any]
@@ -49,7 +49,7 @@ def rows() -> list[Row]:
 
 
 def _against_both(what: str, limit: Limit, call: Callable[[_Kind], Call]) -> list[Row]:
-    """Returns the row that counts, against a dict, and one against TensorFlow's own structs."""
+    """Returns the row with a limit, against a dict, and one against TensorFlow's own structs."""
     return [
         Row(f"{what}, vs dict of 8 tensors", limit, lambda folder: _pair(call, _dict())),
         Row(f"{what}, vs tf StructuredTensor", NoLimit(), lambda folder: _pair(call, _theirs())),
@@ -98,7 +98,7 @@ def _call_plus_one(kind: _Kind) -> Call:
 
 
 def _make_and_call(kind: _Kind) -> Call:
-    # What a value remembers about itself is no help when every batch is a new value.
+    # A new value in each call, because caches in a value do not help with new batches.
     fields, function = _fields(), tf.function(lambda value: value)
     return lambda: function(kind.make(fields))
 

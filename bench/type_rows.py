@@ -1,4 +1,4 @@
-"""What a value of a declared type costs where a dict of the same tensors would do."""
+"""The cost of a value of a declared type, compared to a dict of the same tensors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Theirs(tf.experimental.BatchableExtensionType):
 
 
 _Kind = Callable[[tf.Tensor, tf.Tensor], Any]
-"""One way to hold the two tensors."""
+"""A container of the two tensors."""
 
 
 def rows() -> list[Row]:
@@ -49,7 +49,7 @@ def rows() -> list[Row]:
 
 
 def _against_both(what: str, limit: Limit, call: Callable[[_Kind], Call]) -> list[Row]:
-    """Returns the row that counts, against a dict, and one against TensorFlow's own types."""
+    """Returns the row with a limit, against a dict, and one against TensorFlow's own types."""
 
     def against(peer: _Kind) -> Callable[[Path], tuple[Call, Call]]:
         return lambda folder: (call(_Ours), call(peer))
@@ -77,7 +77,7 @@ def _call(kind: _Kind) -> Call:
 
 
 def _make_and_call(kind: _Kind) -> Call:
-    # What a value remembers about itself is no help when every batch is a new value.
+    # A new value in each call, because caches in a value do not help with new batches.
     tensors, function = _tensors(_LENGTH), tf.function(lambda value: value)
     return lambda: function(kind(*tensors))
 
@@ -110,7 +110,7 @@ def _batch(kind: _Kind) -> Call:
 
 
 def _iterate(kind: _Kind) -> Call:
-    # Batches that cost nothing to make leave what it costs to hand them to Python.
+    # The batches need no work, so this measures only the transfer to Python.
     dataset = tf.data.Dataset.from_tensors(kind(*_tensors(_LENGTH))).repeat(_BATCHES)
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""What the types of xt.types cost beside the ops that they are made of."""
+"""The cost of the types of xt.types, compared to the ops that they call."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rows() -> list[Row]:
 def _matrix() -> tuple[xt.types.CSRSparseTensor, tf.Tensor]:
     random = np.random.default_rng(0)
     columns = np.sort(np.argsort(random.random((_SIZE, 100)), axis=1)[:, :_PER_ROW], axis=1)
-    columns = columns * 100 + random.integers(0, 100, columns.shape)  # one of each hundred
+    columns = columns * 100 + random.integers(0, 100, columns.shape)  # one column in each hundred
     splits = np.arange(_SIZE + 1) * _PER_ROW
     values = random.standard_normal(columns.size, np.float32)
     dense = random.standard_normal((_SIZE, _WIDTH), np.float32)

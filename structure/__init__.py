@@ -1,1 +1,1 @@
-"""What the project is made of, written from the code: its public names, and its floors."""
+"""Writes the list of public names and the picture of the imports from the code."""

@@ -1,6 +1,6 @@
-"""The list of all public names with their signatures, in docs/api.txt.
+"""Writes docs/api.txt, the list of all public names with their signatures.
 
-`make api` writes it. A test compares it, so that no change of a public name goes unseen.
+Run `make structure`. A test compares the file, so that each change of a public name is noticed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _HEADER = "# Every public name and its signature. Written by `make api`.\n"
 
 
 def public_modules() -> list[str]:
-    """Returns the names of the public modules: those whose path has no underscore."""
+    """Returns the names of the public modules: those without a leading underscore."""
     found = [m.name for m in pkgutil.iter_modules(extensor.__path__) if m.name[0] != "_"]
     return ["extensor", *(f"extensor.{name}" for name in sorted(found))]
 
 
 def text() -> str:
-    """Returns the list as it is in the file."""
+    """Returns the content of the file."""
     blocks = ["\n".join(_module(name)) for name in public_modules()]
     return "\n\n".join([_HEADER, *blocks]) + "\n"
 
@@ -62,7 +62,7 @@ def _class(name: str, cls: type) -> Iterator[str]:
 
 
 def _members(cls: type) -> dict[str, Any]:
-    """Returns the public members that extensor defines, those of its base classes too."""
+    """Returns the public members that extensor defines, also in base classes."""
     members: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         if base.__module__.partition(".")[0] == "extensor":
@@ -73,7 +73,7 @@ def _members(cls: type) -> dict[str, Any]:
 
 
 def _is_constructor(member: Any) -> bool:
-    """Returns whether a member is an `__init__` that a class wrote, not one that Protocol adds."""
+    """Returns whether a member is an `__init__` of the class itself, not added by Protocol."""
     return inspect.isfunction(member) and member.__name__ == "__init__"
 
 
@@ -93,10 +93,10 @@ def _signature(function: Any) -> str:
 
 def _annotation(annotation: Any) -> Any:
     """Returns an annotation that is shown without quotes."""
-    return _Words(annotation) if isinstance(annotation, str) else annotation
+    return _Unquoted(annotation) if isinstance(annotation, str) else annotation
 
 
-class _Words(str):
+class _Unquoted(str):
     __slots__ = ()
 
     def __repr__(self) -> str:

@@ -291,7 +291,7 @@ def test_what_stands_in_brackets_beside_tensors_is_none(key):
     kind = recording(types=(tf.Tensor,))
     assert tf.__operators__.getitem(kind(), key) == "answered"
     refused = tf.ragged.constant([[1]])
-    assert "one is a RaggedTensor" in str(
+    assert "an argument is a RaggedTensor" in str(
         raised(lambda: tf.__operators__.getitem(kind(), (refused, key)))
     )
 
