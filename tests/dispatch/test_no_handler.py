@@ -78,7 +78,7 @@ for kind in (Bare, Indexed, Composite, Declining):
                 message = str(error)
             else:
                 raise AssertionError((kind, function))
-            assert f"{name}: expected a tensor, or what converts to one" in message, message
+            assert f"{name}: expected a tensor, or a value that converts to one" in message, message
             why = f"{name} has no handler for {function}."
             if kind is Declining:
                 why = f"{name} declined: its __tf_dispatch__ returned NotImplemented."
