@@ -339,9 +339,9 @@ else:
     raise AssertionError("the model was loaded")
 """).stdout
     assert (
-        "tests.samples.elsewhere.Interval: expected the spec under which it is saved here, "
+        "tests.samples.elsewhere.Interval: expected the spec that the file contains, "
         "tests.samples.elsewhere.IntervalSpec, got tests.samples.elsewhere.WidthSpec, registered "
-        "in this process. Register the spec that it was saved under" in said
+        "in this process. Load the file in a process that registers this spec" in said
     )
 
 
