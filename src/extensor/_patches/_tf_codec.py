@@ -57,7 +57,7 @@ class _ExtensionCodec(nested_structure_coder._TypeSpecCodec):
             )
         try:
             encoded = super().do_encode(type_spec_value, encode_fn)
-        except (UnregisteredError, UnsavableError):  # of a type within, which has told more
+        except (UnregisteredError, UnsavableError):  # of an inner type; its error says more
             raise
         except nested_structure_coder.NotEncodableError as error:
             raise _unsavable(type_spec_value, encode_fn) from error

@@ -1,4 +1,4 @@
-"""THE quarantine: every private TensorFlow name that extensor reads, and why it needs it.
+"""The private names of TensorFlow that extensor reads, with the reasons.
 
 Beside it only `_patches` names what is private to TensorFlow (a test checks), to change it; nothing
 here changes anything. One file a subject, each with a table of the names that it holds, and one

@@ -2,7 +2,7 @@
 
 | name | why |
 | --- | --- |
-| `loader_impl` | The operations of a signature, which a client of the C API names, are told by the file alone: what is loaded by the public ways has lost their names, or takes a session. |
+| `loader_impl` | The operations of a signature, which a client of the C API names, are in the file alone: what is loaded by the public ways has lost their names, or takes a session. |
 
 A nest of specs is written, and read back, as TensorFlow writes that of a function: by the
 `nested_structure_coder` of `_tf_saving`, whose message `StructuredValue` has a form in JSON.
