@@ -66,9 +66,9 @@ def test_a_model_with_types_that_are_not_imported_is_loaded_with_stand_ins(loadi
     loading("""
         assert "tests.samples.larder" not in sys.modules
         assert (
-            "The type 'larder.Jar' is not registered: its values are stand-ins, which have its "
-            "components and nothing else of it. It is defined in tests.samples.larder: "
-            "`import tests.samples.larder`, or what registers it, before loading."
+            "The type 'larder.Jar' is not registered: its values are stand-ins with the "
+            "same components, but without its methods. It is defined in tests.samples.larder: "
+            "`import tests.samples.larder`, or the module that registers it, before loading."
         ) in said, said
         assert any(message.startswith("The type 'Bag' is") for message in said), said
 
@@ -439,7 +439,7 @@ def test_the_error_for_damage_names_the_type_and_what_happened():
         read(proto)
     error = caught.value
     assert error.path == "Bag"
-    assert error.expected == "a type spec, as it was saved under this name"
+    assert error.expected == "a valid type spec"
     assert error.received.startswith("TypeError: ")
     assert "save the model again" in error.mend
 

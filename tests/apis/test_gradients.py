@@ -156,7 +156,7 @@ def test_batch_jacobians_are_taken_by_component(kind, run):
 
     by_component = run(lambda x: jacobian(x, True), value)
     assert_same(by_component, tf.constant([[[0.0]], [[2.0]], [[4.0]]]))
-    with pytest.raises(TypeError, match=f"got a {type(value).__name__}.*Give one component"):
+    with pytest.raises(TypeError, match=f"got a {type(value).__name__}.*Pass one component"):
         run(lambda x: jacobian(x, False), value)
 
 

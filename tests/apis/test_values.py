@@ -93,7 +93,7 @@ def test_the_parts_of_ragged_records_are_not_called_by_the_names_of_fields(tmp_p
     assert path.read_text() == f"RaggedStructuredTensor({inner}, [0 1 3])\n"
 
 
-MEND = r"xt\.nest\.flatten\(value, expand_composites=True\).*hold a tf\.Variable in a field"
+MEND = r"xt\.nest\.flatten\(value, expand_composites=True\).*store a tf\.Variable in a field"
 
 ASSERTIONS = {
     "assert_equal": lambda x, y: tf.debugging.assert_equal(x, y),
@@ -305,9 +305,9 @@ def test_loading_without_the_type_gives_stand_ins_and_says_what_to_import(kind, 
         assert with_extensor == ""
     else:
         assert (
-            f"The type '{name}' is not registered: its values are stand-ins, which have its "
-            f"components and nothing else of it. It is defined in {module}: `import {module}`, or "
-            "what registers it, before loading."
+            f"The type '{name}' is not registered: its values are stand-ins with the "
+            f"same components, but without its methods. It is defined in {module}: "
+            f"`import {module}`, or the module that registers it, before loading."
         ) in with_extensor
 
 

@@ -83,7 +83,7 @@ def test_one_of_each_in_a_call(registered):
     kind.__tf_dispatch_types__ = (tf.Tensor,)
     assert tf.add(theirs, ours) == "theirs"
     # Neither takes this, and theirs is not asked: x is not of its type.
-    with pytest.raises(ValueError, match="Recording was not asked"):
+    with pytest.raises(ValueError, match="Recording was not called"):
         tf.add(ours, theirs)
 
 
@@ -140,7 +140,7 @@ def test_a_ragged_tensor_and_a_value_in_one_call():
     # TensorFlow's target for ragged tensors looks at the first argument only.
     assert tf.clip_by_value(ragged, x, x) == "answered"
     strict = recording(types=(tf.Tensor,))
-    with pytest.raises((TypeError, ValueError), match="Recording was not asked"):
+    with pytest.raises((TypeError, ValueError), match="Recording was not called"):
         tf.add(ragged, strict())
     assert strict.calls == []
 

@@ -145,7 +145,7 @@ def test_a_value_that_does_not_convert_is_no_tensor_beside_others():
         __tf_dispatch__ = classmethod(lambda cls, op, args, kwargs: "answered")
 
     assert tf.add(Strict(), Half()) == "answered"
-    with pytest.raises(ValueError, match=r"Strict was not asked: .* one is a .*Bare"):
+    with pytest.raises(ValueError, match=r"Strict was not called: .* is a .*Bare"):
         tf.add(Strict(), Bare())
 
 

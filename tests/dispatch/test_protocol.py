@@ -250,7 +250,7 @@ def test_what_tensorflow_makes_a_tensor_of_counts_as_one(value):
     assert tf.add(value, kind()) == "answered"
     assert tf.stack([value, kind()]) == "answered"
     strict = recording(types=(str,))
-    assert "Recording was not asked" in str(raised(lambda: tf.add(strict(), value)))
+    assert "Recording was not called" in str(raised(lambda: tf.add(strict(), value)))
 
 
 @pytest.mark.parametrize(
@@ -263,9 +263,9 @@ def test_what_is_none_of_the_types_is_left_to_others(value):
     kind = recording(types=(tf.Tensor,))
     error = raised(lambda: tf.add(kind(), value))
     assert kind.calls == []
-    assert "Recording was not asked: of the tensors, its __tf_dispatch_types__ allows Recording, "
+    assert "Recording was not called: its __tf_dispatch_types__ allows Recording, "
     assert "__tf_dispatch_types__ allows Recording, Tensor" in str(error)
-    assert f"one is a {type(value).__qualname__}" in str(error)
+    assert f"an argument is a {type(value).__qualname__}" in str(error)
     open_ = recording(types=(tf.Tensor, type(value)))
     assert tf.add(open_(), value) == "answered"
 
@@ -343,7 +343,7 @@ def test_the_error_of_the_operation_says_who_declined():
     assert type(error) is type(plain)
     assert "tf.add was not overridden." in str(error)
     assert "A declined: its __tf_dispatch__ returned NotImplemented." in str(error)
-    assert "B was not asked" in str(error)
+    assert "B was not called" in str(error)
 
 
 def test_what_is_not_overridden_may_work_by_its_parts():

@@ -168,7 +168,7 @@ def test_operations_of_the_table(run):
 
 def test_a_ragged_tensor_beside_it_is_not_supported():
     ragged = tf.ragged.constant([[1.0, 2.0], [3.0, 4.0]])
-    with pytest.raises((TypeError, ValueError), match="SimpleMaskedTensor was not asked"):
+    with pytest.raises((TypeError, ValueError), match="SimpleMaskedTensor was not called"):
         tf.add(MASKED, ragged)
 
 

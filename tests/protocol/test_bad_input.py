@@ -342,8 +342,8 @@ def test_a_type_that_is_not_registered_is_saved(tmp_path):
         RegistrationError, lambda: tf.saved_model.save(module, str(tmp_path))
     )
     assert path.endswith("MaskedTensorSpec")
-    assert expected == "a spec with a registered name, which is what is saved of it"
-    assert received == "one without"
+    assert expected == "a spec with a registered name, under which it is saved"
+    assert received == "a spec without a name"
     assert mend.startswith(
         "Register it where it is defined: xt.register_type_spec(MaskedTensorSpec"
     )

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor._patches import _tf_branches, _tf_loops
-from extensor._patches import meeting as _meeting
+from extensor._patches import _tf_branches, _tf_loops, common_type
 from extensor._protocol.casting import cast_value, castable_type
 from extensor.errors import DTypeError, FieldError, StructureError
 from tests.samples.types import MaskedTensor as PlainMasked
@@ -560,9 +559,9 @@ def test_nothing_is_cast_where_tensorflow_joins_values_itself(monkeypatch):
     def never(*args):
         raise AssertionError("cast")
 
-    for module in (_meeting, _tf_branches, _tf_loops):
+    for module in (common_type, _tf_branches, _tf_loops):
         monkeypatch.setattr(module, "cast_value", never)
-    for module in (_meeting, _tf_loops):
+    for module in (common_type, _tf_loops):
         monkeypatch.setattr(module, "castable_type", never)
     masked = [PlainMasked(tf.ones([n]), tf.ones([n], tf.bool)) for n in (1, 2)]
     for a, b in [

@@ -133,9 +133,9 @@ CONTACTS = {
 
 def expect_refusal(error, cls):
     assert error.path.endswith(cls.__qualname__)
-    assert error.expected == "a class whose values are leaves to TensorFlow"
-    assert error.received == "a container, which tf.nest takes apart by itself"
-    assert error.mend == "Make a class of your own that holds the value."
+    assert error.expected == "a class whose values are leaves of tf.nest"
+    assert error.received == "a container class, which tf.nest flattens"
+    assert error.mend == "Write a class that has the container as a field."
 
 
 @by_kind

@@ -241,7 +241,7 @@ def test_sizes_that_differ_are_an_error_when_the_function_runs(name, size):
     y = GRAMS.isel(ingredient=slice(size))
     with pytest.raises(
         tf.errors.InvalidArgumentError,
-        match=r"one size of axis .{0,2}ingredient.*, got axes \(.*\) beside",
+        match=r"same size of axis .{0,2}ingredient.*, got axes \(.*\) and",
     ):
         function(GRAMS, y)
 

@@ -153,7 +153,7 @@ def test_axes_of_two_sizes_are_an_error_in_both(both):
     for function in (lambda x, y: x + y, lambda x, y: x @ y):
         with pytest.raises(ValueError):  # noqa: PT011 - its words are xarray's own
             function(x, y)
-        with pytest.raises(xt.ExtensorError, match=f"expected one size of axis '{shared[0]}'"):
+        with pytest.raises(xt.ExtensorError, match=f"expected the same size of axis '{shared[0]}'"):
             function(labeled(x), labeled(y))
 
 

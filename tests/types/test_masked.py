@@ -373,7 +373,7 @@ def test_the_type_needs_no_keras(run_python):
         (LISTS.values, [True], r"expected a ragged mask of shape \(4, None\), .* got shape \(1,\)"),
         (LISTS.values, tf.ones([4, 2], tf.bool), r"ragged mask .* got shape \(4, 2\)"),
         (LISTS.values, ITEMS.mask, r"ragged mask .* got shape \(3, None\)"),
-        (ITEMS.values, ITEMS.mask[::-1], "got rows of other lengths"),
+        (ITEMS.values, ITEMS.mask[::-1], "got a ragged mask with other row lengths"),
         (tf.ones([3, 2]), ITEMS.mask, r"expected shape \(3, 2\), or .* got shape \(3, None\)"),
         (_records(), [True], r"expected shape \(3,\), or .*, got shape \(1,\)"),
     ],
@@ -416,19 +416,19 @@ def test_sizes_that_a_graph_does_not_know_can_be_held_when_it_runs(held):
 
 
 def test_what_is_no_mask_and_what_cannot_be_done_is_an_error():
-    with pytest.raises(xt.errors.DTypeError, match="expected bool, True where a value is valid"):
+    with pytest.raises(xt.errors.DTypeError, match="expected bool, got int32"):
         MaskedTensor([1, 2], [1, 0])
     with pytest.raises(xt.errors.DTypeError, match="Combine the masks"):
         MaskedTensor(DENSE, DENSE.mask)
-    with pytest.raises(xt.errors.StructureError, match="two dimensions or more"):
+    with pytest.raises(xt.errors.StructureError, match="rank 2 or more"):
         DENSE[0].to_ragged()
     with pytest.raises(xt.errors.DTypeError, match="to_py"):
         LISTS.to_numpy()
-    with pytest.raises(xt.errors.DTypeError, match="Take a field"):
+    with pytest.raises(xt.errors.DTypeError, match="Select a field"):
         RECORDS.__keras_mask__()
-    with pytest.raises(xt.errors.DTypeError, match="Take a field"):
+    with pytest.raises(xt.errors.DTypeError, match="Select a field"):
         RECORDS.to_ragged()
-    with pytest.raises(xt.errors.StructureError, match="a mask of one dimension"):
+    with pytest.raises(xt.errors.StructureError, match="a mask of rank 1"):
         tf.stack([RECORDS, RECORDS]).fill(BREAD)
     with pytest.raises(xt.errors.ExtensorError):
         RECORDS.fill({"titel": ""})

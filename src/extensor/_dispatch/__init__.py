@@ -1,1 +1,1 @@
-"""How a type says what TensorFlow's operations do with its values."""
+"""How a type overrides TensorFlow's operations for its values."""

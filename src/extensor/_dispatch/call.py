@@ -1,7 +1,7 @@
-"""Asks the types of the arguments of a call what the operation does with them.
+"""Dispatches a call to the handlers of the types of its arguments.
 
-The whole road of a call that holds a value of an unknown type: which types follow the protocol, in
-which order they are asked, and what becomes of their answers.
+This module handles calls with a value of an unknown type: it finds the types that follow the
+protocol, calls their handlers in order, and processes the results.
 """
 
 from __future__ import annotations
@@ -26,27 +26,26 @@ from extensor.errors import DTypeError, ExtensorError, ProtocolError
 _PROTOCOL = "__tf_dispatch__"
 _TYPES = "__tf_dispatch_types__"
 _UNSET = object()
-_NO_TENSORS = (type(None), slice, type(Ellipsis))  # of what stands in x[...], these are none
+_NO_TENSORS = (type(None), slice, type(Ellipsis))  # items of x[...] that are not tensors
 
 Function = Callable[..., Any]
 Keywords = dict[str, Any]
 
 
 THEIRS = object()
-"""The answer to a call that is TensorFlow's own."""
+"""The result for a call that TensorFlow's own function must handle."""
 
 
 class Asking(NamedTuple):
-    """What answers the calls of a function that hold values of unknown types.
+    """The callbacks that handle the calls of a function with values of unknown types.
 
     Attributes:
-        function: What a handler gets as the operation that was called.
-        ask: Gets the positional and the keyword arguments as they came. It returns a handler and
-            the arguments to call it with; or None and the result, which is `THEIRS` if the function
-            itself is to be called.
-        failed: Gets the error that a handler raised, and the handler, before the error goes on.
-        unanswered: Gets a handler, what it returned if that is None or NotImplemented, and the
-            arguments as they came. It returns the result, or `THEIRS`.
+        function: The operation that handlers get as an argument.
+        ask: Takes the positional and the keyword arguments of the call. It returns a handler and
+            its arguments; or None and the result, which is `THEIRS` to call the function itself.
+        failed: Takes the error that a handler raised, and the handler, before the error propagates.
+        unanswered: Takes a handler, its result, which is None or NotImplemented, and the arguments
+            of the call. It returns the result, or `THEIRS`.
     """
 
     function: Callable[..., Any]
@@ -56,10 +55,10 @@ class Asking(NamedTuple):
 
 
 def follows_protocol(kind: type) -> bool:
-    """Returns whether a class says what TensorFlow's operations do with its values.
+    """Returns whether a class overrides TensorFlow's operations, by `__tf_dispatch__`.
 
     Args:
-        kind: Any class, whatever its metaclass does.
+        kind: Any class, with any metaclass.
 
     >>> xt.dispatch.follows_protocol(xt.types.MaskedTensor), xt.dispatch.follows_protocol(tf.Tensor)
     (True, False)
@@ -71,19 +70,19 @@ def follows_protocol(kind: type) -> bool:
 
 
 def asking(operation: Operation, plain: Function) -> Asking:
-    """Returns what answers the calls of an operation.
+    """Returns the callbacks for the calls of an operation.
 
     Args:
         operation: The operation.
-        plain: Calls its own code.
+        plain: The original function.
     """
     places = [place for place, _ in operation.places]
     fewest, most = operation.required, len(operation.public.parameters)
     fills_in = operation.public.fills_in
 
     def answer(args: tuple[Any, ...], kwargs: Keywords) -> Any:
-        # Most operations take single tensors only, and most calls hold values of one type. What
-        # such a call costs counts, so it is answered here, and all others below.
+        # The fast path: an operation without sequences of tensors, called with values of one type.
+        # All other calls go to `_answer`.
         given: tuple[Any, ...] | None = args
         count = len(args)
         if kwargs or fills_in or not fewest <= count <= most:
@@ -108,11 +107,11 @@ def asking(operation: Operation, plain: Function) -> Asking:
                         break
             if only is None:
                 return None, _theirs(args, kwargs)
-            # A metaclass may answer every name, or raise another error than AttributeError.
+            # A metaclass may define every attribute, or raise another error than AttributeError.
             look = getattr if type(only) is type else raw_attribute
             handler = look(only, _PROTOCOL)
             allowed = look(only, _TYPES)
-        except Exception:  # it does not follow the protocol, leaves something out, has no hash
+        except Exception:  # no or incomplete protocol, or no hash
             return None, _answer(operation, plain, given, args, kwargs)
         if (
             type(handler) is not MethodType
@@ -127,7 +126,7 @@ def asking(operation: Operation, plain: Function) -> Asking:
         return None, THEIRS if given is None else _answer(operation, plain, given, args, kwargs)
 
     def answer_iterables(args: tuple[Any, ...], kwargs: Keywords) -> Any:
-        # A generator can be read once, so from here on the call holds lists.
+        # A generator can be read only once, so the call continues with lists.
         args = tuple(map(_listed, args))
         kwargs = {name: _listed(value) for name, value in kwargs.items()}
         _, result = answer_nested(args, kwargs)
@@ -135,14 +134,14 @@ def asking(operation: Operation, plain: Function) -> Asking:
 
     def failed(error: Exception, handler: MethodType) -> None:
         kind: Any = handler.__self__
-        _tell(error, operation, kind)
+        _add_origin(error, operation, kind)
 
     def unanswered(
         handler: MethodType, answer: Any, args: tuple[Any, ...], kwargs: Keywords
     ) -> Any:
         kind: Any = handler.__self__
         if answer is None:
-            return _nothing(operation, kind)
+            return _check_none(operation, kind)
         return _declined(operation, plain, [_how_declined(operation, kind)], args, kwargs)
 
     if operation.any_iterable:
@@ -153,7 +152,7 @@ def asking(operation: Operation, plain: Function) -> Asking:
 
 
 def _listed(value: Any) -> Any:
-    """Returns the items of an iterable that is neither a sequence nor a tensor, in a list."""
+    """Returns an iterable that is neither a sequence nor a tensor as a list; others unchanged."""
     kind = type(value)
     if isinstance(value, (str, list, tuple, tf.Tensor, np.ndarray)) or follows_protocol(kind):
         return value
@@ -164,7 +163,7 @@ def _listed(value: Any) -> Any:
 
 
 def _theirs(args: tuple[Any, ...], kwargs: Keywords) -> Any:
-    """Remembers the types in a call that none of them overrides."""
+    """Caches the types in a call that no type overrides, and returns `THEIRS`."""
     for value in items([*args, *kwargs.values()]):
         follows_protocol(type(value))
     return THEIRS
@@ -177,14 +176,14 @@ def _answer(
     args: tuple[Any, ...],
     kwargs: Keywords,
 ) -> Any:
-    """Returns the answer of the first type that has one.
+    """Returns the result of the first type that handles the call.
 
     Args:
         operation: The operation.
-        plain: Calls its own code.
-        given: The arguments in their places.
-        args: The positional arguments as they came.
-        kwargs: The keyword arguments as they came.
+        plain: The original function.
+        given: The arguments by position.
+        args: The positional arguments of the call.
+        kwargs: The keyword arguments of the call.
     """
     kinds = _kinds(operation.tensor_arguments(given))
     if not kinds:
@@ -203,20 +202,20 @@ def _answer(
         try:
             result = handler(operation.function, given, dict(keywords))
         except Exception as error:
-            _tell(error, operation, kind)
+            _add_origin(error, operation, kind)
             raise
         if result is not NotImplemented:
-            return _nothing(operation, kind) if result is None else result
+            return _check_none(operation, kind) if result is None else result
         declined.append(_how_declined(operation, kind))
     return _declined(operation, plain, declined, args, kwargs)
 
 
 def _kinds(tensors: Iterable[Any]) -> list[type]:
-    """Returns the types that follow the protocol, in the order in which they are asked."""
+    """Returns the types that follow the protocol, in the order of precedence."""
     found: list[type] = []
     for tensor in tensors:
         kind = type(tensor)
-        for other in found:  # it may have no hash
+        for other in found:  # a class may have no hash
             if kind is other:
                 break
         else:
@@ -232,16 +231,16 @@ def _declined(
     args: tuple[Any, ...],
     kwargs: Keywords,
 ) -> Any:
-    """Returns what the operation itself makes of its arguments."""
+    """Returns the result of the operation itself, after all types declined."""
     indexed = id(args[0]) if args and operation.function is tf.__operators__.getitem else None
     if indexed is not None and indexed in _indexing.values:
-        # To index a value, TensorFlow makes a tensor of it; for that it asks for its items, which
-        # is to index it.
+        # Stop a recursion: to index a value, TensorFlow converts it to a tensor, and for that it
+        # indexes the value.
         name = type(args[0]).__qualname__
         raise DTypeError(
             path=f"{name}[...]",
             expected=f"a handler for {operation}",
-            received="none",
+            received="0 handlers that accept the call",
             mend=" ".join(declined),
         )
     try:
@@ -253,7 +252,7 @@ def _declined(
 
 
 class _Indexing(threading.local):
-    """The ids of the values that this thread is indexing, though their types declined."""
+    """The ids of the values that this thread is indexing after their types declined."""
 
     values: tuple[int, ...] = ()
 
@@ -271,14 +270,14 @@ class _Indexing(threading.local):
 _indexing = _Indexing()
 
 
-def _nothing(operation: Operation, kind: type) -> None:
-    """Accepts None as a result, if the operation may have none."""
+def _check_none(operation: Operation, kind: type) -> None:
+    """Raises ProtocolError unless the operation may return None."""
     if not operation.may_return_none:
         raise ProtocolError(
             path=f"{kind.__qualname__}.{_PROTOCOL}",
             expected=f"the value of {operation}, or NotImplemented",
             received="None",
-            mend="Return what the handler computed, and NotImplemented for what it does not know.",
+            mend="Return the result of the handler, or NotImplemented for unsupported arguments.",
         )
 
 
@@ -290,15 +289,15 @@ def _how_declined(operation: Operation, kind: type) -> str:
     return f"{kind.__qualname__} declined: its handler for {operation} returned NotImplemented."
 
 
-def _tell(error: Exception, operation: Operation, kind: type) -> None:
-    """Lets the error of a handler say where it comes from."""
+def _add_origin(error: Exception, operation: Operation, kind: type) -> None:
+    """Adds the handler and the operation to the message of an error."""
     _add(error, f"Raised while {kind.__qualname__}.{_PROTOCOL} handled {operation}.")
 
 
 def by_precedence(kinds: Sequence[type]) -> list[type]:
-    """Returns types in the order in which they are asked.
+    """Returns types in the order in which their handlers are called.
 
-    A subclass is asked before its superclass, and otherwise the first that stands in the call.
+    A subclass comes before its superclasses; otherwise the order is that of the arguments.
 
     >>> by_precedence([int, str, bool, float])
     [<class 'bool'>, <class 'int'>, <class 'str'>, <class 'float'>]
@@ -314,13 +313,13 @@ def by_precedence(kinds: Sequence[type]) -> list[type]:
 def _how_refused(
     operation: Operation, args: tuple[Any, ...], kind: type, allowed: Any
 ) -> str | None:
-    """Returns why a type is not asked, or None if all arguments are of types that it allows."""
+    """Returns why a type's handler is not called, or None if it allows all argument types."""
     if not (isinstance(allowed, tuple) and all(isinstance(one, type) for one in allowed)):
         raise ProtocolError(
             path=f"{kind.__qualname__}.{_TYPES}",
             expected="a tuple of types, or None",
             received=repr(allowed),
-            mend=f"Write {_TYPES} = (tf.Tensor,): the class itself is always one of them.",
+            mend=f"Write {_TYPES} = (tf.Tensor,); the class itself is always allowed.",
         )
     allowed = tuple(dict.fromkeys((kind, *allowed)))
     for value in operation.tensor_arguments(args):
@@ -330,20 +329,17 @@ def _how_refused(
             continue
         names = ", ".join(one.__qualname__ for one in allowed)
         return (
-            f"{kind.__qualname__} was not asked: of the tensors, its {_TYPES} allows {names}, and "
-            f"one is a {type(value).__qualname__}."
+            f"{kind.__qualname__} was not called: its {_TYPES} allows {names}, but an argument is "
+            f"a {type(value).__qualname__}."
         )
     return None
 
 
 def _check(kind: type) -> Any:
-    """Sees that a class follows the protocol, and adds what it leaves out.
-
-    Returns:
-        Its `__tf_dispatch_types__`.
+    """Returns the `__tf_dispatch_types__` of a class, after checking its protocol.
 
     Raises:
-        ProtocolError: if its `__tf_dispatch__` cannot be called on the class.
+        ProtocolError: If its `__tf_dispatch__` cannot be called on the class.
     """
     handler = inspect.getattr_static(kind, _PROTOCOL)
     if inspect.isfunction(handler) or not callable(getattr(kind, _PROTOCOL)):
@@ -354,21 +350,21 @@ def _check(kind: type) -> Any:
             mend="Write @classmethod above it: def __tf_dispatch__(cls, op, args, kwargs).",
         )
     if not hasattr(kind, _TYPES):
-        # To find anew that it is missing would take longer than all the rest.
+        # Set the missing attribute: looking it up again in each call would be slow.
         owner = next((base for base in lineage(kind) if _PROTOCOL in namespace(base)), kind)
         setattr(owner, _TYPES, None)
     return getattr(kind, _TYPES)
 
 
 def _add(error: Exception, sentence: str) -> None:
-    """Adds a sentence to the message of an error, which stays the same object.
+    """Adds a sentence to the message of an error in place.
 
-    What is not a plain text in a plain place is left alone, and the sentence becomes a note, which
-    Python shows below the error from 3.11 on.
+    If the message is not a single string argument, the sentence becomes a note, which Python shows
+    from 3.11 on.
     """
     plain = type(error).__str__ in (Exception.__str__, ExtensorError.__str__)
     if plain and len(error.args) == 1 and isinstance(error.args[0], str):
-        # An endless recursion passes by here a thousand times.
+        # An infinite recursion would add it a thousand times.
         if sentence not in error.args[0]:
             error.args = (f"{error.args[0]}\n{sentence}",)
     else:

@@ -1,4 +1,4 @@
-"""The protocol of types that say what TensorFlow's operations do with them."""
+"""The protocol of types that override TensorFlow's operations."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _TYPES = "__tf_dispatch_types__"
 
 @runtime_checkable
 class DispatchableType(Protocol):
-    """What a class defines to say what TensorFlow's operations do with its values.
+    """The members of a class that overrides TensorFlow's operations for its values.
 
-    When a value of the class is given to an argument of an operation that expects a tensor, or a
-    sequence of tensors, the class's `__tf_dispatch__` executes the operation, unless it returns
-    `NotImplemented`. The class needs no base class and imports nothing of extensor:
+    If an argument that expects a tensor, or a sequence of tensors, gets a value of the class, the
+    class's `__tf_dispatch__` executes the operation, unless it returns `NotImplemented`. The class
+    needs no base class and no import of extensor:
 
     >>> class Length:
     ...     def __init__(self, metres):
@@ -34,18 +34,17 @@ class DispatchableType(Protocol):
 
     Attributes:
         __tf_dispatch_types__: A class variable of type `tuple[type, ...] | None`. With a tuple,
-            `__tf_dispatch__` is called only if every argument that expects a tensor is of one of
-            these types, which mostly saves it from checking. None, and a class without the
-            attribute, leaves the check to `__tf_dispatch__`.
+            `__tf_dispatch__` is called only if every argument that expects a tensor has one of
+            these types. With None, or without the attribute, it is always called, and must check
+            the types itself.
     """
 
-    # Neither the attribute nor this method is a member of the protocol to a type checker, and the
-    # attribute is none to isinstance: a class need not have it.
+    # Hidden from type checkers, and the attribute from isinstance: a class need not have it.
     if not TYPE_CHECKING:
 
         def __init_subclass__(cls, **kwargs):
             super().__init_subclass__(**kwargs)
-            # What a protocol that extends this one has, it asks for.
+            # A protocol that extends this one must not get a value: it would become a member.
             if not hasattr(cls, _TYPES) and Protocol not in cls.__bases__:
                 setattr(cls, _TYPES, None)
 
@@ -56,13 +55,13 @@ class DispatchableType(Protocol):
         """Returns the value of `op(*args, **kwargs)`, or `NotImplemented`.
 
         Args:
-            op: The TensorFlow function that was called, as users name it (`tf.math.add`).
-            args: Its positional arguments. An argument that may be given by position or by name
-                stands here, however the caller gave it, so the first argument is `args[0]`.
+            op: The TensorFlow function that was called, by its public name (`tf.math.add`).
+            args: Its positional arguments. An argument that can be passed by position or by name is
+                always here, so the first argument is `args[0]`.
             kwargs: Its keyword-only arguments.
 
         Returns:
-            The result of the operation, or `NotImplemented` if this class does not know how to
-            apply it to these arguments: the next class is asked, and the operation itself last.
+            The result of the operation, or `NotImplemented` if this class does not support these
+            arguments. Then the next class is called, and last the operation itself.
         """
         return NotImplemented

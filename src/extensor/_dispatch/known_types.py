@@ -1,4 +1,4 @@
-"""Which types are known to override nothing, so that a call of them alone is TensorFlow's own."""
+"""The cache of types that override nothing: TensorFlow handles calls with only these types."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from extensor._lookup import defines
 
 
 class Types(set[type]):
-    """A set of types that may be a constant of code."""
+    """A set of types that is hashable, so that it can be a constant of code."""
 
     __hash__ = object.__hash__  # type: ignore[assignment]
 
 
 FLAT = Types({bool, bytes, float, int, str, type(None), types.FunctionType})
 PLAIN = Types({*FLAT, list, tuple})
-"""Types that override nothing; each joins when a function first meets it. `FLAT` are those of them
-whose values hold no others."""
+"""The types that are known to override nothing. Each is added when a function first gets a value of
+it. `FLAT` has those of them whose values contain no others."""
 
 
 def is_plain(kind: type) -> bool:
     """Returns whether a type is known to override nothing."""
     try:
         return kind in PLAIN
-    except Exception:  # a class of somebody else's that has no hash
+    except Exception:  # a class without a hash
         return False
 
 
 def plain_sequence(value: Any) -> bool:
-    """Returns whether a value, and every item of it if it is a nested list or tuple, is plain."""
+    """Returns whether a value is plain; a nested list or tuple, whether all its items are."""
     kind = type(value)
     if kind is not list and kind is not tuple:
         return is_plain(kind)
     try:
-        if len(value) > 32:  # in C, a million numbers take a hundredth of a second
+        if len(value) > 32:  # this loop runs in C: a million numbers take 10 ms
             kinds = list(map(type, value))
             if kinds[0] in FLAT and kinds.count(kinds[0]) == len(kinds):
                 return True
@@ -49,7 +49,7 @@ def plain_sequence(value: Any) -> bool:
 
 
 def plain_iterable(value: Any) -> bool:
-    """Returns the same for a parameter that takes any iterable, such as a generator."""
+    """Returns whether a value is plain, for a parameter that takes any iterable."""
     kind = type(value)
     if kind is list or kind is tuple:
         return plain_sequence(value)
@@ -57,10 +57,10 @@ def plain_iterable(value: Any) -> bool:
 
 
 def overrides_nothing(kind: type) -> None:
-    """Remembers a type that does not follow the protocol.
+    """Caches a type that does not follow the protocol.
 
-    A set that has grown to this size grows no more: types that are made anew all the time must be
-    able to go. What holds items of other types is looked into each time.
+    The cache has a maximum size, so that classes that a program creates all the time can be freed.
+    Lists and tuples are not cached: their items are checked in each call.
     """
     if len(PLAIN) < 4096 and not issubclass(kind, (list, tuple)):
         try:
@@ -71,7 +71,7 @@ def overrides_nothing(kind: type) -> None:
 
 
 def overrides_now(kind: type) -> None:
-    """Forgets a type that has come to follow the protocol."""
+    """Removes a type that now follows the protocol from the cache."""
     if is_plain(kind):
         PLAIN.discard(kind)
         FLAT.discard(kind)

@@ -1,4 +1,4 @@
-"""TensorFlow's functions that can be dispatched, and what a call of one holds."""
+"""TensorFlow's functions that types can override, and the arguments of their calls."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from extensor._dispatch.parameter import takes_tensors
 from extensor._tf._tf_dispatch import PublicFunction, public_functions
 from extensor.errors import ProtocolError
 
-# They return nothing, or what a function of the caller's returns. So do all assertions but two.
+# They may return None, and so may all assertions but two.
 _MAY_RETURN_NONE = frozenset(
     "Assert case cond io.write_file no_op numpy_function print py_function".split()
 )
 _RETURN_THEIR_ARGUMENT = ("debugging.assert_all_finite", "debugging.assert_same_float_dtype")
 
-# What users call, where TensorFlow calls another function for an operator.
+# The function that users call, for operators that call another function of TensorFlow.
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "__operators__.add": tf.add,
     "__operators__.eq": tf.equal,
@@ -27,24 +27,24 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 }
 
 
-# Their sequence may be any iterable, which TensorFlow makes a list of.
+# Their sequence may be any iterable; TensorFlow converts it to a list.
 _ANY_ITERABLE = ("add_n",)
 
 _NOT_GIVEN = object()
 
 
 class Operation:
-    """One of TensorFlow's functions that types can override.
+    """A function of TensorFlow that types can override.
 
     Attributes:
-        public: What TensorFlow says of the function.
+        public: The function and its signature.
         name: Its shortest public name under `tf`.
         function: The function as users call it: the same object under all its names, and `tf.add`
             for the operator `+`.
-        tensors: Which of its parameters take a tensor (False) or a sequence of tensors (True).
-        places: The same, as the parameters' positions.
-        required: How many of its parameters have no default.
-        may_return_none: Whether None is a result of it.
+        tensors: The parameters that take a tensor (False) or a sequence of tensors (True).
+        places: The same, by the positions of the parameters.
+        required: The number of parameters without a default.
+        may_return_none: Whether it may return None.
         any_iterable: Whether its sequences may be other iterables than lists and tuples.
     """
 
@@ -70,16 +70,16 @@ class Operation:
         return f"tf.{self.name}"
 
     def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
-        """Returns the arguments of a call in their places, without those that were not given.
+        """Returns the arguments of a call by position, up to the last one that was passed.
 
-        Defaults fill the gaps between them.
+        Defaults fill the gaps.
 
         Args:
             args: The positional arguments.
             kwargs: The keyword arguments.
 
         Returns:
-            The shortest tuple that holds all that was given; None if the call is wrong.
+            The shortest tuple that contains all passed arguments; None if the call is invalid.
         """
         if self.public.variadic:
             return args
@@ -107,9 +107,9 @@ class Operation:
         return tuple(values[:last])
 
     def tensor_arguments(self, args: tuple[Any, ...]) -> Iterator[Any]:
-        """Yields the arguments of a call that stand where tensors are expected, left to right.
+        """Yields the arguments of a call for parameters that take tensors, left to right.
 
-        A sequence of tensors is yielded item by item, however it is nested.
+        The items of nested sequences of tensors are yielded one by one.
         """
         count = len(args)
         for place, nested in self.places:
@@ -120,7 +120,7 @@ class Operation:
 
 
 def items(value: Any) -> Iterator[Any]:
-    """Yields the items of a nested list or tuple, or the value itself if it is none."""
+    """Yields the items of a nested list or tuple, or the value itself if it is neither."""
     if isinstance(value, list | tuple):
         for item in value:
             yield from items(item)
@@ -131,7 +131,7 @@ def items(value: Any) -> Iterator[Any]:
 FUNCTIONS: dict[Callable[..., Any], PublicFunction] = {
     public.function: public for public in public_functions()
 }
-"""Every function of TensorFlow that types can override."""
+"""All functions of TensorFlow that types can override."""
 
 
 @functools.cache
@@ -140,10 +140,10 @@ def _operation_of(function: Any) -> Operation:
 
 
 def operation_of(function: Any) -> Operation:
-    """Returns what is known of one of TensorFlow's functions.
+    """Returns the operation of a function of TensorFlow.
 
     Raises:
-        ProtocolError: if it is none that can be dispatched.
+        ProtocolError: If types cannot override the function.
     """
     if inspect.isfunction(function) and function in FUNCTIONS:
         return _operation_of(function)
@@ -151,15 +151,15 @@ def operation_of(function: Any) -> Operation:
         path=getattr(function, "__qualname__", None) or repr(function),
         expected="a function of TensorFlow that types can override, such as tf.add",
         received="another function" if callable(function) else type(function).__name__,
-        mend="An operator is the function that it calls: + is tf.add, and x[i] is "
-        "tf.__operators__.getitem.",
+        mend="For an operator, pass the function that it calls: tf.add for +, and "
+        "tf.__operators__.getitem for x[i].",
     )
 
 
 def tensor_parameters(op: Callable[..., Any]) -> tuple[str, ...]:
     """Returns the parameters of an operation that take a tensor, or a sequence of tensors.
 
-    A value of a dispatchable type is looked for in these, and in no other.
+    Only values in these parameters override the operation.
 
     Args:
         op: A function of TensorFlow that types can override, under any of its names.
@@ -168,7 +168,7 @@ def tensor_parameters(op: Callable[..., Any]) -> tuple[str, ...]:
         The names of the parameters, in their order.
 
     Raises:
-        ProtocolError: if it is none that types can override.
+        ProtocolError: If types cannot override the function.
 
     >>> xt.dispatch.tensor_parameters(tf.add)
     ('x', 'y')
@@ -181,14 +181,14 @@ def tensor_parameters(op: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def named_arguments(op: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, Any]:
-    """Returns the arguments of a call of an operation, by the names of its parameters.
+    """Returns the arguments of a call by the names of the parameters.
 
     Args:
         op: A function of TensorFlow that types can override.
-        args: The arguments that a handler got, in their places.
+        args: The positional arguments that a handler got.
 
     Raises:
-        ProtocolError: if it is none that types can override.
+        ProtocolError: If types cannot override the function.
 
     >>> xt.dispatch.named_arguments(tf.reduce_sum, ([1, 2], 0))
     {'input_tensor': [1, 2], 'axis': 0}
@@ -203,7 +203,7 @@ def name_of(op: Callable[..., Any]) -> str:
         op: A function of TensorFlow that types can override, under any of its names.
 
     Raises:
-        ProtocolError: if it is none that types can override.
+        ProtocolError: If types cannot override the function.
 
     >>> xt.dispatch.name_of(tf.math.reduce_sum)
     'tf.reduce_sum'

@@ -1,4 +1,4 @@
-"""Python's operators: of tensors beside values of dispatchable types, and of these themselves."""
+"""Python's operators, for values of types that override operations and for tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Function = Callable[..., Any]
 
 
 def _of_bools(logical: Function, bitwise: Function) -> Function:
-    """Returns the function for `&` and its kin: one for bools, another for integers."""
+    """Returns the function of `&`, `|`, `^` or `~`: logical for bools, bitwise for integers."""
 
     def function(*operands: Any) -> Any:
         for operand in operands:
@@ -58,35 +58,35 @@ _OF_ANY_DTYPE = (int, float, complex, np.number, np.ndarray, list, tuple)
 
 
 def _of_dtype(dtype: tf.DType, numbers: Any, path: str) -> Any:
-    """Returns numbers in a dtype, as `1 / tensor` has them; in tf.truediv they would be int32."""
+    """Returns numbers converted to a dtype, as in `1 / tensor`; tf.truediv would use int32."""
     numbers = lossless(numbers, dtype, path)
-    if isinstance(numbers, (list, tuple)):  # tensors may stand in them
+    if isinstance(numbers, (list, tuple)):  # they may contain tensors
         return tf.convert_to_tensor(numbers, dtype)
-    # No tensor, of which somebody might want the gradient; nor a NumPy scalar, which is slow.
+    # An array: a tensor would have a gradient, and a NumPy scalar is slow.
     return np.asarray(numbers, dtype.as_numpy_dtype)
 
 
 def refuse_as_tensor(value: Any) -> None:
-    """Refuses a value of which TensorFlow wants a tensor, or NumPy an array.
+    """Raises DTypeError for a value that TensorFlow or NumPy tries to convert.
 
-    They would take the value for a sequence, and ask for its items, and theirs, with `x[i]`.
+    Without this error they would treat the value as a sequence, and index it recursively.
     """
     name = type(value).__qualname__
     raise DTypeError(
         path=name,
-        expected="a tensor, or what converts to one",
-        received=f"a {name}, which does not",
-        mend="Give the class a handler for the function that was called, with "
-        "xt.dispatch.implements, or a method __array__."
+        expected="a tensor, or a value that converts to one",
+        received=f"a {name}",
+        mend="Register a handler for the function that was called, with xt.dispatch.implements, "
+        "or define __array__."
         if is_on()
         else SWITCHED_OFF,
     )
 
 
 class OperatorsMixin:
-    """Gives a class the operators of a tensor, each of which calls TensorFlow's function for it.
+    """Gives a class the operators of a tensor, each of which calls TensorFlow's function.
 
-    So `__tf_dispatch__` decides about them all:
+    So `__tf_dispatch__` handles all of them:
 
     `+ - * / // % ** @ & | ^ ~ < <= > >= abs()`, unary `+ -`, and `x[i]`
 
@@ -106,20 +106,20 @@ class OperatorsMixin:
     >>> (length > 2.0).metres.numpy()
     array([False,  True])
 
-    `&`, `|`, `^` and `~` are logical if the `dtype` of the first operand that has one is bool, or
-    none has one, and bitwise otherwise.
+    `&`, `|`, `^` and `~` are logical if the first operand with a `dtype` has bool, or if no operand
+    has a `dtype`. Otherwise they are bitwise.
 
-    If the class has a `dtype`, a number, list or array on the left gets it, as in `1 / tensor`.
+    If the class has a `dtype`, a number, list or array on the left is converted to it, as in `1 /
+    tensor`.
 
-    `==` stays what Python makes of it, since dicts and `in` need it. A class that wants to compare
-    elements says so: `class Length(OperatorsMixin, elementwise_equality=True)`; then its values
-    have no hash.
+    `==` compares identity, which dicts and `in` need. `class Length(OperatorsMixin,
+    elementwise_equality=True)` compares elements; then values have no hash.
 
-    There is no truth in a value, and `bool()` of one is an error. Its `len()` is the first
-    dimension of its `shape`, if it has one and this is known.
+    `bool()` of a value is an error. `len()` is the first dimension of its `shape`, if this is
+    static.
     """
 
-    # NumPy leaves the operators of an array beside such a value to the value.
+    # With these, NumPy arrays leave operators to the value.
     __array_ufunc__ = None
     __array_priority__ = 100
     __array_interface__ = NoArray(refuse_as_tensor)
@@ -164,10 +164,10 @@ class OperatorsMixin:
         name = type(self).__name__
         raise DTypeError(
             path=f"bool({name})",
-            expected="one truth value",
+            expected="a single bool",
             received=f"a {name}",
-            mend="Compare and combine elementwise, as with tf.where or tf.reduce_any; to ask "
-            "whether there is a value, write `x is not None`.",
+            mend="Compute elementwise, with tf.where or tf.reduce_any; to test for a value, write "
+            "`x is not None`.",
         )
 
     def __len__(self) -> int:
@@ -178,7 +178,7 @@ class OperatorsMixin:
                 path=f"len({type(self).__name__})",
                 expected="a value with a shape whose first dimension is known",
                 received="no shape" if sizes is None else f"shape {sizes}",
-                mend="Write tf.shape(x)[0], if the type defines it.",
+                mend="Use tf.shape(x)[0], if the type handles tf.shape.",
             )
         return int(sizes[0])
 
@@ -190,17 +190,17 @@ class OperatorsMixin:
 
 
 def _leaving_to(reflected: str, function: Function | None) -> Function:
-    """Returns an operator that leaves values of dispatchable types to themselves.
+    """Returns an operator that lets another operand that overrides operations handle the call.
 
     Args:
         reflected: The method of the other operand that Python calls if this one declines.
-        function: What to call if it has none; None if Python shall do what it does then.
+        function: The function to call if this method does not exist; None for Python's default.
     """
 
     def operator(one: Any, other: Any) -> Any:
         if _is_theirs(one, other):
             return THEIRS
-        # Not of the metaclass, nor what every object has.
+        # Not the methods of the metaclass or of object.
         bases = [base for base in lineage(type(other)) if base is not object]
         if function is None or any(reflected in namespace(base) for base in bases):
             return NotImplemented
@@ -210,7 +210,7 @@ def _leaving_to(reflected: str, function: Function | None) -> Function:
 
 
 def _swapped(function: Function) -> Function:
-    """Returns a reflected operator, which Python calls if the first operand has none."""
+    """Returns a reflected operator, which Python calls if the first operand has no operator."""
 
     def operator(one: Any, other: Any) -> Any:
         return THEIRS if _is_theirs(one, other) else function(other, one)
@@ -219,7 +219,7 @@ def _swapped(function: Function) -> Function:
 
 
 def _is_theirs(one: Any, other: Any) -> bool:
-    follows_protocol(type(one))  # if not, it is remembered
+    follows_protocol(type(one))  # caches the type if it does not
     return not follows_protocol(type(other))
 
 
@@ -236,7 +236,7 @@ _BINARY = {
     "or": _or,
     "xor": _xor,
 }
-# Each with the method of the other operand that Python calls, with the comparison turned round.
+# Each with the reflected method of the other operand.
 _COMPARISONS: list[tuple[str, str, Function | None]] = [
     ("__lt__", "__gt__", tf.less),
     ("__le__", "__ge__", tf.less_equal),
@@ -248,10 +248,10 @@ _COMPARISONS: list[tuple[str, str, Function | None]] = [
 
 
 def answers() -> Iterator[tuple[str, Function]]:
-    """Yields the names of TensorFlow's operators, with what answers where one leaves it to a type.
+    """Yields the names of TensorFlow's operators, each with its replacement.
 
-    The answer gets both operands, of which the second is of an unknown type. It returns the result,
-    or `THEIRS`.
+    The replacement takes both operands, the second of an unknown type. It returns the result, or
+    `THEIRS`.
     """
     for name, function in _BINARY.items():
         yield f"__{name}__", _leaving_to(f"__r{name}__", function)

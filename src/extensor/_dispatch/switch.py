@@ -1,4 +1,4 @@
-"""Whether types override TensorFlow's operations, which the environment can switch off."""
+"""The switch for dispatch in the environment."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 _VARIABLE = "EXTENSOR_DISPATCH"
 
 SWITCHED_OFF = (
-    f"{_VARIABLE}=0 in the environment switches off that types override TensorFlow's operations: "
-    "unset it before extensor is imported, or call the operation with the tensors in the value."
+    f"The environment variable {_VARIABLE}=0 switches off dispatch: unset it before extensor is "
+    "imported, or call the operation with the tensors in the value."
 )
-"""What an error says where a handler is needed and no operation asks for one."""
+"""The mend of errors about a handler that is not called because dispatch is off."""
 
 
 def is_on() -> bool:
-    """Returns whether TensorFlow's functions and operators are to ask types."""
+    """Returns whether types override TensorFlow's functions and operators."""
     return os.environ.get(_VARIABLE) != "0"

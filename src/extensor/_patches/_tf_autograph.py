@@ -1,4 +1,4 @@
-"""What autograph leaves as it is."""
+"""Excludes extensor from AutoGraph."""
 
 # pyright: reportPrivateUsage=false
 
@@ -11,8 +11,8 @@ from extensor._patches.patch import changes
 
 @changes(
     "tensorflow.python.autograph.core.config.CONVERSION_RULES",
-    reason="autograph rewrites the source of what a tf.function calls, unless a rule names its "
-    "module; to rewrite extensor would make every trace slow, and no loop of it depends on a "
+    reason="AutoGraph converts each function that a tf.function calls, unless a rule excludes its "
+    "module. Converting extensor would slow down every trace, and none of its loops depends on a "
     "tensor.",
     probe="conversion_rules",
 )

@@ -1,4 +1,4 @@
-"""Which classes TensorFlow takes for what: the hooks that `isinstance` asks, and containers."""
+"""Which classes TensorFlow treats as composite tensors: `__subclasshook__`s, and containers."""
 
 # pyright: reportPrivateUsage=false
 
@@ -17,8 +17,8 @@ from extensor._tf._tf_protocol import admitting, forget_answers
 
 @changes(
     "tensorflow.python.framework.composite_tensor.CompositeTensor.__subclasshook__",
-    reason="TensorFlow asks isinstance(value, CompositeTensor) wherever it decides whether a value "
-    "decomposes into tensors; the hook lets classes in that have no base of ours.",
+    reason="TensorFlow checks isinstance(value, CompositeTensor) to decide whether a value "
+    "decomposes into tensors; the hook accepts classes without a base class of extensor.",
     probe="CompositeTensor",
 )
 def composite_tensors() -> None:
@@ -27,8 +27,8 @@ def composite_tensors() -> None:
 
 @changes(
     "tf.types.experimental.SupportsTracingProtocol.__subclasshook__",
-    reason="tf.function asks a value's class for this protocol before anything else asks for "
-    "CompositeTensor, so that tf.function may be the first API that a class meets.",
+    reason="tf.function checks this protocol before CompositeTensor. The hook equips a class whose "
+    "values are first used in a tf.function.",
     probe="supports_tracing_protocol",
 )
 def traced_values() -> None:
@@ -37,8 +37,8 @@ def traced_values() -> None:
 
 @changes(
     "tf.types.experimental.TraceType.__subclasshook__",
-    reason="A spec in a signature is taken as it is if it is a TraceType; else its tracing type is "
-    "asked for, which of a stand-in is the spec that it stands for. So a stand-in is none.",
+    reason="TensorFlow keeps a TraceType in a signature unchanged, but reads the tracing type of "
+    "other objects. That of a stand-in is the spec that it replaces, so the hook excludes it.",
     probe="stand_in_signature",
 )
 def trace_types() -> None:
@@ -55,7 +55,7 @@ def _without_stand_ins(abstract: Any, inherited: Callable[[type], Any]) -> Any:
 
 
 def _hook(abstract: Any, make: Callable[[Any, Callable[[type], Any]], Any]) -> None:
-    """Gives an abstract class another `__subclasshook__`."""
+    """Replaces the `__subclasshook__` of an abstract class."""
     inherited = plain_of(abstract.__subclasshook__)
     hook = make(abstract, inherited)
     vars(hook.__func__)[REPLACED] = inherited
@@ -63,14 +63,13 @@ def _hook(abstract: Any, make: Callable[[Any, Callable[[type], Any]], Any]) -> N
     forget_answers()
 
 
-_PLAIN_KINDS = (tuple, dict, list)  # most of what comes
+_PLAIN_KINDS = (tuple, dict, list)  # the most frequent types
 
 
 @replaces(
     "tensorflow.python.util.nest_util.sequence_like",
-    reason="It packs a container anew, and asserts that one which is a composite tensor too has "
-    "one component; a container with the protocol is met here if nothing asked for its spec "
-    "before.",
+    reason="It rebuilds containers, and asserts that one that is also a composite tensor has one "
+    "component. A container class with the protocol gets an error here that names the cause.",
     probe="packed_containers",
 )
 def sequence_like(plain: Any) -> Any:

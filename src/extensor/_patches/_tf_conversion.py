@@ -1,4 +1,4 @@
-"""What TensorFlow says of an extension value where it wants one tensor."""
+"""Errors for extension values that TensorFlow tries to convert to one tensor."""
 
 # pyright: reportPrivateUsage=false
 
@@ -26,17 +26,17 @@ _REGISTRY = (
 
 @changes(
     _REGISTRY,
-    reason="A container that follows the protocol is packed like a list or tuple.",
+    reason="TensorFlow packs a container that follows the protocol like a list or tuple.",
     probe="packed_containers",
 )
 def refuse_containers() -> None:
-    # Before the one for lists and tuples, which packs them.
+    # Priority 0, before the conversion of lists and tuples.
     _register(Container, _refuse_container, 0)
 
 
 @changes(
     _REGISTRY,
-    reason="Of values of types that say what operations do with them, TensorFlow asks for items.",
+    reason="TensorFlow would index values of types that override operations like sequences.",
     probe="tensor_conversion",
 )
 def refuse_values_with_operators() -> None:
@@ -45,20 +45,20 @@ def refuse_values_with_operators() -> None:
 
 @changes(
     _REGISTRY,
-    reason="Where TensorFlow gets an extension value, its own errors speak of lengths and NumPy.",
+    reason="TensorFlow's own errors for an extension value mention only lengths and NumPy.",
     probe="tensor_conversion",
 )
 def refuse_extension_values() -> None:
-    # After all that users register for their own classes (100), before that for `object` (200).
+    # After the conversions that users register (100), before the one for `object` (200).
     _register(Extension, _refuse_extension_value, 199)
 
 
 def refuse_values_with_handlers() -> Iterator[Patch]:
-    """Yields the patch that names the switch, where functions do not ask types."""
+    """Yields the patch of errors while dispatch is switched off."""
     yield Patch(
         _REGISTRY,
-        "A function that gets a value with __tf_dispatch__ does not ask its type, and its own "
-        "error does not say that EXTENSOR_DISPATCH=0 is why.",
+        "While dispatch is off, TensorFlow's error for a value with __tf_dispatch__ does not "
+        "mention EXTENSOR_DISPATCH=0, the cause.",
         "tensor_conversion",
         _refuse_with_handlers,
         functools.partial(_register, DispatchableValue, _refuse_with_handlers, 197),
@@ -66,7 +66,7 @@ def refuse_values_with_handlers() -> Iterator[Patch]:
 
 
 class DispatchableValue(metaclass=Guarded):
-    """Has the values whose classes have a `__tf_dispatch__` as its instances."""
+    """An abstract class of all values whose class has `__tf_dispatch__`."""
 
     @classmethod
     def __subclasshook__(cls, subclass: type) -> Any:
@@ -75,7 +75,7 @@ class DispatchableValue(metaclass=Guarded):
 
 def _register(kind: type, convert: Callable[..., Any], priority: int) -> None:
     registered = tensor_conversion_registry._tensor_conversion_func_registry[priority]
-    # One of extensor as it was imported before. TensorFlow has no way to take one back.
+    # Remove the conversion of an earlier import of extensor; TensorFlow has no function for this.
     name = convert.__module__, convert.__qualname__
     registered[:] = [
         (base, other)
@@ -97,8 +97,8 @@ def _refuse_with_handlers(
         return NotImplemented
     raise DTypeError(
         path=kind.__qualname__,
-        expected="a tensor, or what converts to one",
-        received=f"a {kind.__qualname__}, whose handler is not asked",
+        expected="a tensor, or a value that converts to one",
+        received=f"a {kind.__qualname__}, whose handler is not called",
         mend=SWITCHED_OFF,
     )
 
@@ -113,12 +113,12 @@ def _refuse_extension_value(
     value: Any, dtype: Any = None, name: Any = None, as_ref: bool = False
 ) -> Any:
     try:
-        return tf.constant(value, dtype, name=name)  # what would be tried without this function
+        return tf.constant(value, dtype, name=name)  # what TensorFlow does without this function
     except (TypeError, ValueError) as error:
         raise DTypeError(
             path=type(value).__name__,
-            expected="a tensor, or what converts to one",
-            received="an extension value, which is made of several",
-            mend="Give its components, xt.nest.flatten(value, expand_composites=True). To change "
-            "them in place, hold a tf.Variable in a field.",
+            expected="a tensor, or a value that converts to one",
+            received="an extension value, which has several components",
+            mend="Pass its components: xt.nest.flatten(value, expand_composites=True). To change "
+            "them in place, store a tf.Variable in a field.",
         ) from error

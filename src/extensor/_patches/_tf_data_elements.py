@@ -1,4 +1,4 @@
-"""Datasets of extension values where tf.data takes tensors only."""
+"""Datasets of extension values where tf.data supports only tensors."""
 
 # pyright: reportPrivateUsage=false
 
@@ -24,7 +24,7 @@ from extensor.errors import DTypeError
 
 @replaces(
     "tensorflow.python.data.experimental.ops.prefetching_ops._CopyToDeviceDataset.__init__",
-    reason="copy_to_device and prefetch_to_device build an iterator on the other device by "
+    reason="copy_to_device and prefetch_to_device build an iterator on the other device from "
     "legacy types and shapes, which only tensors have.",
     probe="devices",
 )
@@ -32,26 +32,28 @@ def copy_to_device(plain: Any) -> Any:
     def _copy_to_device(
         self: Any, input_dataset: Any, target_device: Any, source_device: Any = "/cpu:0"
     ) -> None:
-        """As TensorFlow's own, of the boxes of extension values."""
+        """Calls TensorFlow's function with the boxes of extension values."""
         if not has_extension(input_dataset):
             plain(self, input_dataset, target_device, source_device)
             return
         spec = input_dataset.element_spec
         boxes = restructured(input_dataset, tuple(structure.get_flat_tensor_specs(spec)))
         plain(self, boxes, target_device, source_device)
-        self._input_dataset = restructured(self._input_dataset, spec)  # whose spec is this one's
+        self._input_dataset = restructured(
+            self._input_dataset, spec
+        )  # element_spec is read from it
 
     return _copy_to_device
 
 
 @replaces(
     "tensorflow.python.data.experimental.ops.from_list._ListDataset.__init__",
-    reason="tf.data.experimental.from_list makes a tensor of each value.",
+    reason="tf.data.experimental.from_list converts each value to a tensor.",
     probe="lists_of_values",
 )
 def list_dataset(plain: Any) -> Any:
     def _list_dataset(self: Any, elements: Any, name: Any = None) -> None:
-        """As TensorFlow's own, of the boxes of extension values, cast to where they meet."""
+        """Calls TensorFlow's function with the boxes of values, cast to their common type."""
         if not isinstance(elements, list) or not any(map(_holds_extension, elements)):
             plain(self, elements, name)
             return
@@ -59,14 +61,16 @@ def list_dataset(plain: Any) -> Any:
         specs = [structure.type_spec_from_value(element) for element in elements]
         for spec in specs[1:]:
             data_nest.assert_same_structure(specs[0], spec)
-        met = tuple(_type_of_all(each) for each in zip(*map(data_nest.flatten, specs), strict=True))
+        common = tuple(
+            _type_of_all(each) for each in zip(*map(data_nest.flatten, specs), strict=True)
+        )
         boxes: list[Any] = []
         for element in elements:
-            pairs = zip(met, data_nest.flatten(element), strict=True)
+            pairs = zip(common, data_nest.flatten(element), strict=True)
             values = [cast_value(s, v) if describes_extension(s) else v for s, v in pairs]
-            boxes.append(tuple(structure.to_tensor_list(met, tuple(values))))
+            boxes.append(tuple(structure.to_tensor_list(common, tuple(values))))
         plain(self, boxes, name)
-        self._structure = data_nest.pack_sequence_as(specs[0], met)
+        self._structure = data_nest.pack_sequence_as(specs[0], common)
 
     return _list_dataset
 
@@ -76,29 +80,29 @@ def _holds_extension(element: Any) -> bool:
 
 
 def _type_of_all(specs: Any) -> Any:
-    """Returns the spec to which values of some specs are cast; raises where there is none."""
-    met = specs[0]
+    """Returns the common spec to which values of all specs are cast; raises if there is none."""
+    common = specs[0]
     for i, spec in enumerate(specs[1:], 1):
-        found = met.most_specific_common_supertype([spec]) or castable_type(met, spec)
+        found = common.most_specific_common_supertype([spec]) or castable_type(common, spec)
         if found is None:
             raise DTypeError(
                 path=f"from_list, element {i}",
-                expected=f"a value of a type that meets {met}",
+                expected=f"a value with a common type with {common}",
                 received=str(spec),
-                mend="Make all elements of one type.",
+                mend="Give all elements the same type.",
             )
-        met = found
-    return met
+        common = found
+    return common
 
 
 @replaces(
     "tensorflow.python.data.ops.unique_op._unique",
-    reason="Dataset.unique compares single integers and strings.",
+    reason="Dataset.unique supports only integers and strings.",
     probe="unique_elements",
 )
 def unique(plain: Any) -> Any:
     def _unique(input_dataset: Any, name: Any) -> Any:
-        """As TensorFlow's own, of the bytes of all components of extension values."""
+        """Calls TensorFlow's function with the serialized components of extension values."""
         if not has_extension(input_dataset):
             return plain(input_dataset, name)
         spec = input_dataset.element_spec
@@ -123,7 +127,7 @@ def unique(plain: Any) -> Any:
 
 
 class _NumpyIterator(tf.data.NumpyIterator):
-    """An iterator of a dataset with extension values in its elements."""
+    """An iterator over a dataset with extension values in its elements."""
 
     def __next__(self) -> Any:
         return data_nest.map_structure(as_numpy, next(self._iterator))
@@ -131,18 +135,18 @@ class _NumpyIterator(tf.data.NumpyIterator):
 
 @replaces(
     "tf.data.Dataset.as_numpy_iterator",
-    reason="It knows no extension values.",
+    reason="It rejects extension values.",
     probe="datasets_in_numpy",
 )
 def as_numpy_iterator(plain: Any) -> Any:
     def _as_numpy_iterator(self: Any) -> Any:
-        """As TensorFlow's own, of components too."""
+        """Returns an iterator that converts the components of extension values too."""
         if not has_extension(self) or not tf.executing_eagerly():
             return plain(self)
         others = [s for s in data_nest.flatten(self.element_spec) if not describes_extension(s)]
         known = (tf.TensorSpec, tf.RaggedTensorSpec, tf.SparseTensorSpec, structure.NoneTensorSpec)
         if not all(isinstance(spec, known) for spec in others):
-            plain(restructured(self, tuple(others)))  # which says what is wrong
+            plain(restructured(self, tuple(others)))  # raises TensorFlow's error
         return _NumpyIterator(self)
 
     return _as_numpy_iterator

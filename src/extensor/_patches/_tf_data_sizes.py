@@ -1,4 +1,4 @@
-"""Batches of extension values that differ in their sizes."""
+"""Batches of extension values of different sizes."""
 
 # pyright: reportPrivateUsage=false
 
@@ -15,7 +15,7 @@ from extensor._tf._tf_data import has_extension
 
 @replaces(
     "tensorflow.python.data.ops.ragged_batch_op._ragged_batch",
-    reason="Dataset.ragged_batch makes tensors ragged, and no components.",
+    reason="Dataset.ragged_batch makes only tensors ragged, not components.",
     probe="ragged_batches",
 )
 def ragged_batch(plain: Any) -> Any:
@@ -26,7 +26,7 @@ def ragged_batch(plain: Any) -> Any:
         row_splits_dtype: Any = tf.int64,
         name: Any = None,
     ) -> Any:
-        """As TensorFlow's own, of components too."""
+        """Like TensorFlow's function, also for components of extension values."""
         rest = (batch_size, drop_remainder, row_splits_dtype, name)
         if has_extension(input_dataset):
             return dataset_batch.ragged_batch(input_dataset, *rest)
@@ -37,7 +37,7 @@ def ragged_batch(plain: Any) -> Any:
 
 @replaces(
     "tensorflow.python.data.ops.padded_batch_op._padded_batch",
-    reason="Dataset.padded_batch pads tensors only.",
+    reason="Dataset.padded_batch pads only tensors.",
     probe="padded_batches",
 )
 def padded_batch(plain: Any) -> Any:
@@ -49,7 +49,7 @@ def padded_batch(plain: Any) -> Any:
         drop_remainder: Any = False,
         name: Any = None,
     ) -> Any:
-        """As TensorFlow's own, of components too."""
+        """Like TensorFlow's function, also for components of extension values."""
         rest = (batch_size, padded_shapes, padding_values, drop_remainder, name)
         if has_extension(input_dataset):
             return dataset_batch.padded_batch(input_dataset, *rest)
@@ -60,7 +60,7 @@ def padded_batch(plain: Any) -> Any:
 
 @replaces(
     "tf.data.Dataset.bucket_by_sequence_length",
-    reason="It takes the shapes of extension values for those of tensors.",
+    reason="It treats the shapes of extension values as shapes of tensors.",
     probe="buckets",
 )
 def bucket_by_sequence_length(plain: Any) -> Any:
@@ -76,7 +76,7 @@ def bucket_by_sequence_length(plain: Any) -> Any:
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        """As TensorFlow's own, of components too."""
+        """Like TensorFlow's function, also for components of extension values."""
         if has_extension(self) and not no_padding:
             padded_shapes = dataset_batch.bucket_shapes(self.element_spec, padded_shapes)
         sizes = (element_length_func, bucket_boundaries, bucket_batch_sizes)

@@ -1,4 +1,4 @@
-"""States of Dataset.scan and reduce, and windows, that are extension values."""
+"""Extension values as states of Dataset.scan and reduce, and in windows."""
 
 # pyright: reportPrivateUsage=false
 
@@ -15,9 +15,9 @@ from extensor._tf._tf_data import data_nest
 
 
 class _Whole:
-    """The spec of an extension type where tf.data asks for a dtype, or for a shape.
+    """A spec of an extension type in the place of a legacy dtype or shape of tf.data.
 
-    It answers what is asked of either by the spec's own rules.
+    It implements the operations that tf.data uses on either, by the rules of the spec.
     """
 
     ndims = 1
@@ -44,12 +44,12 @@ class _Whole:
         return _Whole(self._merged(other))
 
 
-_APART = "Dataset.scan and reduce take the spec of a state apart into type, shape and class, and "
+_LEGACY = "Dataset.scan and reduce decompose the spec of a state into dtype, shape and class, but "
 
 
 @replaces(
     "tf.TypeSpec._to_legacy_output_types",
-    reason=_APART + "an extension type has not one type.",
+    reason=_LEGACY + "an extension type has several dtypes.",
     probe="structure",
 )
 def legacy_types(plain: Any) -> Any:
@@ -58,7 +58,7 @@ def legacy_types(plain: Any) -> Any:
 
 @replaces(
     "tf.TypeSpec._to_legacy_output_shapes",
-    reason=_APART + "an extension type has not one shape.",
+    reason=_LEGACY + "an extension type has several shapes.",
     probe="structure",
 )
 def legacy_shapes(plain: Any) -> Any:
@@ -74,17 +74,17 @@ def _whole(plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 @replaces(
     "tensorflow.python.data.util.structure.convert_legacy_structure",
-    reason="From type, shape and class tf.data puts together only the specs of tensors.",
+    reason="tf.data rebuilds only specs of its own types from dtype, shape and class.",
     probe="structure",
 )
 def convert_legacy_structure(plain: Any) -> Any:
     def _convert_legacy_structure(
         output_types: Any, output_shapes: Any, output_classes: Any
     ) -> Any:
-        """As TensorFlow's own, with the specs that were kept whole."""
+        """Calls TensorFlow's function with the specs that `_Whole` contains."""
         shapes: Any = data_nest.flatten(output_shapes)
         if any(isinstance(shape, _Whole) for shape in shapes):
-            # TensorFlow's own takes a spec in the place of a class as it is.
+            # TensorFlow's function keeps a spec in the place of a class unchanged.
             flat_classes: Any = data_nest.flatten(output_classes)
             classes = zip(shapes, flat_classes, strict=True)
             output_classes = data_nest.pack_sequence_as(
@@ -97,13 +97,13 @@ def convert_legacy_structure(plain: Any) -> Any:
 
 @replaces(
     "tensorflow.python.data.ops.window_op._window",
-    reason="Dataset.window makes one dataset for each tensor of an element, and takes them for "
-    "one for each value.",
+    reason="Dataset.window creates a dataset for each tensor of an element, but expects one for "
+    "each value.",
     probe="windows",
 )
 def window(plain: Any) -> Any:
     def _window(input_dataset: Any, *args: Any, **kwargs: Any) -> Any:
-        """As TensorFlow's own, with each extension value in one tensor while windows are made."""
+        """Calls TensorFlow's function with each extension value in an Optional."""
         specs = input_dataset.element_spec
         ours = tf.nest.map_structure(describes_extension, specs)
         if not any(tf.nest.flatten(ours)):
@@ -111,7 +111,7 @@ def window(plain: Any) -> Any:
 
         def mapped(dataset: Any, function: Callable[[Any], Any]) -> Any:
             def of_element(*element: Any) -> Any:
-                # Dataset.map hands a tuple over item by item.
+                # Dataset.map passes the items of a tuple as separate arguments.
                 whole = element if type(dataset.element_spec) is tuple else element[0]
                 return tf.nest.map_structure(lambda own, x: function(x) if own else x, ours, whole)
 

@@ -1,4 +1,4 @@
-"""Datasets that are joined, or declared, and whose elements are of different types."""
+"""Joined or declared datasets whose elements have different types."""
 
 # pyright: reportPrivateUsage=false
 
@@ -6,19 +6,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from extensor._patches.meeting import as_declared, cast_together, casts
+from extensor._patches.common_type import as_declared, cast_together, casts
 from extensor._patches.patch import replaces
 from extensor._tf._tf_data import data_nest
 
 
 @replaces(
     "tensorflow.python.data.ops.concatenate_op._concatenate",
-    reason="Dataset.concatenate refuses elements of different types.",
+    reason="Dataset.concatenate rejects elements of different types.",
     probe="concatenation",
 )
 def concatenate(plain: Any) -> Any:
     def _concatenate(input_dataset: Any, dataset_to_concatenate: Any, name: Any = None) -> Any:
-        """As TensorFlow's own; the elements are cast to the type where they meet."""
+        """Calls TensorFlow's function after casting the elements to their common type."""
         return plain(*cast_together([input_dataset, dataset_to_concatenate]), name)
 
     return _concatenate
@@ -26,15 +26,15 @@ def concatenate(plain: Any) -> Any:
 
 @replaces(
     "tensorflow.python.data.ops.directed_interleave_op._directed_interleave",
-    reason="Dataset.choose_from_datasets and sample_from_datasets refuse datasets whose elements"
-    " are of different types.",
+    reason="Dataset.choose_from_datasets and sample_from_datasets reject datasets whose elements "
+    "have different types.",
     probe="chosen_datasets",
 )
 def directed_interleave(plain: Any) -> Any:
     def _directed_interleave(
         selector_input: Any, data_inputs: Any, stop_on_empty_dataset: Any = False
     ) -> Any:
-        """As TensorFlow's own; the elements are cast to the type where they meet."""
+        """Calls TensorFlow's function after casting the elements to their common type."""
         datasets = cast_together(list(data_inputs))
         return plain(selector_input, datasets, stop_on_empty_dataset)
 
@@ -43,7 +43,7 @@ def directed_interleave(plain: Any) -> Any:
 
 @replaces(
     "tensorflow.python.data.ops.from_generator_op._from_generator",
-    reason="Dataset.from_generator refuses an element that is not what output_signature says.",
+    reason="Dataset.from_generator rejects an element that does not match output_signature.",
     probe="generated_elements",
 )
 def from_generator(plain: Any) -> Any:
@@ -55,7 +55,7 @@ def from_generator(plain: Any) -> Any:
         output_signature: Any,
         name: Any,
     ) -> Any:
-        """As TensorFlow's own, of elements cast to what was declared."""
+        """Calls TensorFlow's function after casting the elements to the declared types."""
         rest = (output_types, output_shapes, args, output_signature, name)
         declared: Any = data_nest.flatten(output_signature)
         if not callable(generator) or not any(map(casts, declared)):
@@ -65,7 +65,7 @@ def from_generator(plain: Any) -> Any:
             try:
                 values: Any = data_nest.flatten_up_to(output_signature, element)
             except (TypeError, ValueError):
-                return element  # TensorFlow says what is wrong
+                return element  # TensorFlow raises its own error
             values = [
                 as_declared(spec, value) for spec, value in zip(declared, values, strict=True)
             ]

@@ -1,4 +1,4 @@
-"""Batches of extension values that are spread over replicas."""
+"""Extension values in tf.distribute: distributed batches and reductions."""
 
 # pyright: reportPrivateUsage=false
 
@@ -22,13 +22,13 @@ from extensor.errors import DTypeError
 
 @replaces(
     "tensorflow.python.distribute.input_lib._dummy_tensor_fn",
-    reason="A loop over a distributed dataset makes a stand-in for the batch of a replica that "
-    "got none, of tensors only.",
+    reason="A loop over a distributed dataset creates a dummy batch for a replica that got no "
+    "batch, but only from tensors.",
     probe="stand_ins",
 )
 def dummy_tensor_fn(plain: Any) -> Any:
     def _dummy_tensor_fn(value_structure: Any) -> Any:
-        """As TensorFlow's own, with extension types: a batch of no values of the type."""
+        """Like TensorFlow's function; for a spec of an extension type, returns an empty batch."""
 
         def dummy(spec: Any) -> Any:
             if not describes_extension(spec) or hasattr(spec, "_create_empty_value"):
@@ -46,7 +46,7 @@ def dummy_tensor_fn(plain: Any) -> Any:
 
 
 def _dummy_value(spec: Any, plain: Any) -> Any:
-    """Returns a value of a spec of which nobody will read the numbers."""
+    """Returns any value of a spec; its contents are not read."""
     if isinstance(spec, tf.RaggedTensorSpec) and spec.ragged_rank == 0:
         spec = tf.TensorSpec(spec.shape, spec.dtype)
     if isinstance(spec, tf.TensorSpec):
@@ -59,7 +59,7 @@ def _dummy_value(spec: Any, plain: Any) -> Any:
     return plain(spec)
 
 
-_OF_TENSORS = "It takes tensors; of an extension value it asks for a dtype or a device."
+_OF_TENSORS = "It accepts only tensors; it reads the dtype or device of an extension value."
 
 
 @replaces("tf.distribute.Strategy.reduce", reason=_OF_TENSORS, probe="reduced_values")
@@ -83,12 +83,12 @@ def all_gather(plain: Any) -> Any:
 
 
 def _of_tensors(plain: Any, name: str, position: int) -> Any:
-    """Lets a method say of an extension value what to do instead, and else be as it is.
+    """Returns a method that raises an error with an alternative for extension values.
 
     Args:
-        plain: The method.
+        plain: The method, called for all other values.
         name: Its name, for errors.
-        position: Of the argument `value`, counted without `self`.
+        position: The position of the argument `value`, without `self`.
     """
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -98,10 +98,10 @@ def _of_tensors(plain: Any, name: str, position: int) -> Any:
             if isinstance(replicas[0], Extension):
                 raise DTypeError(
                     path=name,
-                    expected="tensors, which can be added up or joined",
+                    expected="tensors",
                     received=f"{type(replicas[0]).__name__} values",
-                    mend="Let the function that each replica runs return components of the values. "
-                    "The values themselves: strategy.experimental_local_results.",
+                    mend="Return the components of the values from the function that each replica "
+                    "runs, or get the values with strategy.experimental_local_results.",
                 )
         return plain(self, *args, **kwargs)
 

@@ -1,4 +1,4 @@
-"""Gradients whose sources are extension values."""
+"""Gradients with respect to extension values."""
 
 # pyright: reportPrivateUsage=false
 
@@ -15,9 +15,8 @@ from extensor.errors import DTypeError
 
 @replaces(
     "tensorflow.python.eager.imperative_grad.imperative_grad",
-    reason="GradientTape.gradient(..., unconnected_gradients='zero') hands C++ an extension "
-    "value once, beside a list of all its tensors: it reads past the end and ends the "
-    "process.",
+    reason="GradientTape.gradient(..., unconnected_gradients='zero') passes C++ an extension "
+    "value as one source, but a list of all its tensors: it reads out of bounds and crashes.",
     probe="imperative_gradient",
 )
 def imperative_grad(plain: Any) -> Any:
@@ -29,7 +28,7 @@ def imperative_grad(plain: Any) -> Any:
         sources_raw: Any = None,
         unconnected_gradients: Any = tf.UnconnectedGradients.NONE,
     ) -> Any:
-        """As TensorFlow's own, with sources of which C++ can make zeros."""
+        """Calls TensorFlow's function with the tensors of extension values as sources."""
         if (
             unconnected_gradients != tf.UnconnectedGradients.NONE
             and sources_raw is not None
@@ -49,12 +48,12 @@ def imperative_grad(plain: Any) -> Any:
 
 @replaces(
     "tf.GradientTape.jacobian",
-    reason="It reshapes the gradients that it found, which only tensors can be.",
+    reason="It reshapes the gradients, which works only for tensors.",
     probe="gradient_tape",
 )
 def jacobian(plain: Any) -> Any:
     def _jacobian(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
-        """As TensorFlow's own; by a value: its gradients for each number in the target, stacked."""
+        """Like TensorFlow's method; for a value, the stacked gradients of all target elements."""
         flat = tf.nest.flatten(sources)
         if not any(isinstance(source, Extension) for source in flat):
             return plain(self, target, sources, *args, **kwargs)
@@ -98,18 +97,18 @@ def _stacked_gradients(value: Any, jacobians: list[Any], target: Any) -> Any:
 
 @replaces(
     "tf.GradientTape.batch_jacobian",
-    reason="It reshapes the gradients that it found, which only tensors can be.",
+    reason="It reshapes the gradients, which works only for tensors.",
     probe="gradient_tape",
 )
 def batch_jacobian(plain: Any) -> Any:
     def _batch_jacobian(self: Any, target: Any, source: Any, *args: Any, **kwargs: Any) -> Any:
-        """As TensorFlow's own, and says of a value what to do instead."""
+        """Like TensorFlow's method; for a value, raises an error with an alternative."""
         if isinstance(source, Extension):
             raise DTypeError(
                 path="GradientTape.batch_jacobian",
                 expected="a tensor with a row for each row of the target",
-                received=f"a {type(source).__name__}, whose components may have others",
-                mend="Give one component of the value, or take the whole jacobian.",
+                received=f"a {type(source).__name__}, whose components may have other rows",
+                mend="Pass one component of the value, or call GradientTape.jacobian.",
             )
         return plain(self, target, source, *args, **kwargs)
 

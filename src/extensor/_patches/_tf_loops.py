@@ -1,4 +1,4 @@
-"""Loops whose body returns a value of another type than it got."""
+"""Loops whose body returns a value of another type than its argument."""
 
 # pyright: reportPrivateUsage=false
 
@@ -8,13 +8,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._patches.meeting import (
+from extensor._patches.common_type import (
     are_alike,
     are_tensors,
+    common_spec,
     is_ours,
     is_value,
-    may_meet,
-    meeting,
+    may_cast,
 )
 from extensor._patches.patch import replaces
 from extensor._protocol.casting import cast_value, castable_type
@@ -23,7 +23,7 @@ from extensor.errors import DTypeError
 
 
 class _WiderError(Exception):
-    """The body of a loop returned a value that does not fit its variable, but meets it."""
+    """The body of a loop returned a value of a type wider than that of its variable."""
 
     def __init__(self, place: int, spec: Any) -> None:
         super().__init__(place, spec)
@@ -34,7 +34,7 @@ class _WiderError(Exception):
 
 @replaces(
     "tensorflow.python.ops.while_v2.while_loop",
-    reason="tf.while_loop refuses a body that returns a value of another type than it got.",
+    reason="tf.while_loop rejects a body that returns a value of another type than its argument.",
     probe="loops",
 )
 def while_loop(plain: Any) -> Any:
@@ -46,10 +46,10 @@ def while_loop(plain: Any) -> Any:
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        """As TensorFlow's own; what the body returns is cast to where it meets its variable.
+        """Calls TensorFlow's function; casts each output of the body to the type of its variable.
 
-        Where that is another type than the variable's, the loop is built again with the variable
-        cast to it, unless the caller gave `shape_invariants`.
+        If their common type is wider than the variable's type, the loop is built again with the
+        variable cast to the common type, unless the caller passed `shape_invariants`.
         """
         loop_vars = convert_variables_to_tensors(loop_vars)
         flat = tf.nest.flatten(loop_vars)
@@ -60,7 +60,7 @@ def while_loop(plain: Any) -> Any:
                 return plain(cond, body, loop_vars, shape_invariants, *args, **kwargs)
             invariants = tf.nest.flatten(shape_invariants)
             for i, (spec, value) in enumerate(zip(invariants, flat, strict=True)):
-                if isinstance(spec, tf.TypeSpec) and _meets(spec, value):
+                if isinstance(spec, tf.TypeSpec) and _is_castable(spec, value):
                     flat[i] = _cast_or_leave(spec, value)
                     loop_vars = tf.nest.pack_sequence_as(loop_vars, flat)
 
@@ -79,24 +79,24 @@ def while_loop(plain: Any) -> Any:
                     shape, spec = spec, tf.type_spec_from_value(variable)
                     if shape is not None and isinstance(spec, tf.TensorSpec):
                         spec = tf.TensorSpec(shape, spec.dtype)
-                if not may_meet([spec, tf.type_spec_from_value(value)]):
+                if not may_cast([spec, tf.type_spec_from_value(value)]):
                     continue
                 value = convert_variables_to_tensors(value)
                 returned = tf.type_spec_from_value(value)
                 if spec.most_specific_common_supertype([returned]) is not None:
                     continue
-                met = castable_type(spec, returned)
-                if met is None:
+                common = castable_type(spec, returned)
+                if common is None:
                     if not (is_ours(spec) or is_ours(returned)):
-                        continue  # TensorFlow has an error of its own
+                        continue  # TensorFlow raises its own error
                     raise DTypeError(
                         path=f"tf.while_loop, variable {i}",
-                        expected=f"a body that returns what can be cast to {spec}",
+                        expected=f"a body that returns a value that casts to {spec}",
                         received=str(returned),
-                        mend="Let the body return the type that it gets.",
+                        mend="Return the type of the loop variable from the body.",
                     )
-                if may_widen and not met.is_subtype_of(spec):
-                    raise _WiderError(i, met)
+                if may_widen and not common.is_subtype_of(spec):
+                    raise _WiderError(i, common)
                 values[i] = _cast_or_leave(spec, value)
                 changed = True
             return tf.nest.pack_sequence_as(outputs, values) if changed else outputs
@@ -113,16 +113,16 @@ def while_loop(plain: Any) -> Any:
     return _while_loop
 
 
-def _meets(spec: Any, value: Any) -> bool:
-    """Whether a value is of another type than a spec, but can be cast to one that both meet."""
-    return is_value(value) and meeting([spec, tf.type_spec_from_value(value)]) is not None
+def _is_castable(spec: Any, value: Any) -> bool:
+    """Returns whether a value does not match a spec, but both have a common type."""
+    return is_value(value) and common_spec([spec, tf.type_spec_from_value(value)]) is not None
 
 
 def _cast_or_leave(spec: Any, value: Any) -> Any:
     """Returns a value cast to a type.
 
-    A value of TensorFlow's own that does not fit comes back as it is: TensorFlow raises an error
-    of its own.
+    A value of TensorFlow's own types that cannot be cast is returned unchanged: TensorFlow raises
+    its own error.
     """
     try:
         return cast_value(spec, value)

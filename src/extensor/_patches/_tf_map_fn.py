@@ -1,4 +1,4 @@
-"""What tf.map_fn and tf.vectorized_map stack, and what they say of values that do not stack."""
+"""tf.map_fn and tf.vectorized_map: casts of results, and errors for values that do not stack."""
 
 # pyright: reportPrivateUsage=false
 
@@ -9,20 +9,20 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._patches.meeting import as_declared
+from extensor._patches.common_type import as_declared
 from extensor._patches.patch import replaces
 from extensor._tf import BatchableTypeSpec, Extension, stacked
 
 
 @replaces(
     "tensorflow.python.ops.map_fn._result_value_flat_to_batchable",
-    reason="tf.map_fn refuses a result that is not what fn_output_signature says; this function "
+    reason="tf.map_fn rejects a result that does not match fn_output_signature; this function "
     "compares them.",
     probe="mapped_results",
 )
 def to_batchable(plain: Any) -> Any:
     def _to_batchable(result_value_flat: Any, result_flat_signature: Any) -> Any:
-        """As TensorFlow's own, of what `fn` returned, cast to what was declared."""
+        """Calls TensorFlow's function after casting the results of `fn` to the declared types."""
         pairs = zip(result_flat_signature, result_value_flat, strict=True)
         values = [as_declared(spec, value) for spec, value in pairs]
         return plain(values, result_flat_signature)
@@ -30,7 +30,7 @@ def to_batchable(plain: Any) -> Any:
     return _to_batchable
 
 
-_WORDS = "refuses values that do not stack in words of TensorFlow's private classes."
+_WORDS = "rejects values that do not stack with an error about TensorFlow's private classes."
 
 
 @replaces(
@@ -66,12 +66,12 @@ def of_vectorized(plain: Any) -> Any:
 
 
 def _refusing(plain: Any, specs_of: Callable[[Any], Any]) -> Any:
-    """Lets a function refuse what does not stack among the specs that its first argument has."""
+    """Returns a function that raises if a spec of its first argument does not stack."""
 
     def refusing(first: Any, *args: Any, **kwargs: Any) -> Any:
         for spec in specs_of(first):
             if not isinstance(spec, BatchableTypeSpec) and hasattr(spec, "_batch"):
-                stacked(spec, None)  # which raises, in words of the type's own
+                stacked(spec, None)  # raises an error that names the type
         return plain(first, *args, **kwargs)
 
     return refusing

@@ -1,4 +1,4 @@
-"""What a tf.Module finds in its attributes."""
+"""Variables inside extension values that are attributes of a tf.Module."""
 
 # pyright: reportPrivateUsage=false
 
@@ -16,15 +16,15 @@ from extensor._tf import Extension, to_components
 
 @replaces(
     "tensorflow.python.trackable.data_structures.sticky_attribute_assignment",
-    reason="What a tf.Module saves is what this finds in its attributes; it does not look for "
-    "variables inside extension values.",
+    reason="A tf.Module saves the variables that this function tracks; it does not track variables "
+    "inside extension values.",
     probe="tracked_attributes",
 )
 def sticky_attribute_assignment(plain: Any) -> Any:
     def _sticky_attribute_assignment(trackable: Any, name: str, value: Any) -> Any:
-        """As TensorFlow's own, and tracks the variables inside an extension value."""
+        """Calls TensorFlow's function, and tracks the variables inside an extension value."""
         kept = plain(trackable, name, value)
-        # Not where TensorFlow tracks the value itself, or was asked not to.
+        # Not if TensorFlow tracks the value itself, or a wrapper excludes it from tracking.
         if kept is value and isinstance(value, Extension) and not isinstance(value, base.Trackable):
             variables = list(_variables_inside(value, "component"))
             if variables:

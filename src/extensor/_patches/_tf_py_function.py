@@ -1,4 +1,4 @@
-"""What tf.py_function does with extension values: what is cast, and what has a gradient."""
+"""Extension values in tf.py_function: casts of results, and gradients."""
 
 # pyright: reportPrivateUsage=false
 
@@ -12,13 +12,13 @@ import tensorflow as tf
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import script_ops
 
-from extensor._patches.meeting import as_declared, casts
+from extensor._patches.common_type import as_declared, casts
 from extensor._patches.patch import REPLACED, changes, plain_of, replaces
 from extensor._tf import Extension, describes_extension
 
 
 class _OfValues:
-    """A function of flat tensors, some of which stand for an extension value."""
+    """A function of flat tensors, some of which are components of extension values."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -29,19 +29,19 @@ class _OfValues:
 
 @replaces(
     "tensorflow.python.ops.script_ops._wrap_for_composites",
-    reason="tf.py_function refuses a result that is not what Tout says; this function takes "
-    "values apart on their way in and out.",
+    reason="tf.py_function rejects a result that does not match Tout; this function decomposes "
+    "arguments and results.",
     probe="python_functions",
 )
 def wrap_for_composites(plain: Any) -> Any:
     def _wrap(func: Any, inp: Any, Tout: Any) -> Any:  # noqa: N803 - TensorFlow's own name
-        """As TensorFlow's own; what is returned is cast, and functions of our values are marked."""
+        """Calls TensorFlow's function; casts results, and marks functions of extension values."""
 
         @functools.wraps(func)
         def cast_func(*args: Any) -> Any:
             results = func(*args)
             results = results if isinstance(results, (list, tuple)) else [results]
-            # TensorFlow leaves out what was not declared.
+            # TensorFlow drops results that were not declared.
             return [as_declared(spec, value) for spec, value in zip(Tout, results, strict=False)]
 
         function, *rest = plain(cast_func if any(map(casts, Tout)) else func, inp, Tout)
@@ -55,8 +55,8 @@ def wrap_for_composites(plain: Any) -> Any:
 
 @changes(
     "tensorflow.python.framework.ops.gradient_registry",
-    reason="The gradient of tf.py_function gives integers, bools and strings gradients too, which "
-    "they cannot have; no second gradient can be registered for its op.",
+    reason="The gradient of tf.py_function also passes integers, bools and strings to the tape, "
+    "which fails; TensorFlow does not allow a second registration for the op.",
     probe="gradients_of_ops",
 )
 def register_gradient() -> None:
@@ -68,10 +68,10 @@ def register_gradient() -> None:
 
 
 def gradient_of_values(plain: Any) -> Any:
-    """Returns the gradient of the op of a py_function, given TensorFlow's own."""
+    """Returns the gradient function of the op of tf.py_function, given TensorFlow's own."""
 
     def _gradient(op: Any, *upstream: Any) -> Any:
-        """As TensorFlow's own; of extension values only floating point parts have gradients."""
+        """Like TensorFlow's function; for extension values, only for floating point tensors."""
         token: bytes = op.get_attr("token")
         function: Any = script_ops._py_funcs.get(token.decode())
         if not isinstance(getattr(function, "_func", None), _OfValues):

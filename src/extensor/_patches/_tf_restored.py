@@ -1,4 +1,4 @@
-"""Functions from a SavedModel, which take values whose specs are those they were traced for."""
+"""Casts of the arguments of functions from a SavedModel to the types that they were traced for."""
 
 # pyright: reportPrivateUsage=false
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._patches.meeting import are_alike, is_ours, meeting
+from extensor._patches.common_type import are_alike, common_spec, is_ours
 from extensor._patches.patch import replaces
 from extensor._protocol.casting import cast_value
 from extensor._tf import Extension
@@ -17,12 +17,12 @@ from extensor._tf._tf_casting import func_graph
 
 @replaces(
     "tensorflow.python.saved_model.function_deserialization._concrete_function_callable_with",
-    reason="A restored function says here whether it takes some values, which may be cast.",
+    reason="A restored function checks here whether it accepts its arguments, which can be cast.",
     probe="restored_functions",
 )
 def callable_with(plain: Any) -> Any:
     def _callable_with(function: Any, inputs: Any, allow_conversion: bool) -> bool:
-        """As TensorFlow's own; where it may convert numbers to tensors, values are cast too."""
+        """Like TensorFlow's function; if `allow_conversion`, also accepts values to cast."""
         if plain(function, inputs, allow_conversion):
             return True
         if not allow_conversion or not _has_castable(function, inputs):
@@ -39,12 +39,12 @@ def callable_with(plain: Any) -> Any:
 
 @replaces(
     "tensorflow.python.saved_model.function_deserialization._call_concrete_function",
-    reason="A restored function hands values over here, which may be cast.",
+    reason="A restored function calls its concrete function here; the arguments are cast before.",
     probe="restored_functions",
 )
 def call(plain: Any) -> Any:
     def _call(function: Any, inputs: Any) -> Any:
-        """As TensorFlow's own, of values cast to the types that the function was traced for."""
+        """Calls TensorFlow's function after casting the arguments to the traced types."""
         if _has_castable(function, inputs):
             inputs = _cast_inputs(function, inputs)
         return plain(function, inputs)
@@ -68,15 +68,17 @@ def _cast_inputs(function: Any, inputs: Any) -> Any:
 
 
 def _is_castable(spec: Any, value: Any) -> bool:
-    """Whether a restored function may cast an argument to a spec."""
+    """Returns whether a restored function may cast an argument to a spec."""
     if not isinstance(spec, tf.TypeSpec):
         return False
     if isinstance(value, Extension) or is_ours(spec):
         return isinstance(spec, tf.TensorSpec) or not spec.is_compatible_with(value)
-    # Of TensorFlow's own types those alone whose cast cannot fail when the function runs.
+    # Of TensorFlow's own types, cast only those whose cast cannot fail at run time.
     if not isinstance(spec, tf.RaggedTensorSpec) or type(value) is not tf.RaggedTensor:
         return False
-    met = (
-        None if spec.is_compatible_with(value) else meeting([spec, tf.type_spec_from_value(value)])
+    common = (
+        None
+        if spec.is_compatible_with(value)
+        else common_spec([spec, tf.type_spec_from_value(value)])
     )
-    return met is not None and met.is_subtype_of(spec)
+    return common is not None and common.is_subtype_of(spec)

@@ -1,4 +1,4 @@
-"""What TensorFlow compares, of specs that stand in for its own."""
+"""Comparisons of TensorFlow's specs with stand-ins of extensor."""
 
 # pyright: reportPrivateUsage=false
 
@@ -12,13 +12,13 @@ from extensor._protocol.stand_in import plain_spec
 
 @replaces(
     "tf.TypeSpec.is_compatible_with",
-    reason="Datasets ask it of the spec of a value about the spec that they were given, and it "
-    "compares the classes.",
+    reason="Datasets call it on the spec of a value with the declared spec, which may be a "
+    "stand-in; it compares the classes.",
     probe="stand_in_compatibility",
 )
 def is_compatible_with(plain: Any) -> Any:
     def is_compatible_with(self: Any, spec_or_value: Any) -> bool:
-        """As TensorFlow's own, of what a stand-in stands for."""
+        """Calls TensorFlow's method with the spec that a stand-in replaces."""
         return plain(self, plain_spec(spec_or_value))
 
     return is_compatible_with
@@ -26,13 +26,13 @@ def is_compatible_with(plain: Any) -> Any:
 
 @replaces(
     "tf.TypeSpec.most_specific_common_supertype",
-    reason="tf.nest asks it of the spec of a value about a spec that is said to be of one "
-    "structure with it, and it compares the classes.",
+    reason="tf.nest calls it to compare the spec of a value with another spec, which may be a "
+    "stand-in; it compares the classes.",
     probe="stand_in_supertype",
 )
 def most_specific_common_supertype(plain: Any) -> Any:
     def most_specific_common_supertype(self: Any, others: Any) -> Any:
-        """As TensorFlow's own, of what stand-ins stand for."""
+        """Calls TensorFlow's method with the specs that stand-ins replace."""
         return plain(self, list(map(plain_spec, others)))
 
     return most_specific_common_supertype

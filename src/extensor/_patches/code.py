@@ -1,15 +1,15 @@
-"""Code in the place of a function's own, which looks at the types of the arguments of a call.
+"""Replaces the code of functions by code that checks the types of the arguments.
 
-TensorFlow's own dispatcher, in C++, is not used: it comes after so many wrappers that a call takes
-longer to reach it than extensor takes in all, most of TensorFlow's generated functions raise and
-catch an error before they reach it, it cannot take varargs, and two of its targets that match one
-call are an error. So the arguments of a call are looked at where the call comes in. A function
-keeps its identity, whoever has imported it: only its code is replaced, by code that looks at the
-types of the arguments and then calls what was there before, with the arguments as they came.
+TensorFlow's own dispatcher, in C++, is not used: a call takes longer to reach it, through many
+wrappers, than extensor takes in all; most of TensorFlow's generated functions raise and catch an
+error before they reach it; it does not support varargs; and two matching targets are an error. So
+extensor checks the arguments at the entry of a call. A function keeps its identity, whoever has
+imported it. Only its code is replaced, by code that checks the types of the arguments and then
+calls the original function with the same arguments.
 
-The new code has the file, the line, the name and the parameters of the code that it replaces. So
-whoever reads the function (`inspect`, AutoGraph, TensorFlow's debugger) finds TensorFlow's source,
-and a traceback holds as many frames as before, all of them TensorFlow's.
+The new code has the file, line, name and parameters of the code that it replaces. So tools that
+read the function (`inspect`, AutoGraph, TensorFlow's debugger) find TensorFlow's source, and a
+traceback has as many frames as before, all of them TensorFlow's.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def intercept(
     sequences: Iterable[int],
     any_iterable: bool = False,
 ) -> None:
-    """Lets something else answer the calls of a function that hold values of unknown types.
+    """Redirects the calls of a function with values of unknown types.
 
     Args:
         public: The function.
-        make: Gets the function as it was before, and returns what answers such a call. A function
-            that fills in its defaults passes all arguments by position.
-        sequences: The places of the parameters that take a sequence of tensors.
-        any_iterable: Whether they take other iterables than lists and tuples too.
+        make: Takes the original function, and returns the `Asking` that handles such calls. A
+            function that fills in its defaults passes all arguments by position.
+        sequences: The positions of the parameters that take a sequence of tensors.
+        any_iterable: Whether these also take other iterables than lists and tuples.
     """
     function = typing.cast("types.FunctionType", public.function)
     plain = vars(function).setdefault(REPLACED, _copied(function))
@@ -56,17 +56,17 @@ def intercept(
         template = _template(bool(sequences), plain.__code__.co_freevars)
     looks = plain_iterable if any_iterable else plain_sequence
     consts = make(plain)._asdict()
-    function.__code__ = _disguised(template, plain, consts, looks if sequences else None)
+    function.__code__ = _with_metadata(template, plain, consts, looks if sequences else None)
 
 
 def intercept_operator(cls: Any, name: str, answer: Callable[[Any, Any], Any]) -> None:
-    """Lets something else answer an operator where the other operand is of an unknown type.
+    """Redirects the calls of an operator with another operand of an unknown type.
 
     Args:
         cls: A class of TensorFlow.
         name: Its method, such as `__add__`. Nothing happens if the class does not define it.
-        answer: Gets both operands of such a call, and returns the result, or `THEIRS` if the method
-            itself is to be called.
+        answer: Takes both operands of such a call. It returns the result, or `THEIRS` to call the
+            original method.
     """
     found = vars(cls).get(name)
     if found is None:
@@ -76,19 +76,19 @@ def intercept_operator(cls: Any, name: str, answer: Callable[[Any, Any], Any]) -
     stars = takes_anything(plain)
 
     def ask(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if kwargs:  # whoever calls the method itself may name the operands
+        if kwargs:  # a direct call of the method may pass operands by name
             try:
                 args = inspect.signature(plain).bind(*args, **kwargs).args
             except TypeError:
                 return THEIRS
         return answer(*args[:2]) if len(args) > 1 else THEIRS
 
-    # The method may be a function that users call by another name, so this is a new one.
+    # A new function, because the method may also be a public function with another name.
     if code.co_argcount:
         template = _operator_template(code.co_argcount, stars, code.co_freevars)
     else:
         template = _template(False, code.co_freevars, handlers=False)
-    operator = _copied(plain, _disguised(template, plain, {"ask": ask}))
+    operator = _copied(plain, _with_metadata(template, plain, {"ask": ask}))
     vars(operator).update(vars(found))
     vars(operator)[REPLACED] = plain
     call_as_it_is(operator)
@@ -96,7 +96,7 @@ def intercept_operator(cls: Any, name: str, answer: Callable[[Any, Any], Any]) -
 
 
 def _copied(function: types.FunctionType, code: types.CodeType | None = None) -> types.FunctionType:
-    """Returns a function that does the same, or what other code does, under the same name."""
+    """Returns a copy of a function, with other code if given."""
     copied = types.FunctionType(
         code or function.__code__,
         function.__globals__,
@@ -112,23 +112,22 @@ def _copied(function: types.FunctionType, code: types.CodeType | None = None) ->
     return copied
 
 
-def _disguised(
+def _with_metadata(
     template: types.CodeType,
     plain: types.FunctionType,
     consts: dict[str, Any],
     looks: Callable[[Any], bool] | None = None,
 ) -> types.CodeType:
-    """Returns a template's code with the constants that it needs, and in place of a function's.
+    """Returns the code of a template with its constants, and with the metadata of a function.
 
     Args:
-        template: Code in which strings stand for other constants.
-        plain: The function, of which the code gets the file, the line, the names and the
-            parameters.
-        consts: What some of the strings stand for, which have these names after an underscore.
-        looks: Looks into a value whose type is not known to hold no others; None if no parameter
-            takes a sequence.
+        template: Code in which strings are placeholders for constants.
+        plain: The function whose file, line, name and parameters the code gets.
+        consts: The constants by their placeholders, without the leading underscore.
+        looks: Checks the items of a value that may be a container; None if no parameter takes a
+            sequence.
     """
-    # What takes any iterable looks into every argument.
+    # A function that takes any iterable checks the items of every argument.
     known = PLAIN if looks is None else FLAT if looks is plain_sequence else Types()
     consts = {f"_{name}": value for name, value in consts.items()}
     consts |= {**_CONSTS, "_plain": plain, "_types": known, "_looks": looks}
@@ -150,10 +149,10 @@ def _disguised(
 
 @functools.cache
 def _template(sequences: bool, closure: tuple[str, ...], handlers: bool = True) -> types.CodeType:
-    """Returns the code that looks at the arguments of a function of `*args, **kwargs`.
+    """Returns the code that checks the arguments of a function of `*args, **kwargs`.
 
-    Strings stand for constants. Calls with one or two arguments, which most are, have branches of
-    their own, because a call with a star takes longer than looking does.
+    Strings are placeholders for constants. Calls with one or two arguments, the most frequent ones,
+    have their own branches, because a call with a star takes longer than the check.
     """
     body = [
         *_named("_types", "_type", "_plain", *(("_looks",) if sequences else ())),
@@ -187,11 +186,11 @@ def _template(sequences: bool, closure: tuple[str, ...], handlers: bool = True) 
 def _named_template(
     count: int, sequences: tuple[int, ...], closure: tuple[str, ...]
 ) -> types.CodeType:
-    """Returns the same for a function with a number of parameters, whatever they are called.
+    """Returns the same for a function with `count` named parameters.
 
     Args:
-        count: The number.
-        sequences: Which of them take a sequence.
+        count: The number of parameters.
+        sequences: The positions of those that take a sequence.
         closure: The names of the function's closure.
     """
     names = [f"_{i}" for i in range(count)]
@@ -211,11 +210,11 @@ def _named_template(
 
 @functools.cache
 def _operator_template(count: int, stars: bool, closure: tuple[str, ...]) -> types.CodeType:
-    """Returns the same for an operator with a number of parameters.
+    """Returns the same for an operator with `count` parameters.
 
     Args:
-        count: The number.
-        stars: Whether `*args, **kwargs` follow. One argument that they take may be an operand.
+        count: The number of parameters.
+        stars: Whether `*args, **kwargs` follow; `args` may contain an operand.
         closure: The names of the operator's closure.
     """
     names = [f"_{i}" for i in range(count)]
@@ -238,12 +237,12 @@ def _operator_template(count: int, stars: bool, closure: tuple[str, ...]) -> typ
 
 
 def _known(name: str, sequence: bool) -> str:
-    """Returns the expression that says whether the type of an argument is known."""
+    """Returns the expression that checks whether the type of an argument is known."""
     return f"(_type({name}) in _types{f' or _looks({name})' * sequence})"
 
 
 def _otherwise(given: str, args: str, handlers: bool) -> list[str]:
-    """Returns the end of a template: what follows if a type is not known, or has no hash."""
+    """Returns the end of a template: the code for a type that is not known, or has no hash."""
     return [
         "except '_Exception' as error:",
         "  if not looking:",
@@ -264,8 +263,8 @@ def _otherwise(given: str, args: str, handlers: bool) -> list[str]:
 def _handled(given: str) -> list[str]:
     """Returns the lines that call a handler.
 
-    They do it here, because each frame between TensorFlow's function and a handler makes every op
-    that the handler calls a microsecond slower: TensorFlow keeps the stack of each op.
+    The template calls it directly, because each frame between TensorFlow's function and a handler
+    makes every op of the handler a microsecond slower: TensorFlow records the stack of each op.
     """
     return [
         f"handler, answer = _ask({given})",
@@ -282,20 +281,21 @@ def _handled(given: str) -> list[str]:
 
 
 def _named(*names: str) -> list[str]:
-    """Returns lines that name constants: Python warns of a string that is called itself."""
+    """Returns lines that assign constants to names: Python warns about a call of a string."""
     return [f"{name} = '{name}'" for name in names]
 
 
 def _compiled(parameters: str, body: list[str], closure: tuple[str, ...]) -> types.CodeType:
     """Returns the code of a function, with names for a closure that it does not use.
 
-    A function keeps its closure when it gets other code, and Python counts that it fits. All of it
-    is on one line, without columns: which of TensorFlow's lines it is, `_disguised` decides.
+    A function keeps its closure when its code is replaced, and Python checks that the sizes match.
+    All code is on one line, without columns; `_with_metadata` sets the line number of TensorFlow's
+    code.
     """
     lines = [f"def outer({', '.join(closure)}):", f"  def template({parameters}):"]
     lines += [f"    {line}" for line in body]
     if closure:
-        lines.append(f"    {', '.join(closure)}")  # behind what returns
+        lines.append(f"    {', '.join(closure)}")  # not reached
     lines.append("  return template")
     tree = ast.parse("\n".join(lines))
     for node in ast.walk(tree):
@@ -308,9 +308,9 @@ def _compiled(parameters: str, body: list[str], closure: tuple[str, ...]) -> typ
 
 
 def _beneath(error: BaseException) -> types.TracebackType | None:
-    """Returns an error's traceback without the frame of the function that was intercepted.
+    """Returns the traceback of an error without the frame of the intercepted function.
 
-    The frame of the code that calls it stays, and a traceback is as long as it was before.
+    The frame of the new code remains, so a traceback is as long as before.
     """
     of_code = error.__traceback__
     of_function = of_code and of_code.tb_next

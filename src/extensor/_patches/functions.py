@@ -1,4 +1,4 @@
-"""The functions and operators of TensorFlow that let types override what they do."""
+"""Patches of the functions and operators of TensorFlow that types can override."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def functions() -> Iterator[Patch]:
                 f"tf.{public.name}",
                 "Types with __tf_dispatch__ override it.",
                 "dispatch",
-                _ask_types,
-                functools.partial(_ask_types, operation),
+                _intercept_operation,
+                functools.partial(_intercept_operation, operation),
             )
 
 
@@ -37,15 +37,15 @@ def operators() -> Iterator[Patch]:
             if name in vars(cls):
                 yield Patch(
                     f"tf.{cls.__name__}.{name}",
-                    "It makes a tensor of the other operand before it calls a function that types "
-                    "override, or calls another function than users do.",
+                    "It converts the other operand to a tensor before it calls a function that "
+                    "types override, or calls another function than users do.",
                     "operators",
                     intercept_operator,
                     functools.partial(intercept_operator, cls, name, answer),
                 )
 
 
-def _ask_types(operation: Operation) -> None:
+def _intercept_operation(operation: Operation) -> None:
     intercept(
         operation.public,
         functools.partial(asking, operation),

@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 
 from extensor._dispatch.switch import is_on
-from extensor._patches import (  # noqa: F401 - each enters its patches in the table
+from extensor._patches import (  # noqa: F401 - each import registers patches
     _tf_autograph,
     _tf_branches,
     _tf_classes,
@@ -35,7 +35,7 @@ _lock = threading.Lock()
 
 
 def install() -> None:
-    """Makes every change of TensorFlow that is not made yet."""
+    """Makes all changes of TensorFlow, unless they are made already."""
     with _lock:
         if not _installed:
             rows = list(TABLE)
@@ -53,13 +53,13 @@ def patches() -> list[Patch]:
 
     Returns:
         Records with the attributes `target` (the dotted name of what is changed), `reason`,
-        `defined_in` (the file and the line of the function that makes the change), `versions` (the
-        releases of TensorFlow with which it is seen to work) and `probe` (the name of the probe in
-        the tests of extensor that tells whether a new release still does what the change needs).
+        `defined_in` (the file and line of the function that makes the change), `versions` (the
+        releases of TensorFlow with which it is tested) and `probe` (the test that checks whether a
+        new release still does what the change needs).
 
     >>> [patch] = [patch for patch in xt.patches() if patch.target == "tf.GradientTape.jacobian"]
     >>> patch
-    <tf.GradientTape.jacobian: It reshapes the gradients that it found, which only tensors can be.
+    <tf.GradientTape.jacobian: It reshapes the gradients, which works only for tensors.
     (extensor/_patches/_tf_gradients.py:...)>
     """
     return list(_installed)

@@ -1,4 +1,4 @@
-"""The record of one change of TensorFlow, and the decorators that make records of functions."""
+"""The record of one change of TensorFlow, and the decorators that create records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from extensor.errors import MissingDependencyError
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 VERSIONS = ("2.20", "2.21")
-"""The releases of TensorFlow with which the patches are seen to work."""
+"""The releases of TensorFlow with which the patches are tested."""
 
 TABLE: list[Patch] = []
 """The patches that are always installed, whether or not dispatch is switched off."""
@@ -32,12 +32,12 @@ class Patch:
 
     Attributes:
         target: The dotted name of what is changed.
-        reason: Why.
-        probe: The name of the probe in `tests/tf/test_tf_probe.py` that fails where a release of
-            TensorFlow does not do what the change relies on.
-        function: What makes the change.
-        apply: Makes it, without arguments. A second time it changes nothing.
-        versions: The releases of TensorFlow with which it is seen to work.
+        reason: Why it is changed.
+        probe: The probe in `tests/tf/test_tf_probe.py` that fails if a release of TensorFlow no
+            longer does what the change relies on.
+        function: The function that makes the change.
+        apply: Makes the change, without arguments. A second call changes nothing.
+        versions: The releases of TensorFlow with which the change is tested.
     """
 
     target: str
@@ -49,7 +49,7 @@ class Patch:
 
     @property
     def defined_in(self) -> str:
-        """The file, below the package, and the line of the function that makes the change."""
+        """The path in the package, and the line, of the function that makes the change."""
         code = self.function.__code__
         path = Path(code.co_filename)
         return f"{path.relative_to(_ROOT.parent).as_posix()}:{code.co_firstlineno}"
@@ -59,10 +59,10 @@ class Patch:
 
 
 def replaces(target: str, *, reason: str, probe: str) -> Callable[[_F], _F]:
-    """Makes a patch of a function that gets what stands under a name, and returns what shall.
+    """Registers a patch; the decorated function takes the original and returns the replacement.
 
     Args:
-        target: The dotted name of a function, or of a method of a class.
+        target: The dotted name of a function or method.
         reason: See `Patch`.
         probe: See `Patch`.
     """
@@ -75,7 +75,7 @@ def replaces(target: str, *, reason: str, probe: str) -> Callable[[_F], _F]:
 
 
 def changes(target: str, *, reason: str, probe: str) -> Callable[[_F], _F]:
-    """Makes a patch of a function that makes the change itself; see `Patch.apply`."""
+    """Registers a patch: the decorated function makes the change itself; see `Patch.apply`."""
 
     def decorate(apply: _F) -> _F:
         TABLE.append(Patch(target, reason, probe, apply, apply))
@@ -93,12 +93,12 @@ def _replace(target: str, make: Callable[[Any], Any]) -> None:
 
 
 def plain_of(found: Any) -> Any:
-    """Returns what a function or a method of ours replaced; and all else as it is."""
+    """Returns the original of a replacement of extensor, and any other object unchanged."""
     return getattr(found, REPLACED, found)
 
 
 def place(target: str) -> tuple[Any, str]:
-    """Returns the module or class that holds what has a dotted name, and the last part of this.
+    """Returns the module or class that contains the object of a dotted name, and its last part.
 
     Raises:
         MissingDependencyError: If TensorFlow has no such name.
@@ -108,7 +108,7 @@ def place(target: str) -> tuple[Any, str]:
         owner: Any = tf if names[0] == "tf" else importlib.import_module(names[0])
         for i, name in enumerate(names[1:-1], 2):
             path = ".".join(names[:i])
-            # A package may hold a function of the name of a module.
+            # A package may have a function with the name of a module.
             owner = sys.modules.get(path) or getattr(owner, name, None)
             if owner is None:
                 owner = importlib.import_module(path)
@@ -116,8 +116,8 @@ def place(target: str) -> tuple[Any, str]:
     except (AttributeError, ImportError) as error:
         raise MissingDependencyError(
             path=target,
-            expected=f"a name of TensorFlow {' or '.join(VERSIONS)}, which extensor changes",
-            received=f"TensorFlow {tf.__version__}, which has no such name",
-            mend="Install a release of TensorFlow that this release of extensor knows.",
+            expected=f"TensorFlow {' or '.join(VERSIONS)}, which has this name",
+            received=f"TensorFlow {tf.__version__}",
+            mend="Install a release of TensorFlow that this release of extensor supports.",
         ) from error
     return owner, names[-1]

@@ -1,19 +1,18 @@
-"""The private names of TensorFlow that extensor reads, with the reasons.
+"""All private TensorFlow names that extensor reads, each with the reason.
 
-Beside it only `_patches` names what is private to TensorFlow (a test checks), to change it; nothing
-here changes anything. One file a subject, each with a table of the names that it holds, and one
-probe a name in `tests/tf/test_tf_probe.py`, so that a new TensorFlow tells which one broke. Seen to
-work with TensorFlow 2.20 and 2.21.
+Only `_patches` uses such names too, to change them; this package changes nothing. Each file has one
+subject and a table of its names. Each name has a probe in `tests/tf/test_tf_probe.py`, which fails
+if a new TensorFlow breaks it. Tested with TensorFlow 2.20 and 2.21.
 
-The names of the files all begin with `_tf_`, here and in `_patches`, so that the path of a line
-tells that it names what is private to TensorFlow.
+The names of files that use private names begin with `_tf_`, here and in `_patches`; a test checks
+this.
 """
 
 from __future__ import annotations
 
 from extensor.errors import MissingDependencyError
 
-# The requirement of pyproject.toml, asked for here because no extra need have been chosen.
+# The requirement of pyproject.toml, checked here because it is only in optional extras.
 try:
     import tensorflow as tf
 except ModuleNotFoundError as error:
@@ -22,7 +21,7 @@ except ModuleNotFoundError as error:
     raise MissingDependencyError(
         path="extensor",
         expected="TensorFlow 2.20 or newer",
-        received="no TensorFlow",
+        received="no module tensorflow",
         mend='Install it: pip install "extensor[tf]", or "extensor[tf-cpu]" without a GPU.',
     ) from None
 if tuple(int(part) for part in tf.__version__.split(".")[:2]) < (2, 20):

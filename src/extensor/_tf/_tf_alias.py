@@ -1,8 +1,8 @@
-"""Which variables in the arguments of a tf.function are the same one.
+"""Tracing types of values with variables, which detect variables that are passed twice.
 
 | name | why |
 | --- | --- |
-| `VariableSpec.alias_id` | As an argument a variable tells its number among those of the call, so that one which is given twice is one in the graph too. TensorFlow does not ask the variables in extension values: given twice, they were two, whose reads and writes nothing kept in order. |
+| `VariableSpec.alias_id` | The number of a variable among the variable arguments of a call. With it, a variable that is passed twice is one variable in the graph. TensorFlow does not set it for variables in extension values: passed twice, they became two variables, with reads and writes in any order. |
 """  # noqa: E501 - a table row is one line
 
 # pyright: reportPrivateUsage=false
@@ -20,11 +20,11 @@ from extensor._tf._tf_spec import VariableSpec
 
 
 class _Aliased(tf.types.experimental.TraceType):
-    """The spec of an argument with variables in it, and which of them are the same.
+    """The tracing type of a value with variables: its spec, and which variables are the same.
 
     Args:
-        spec: The spec, which does not tell.
-        parts: For each component its tracing type if it is a variable or holds one, or None.
+        spec: The spec.
+        parts: The tracing type of each component that is or contains a variable, else None.
     """
 
     def __init__(self, spec: Any, parts: Sequence[Any]) -> None:
@@ -32,7 +32,7 @@ class _Aliased(tf.types.experimental.TraceType):
 
     def is_subtype_of(self, other: Any) -> bool:
         if not isinstance(other, _Aliased):
-            return self.spec.is_subtype_of(other)  # of a signature, which leaves it open
+            return self.spec.is_subtype_of(other)  # of a signature, which allows any aliases
         return self.parts == other.parts and self.spec.is_subtype_of(other.spec)
 
     def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
@@ -76,9 +76,9 @@ class _Aliased(tf.types.experimental.TraceType):
 
 
 def _aliased(spec: Any, value: Any, context: Any) -> Any:
-    """Returns the tracing type of a value: its spec, if there are no variables in it."""
+    """Returns the tracing type of a value: its spec, if it contains no variables."""
     components = tf.nest.flatten(spec._to_components(value))
-    # Of tensors alone, which is what most values are made of, no more is asked.
+    # The fast path: most values have only tensors as components.
     if not any(isinstance(component, CompositeTensor) for component in components):
         return spec
     specs = tf.nest.flatten(spec._component_specs)

@@ -1,8 +1,8 @@
-"""Which classes TensorFlow makes a tensor of.
+"""Which classes TensorFlow converts to tensors.
 
 | name | why |
 | --- | --- |
-| `tensor_conversion_registry` | Which classes somebody said how to make a tensor of. |
+| `tensor_conversion_registry` | The registered conversions of classes to tensors. |
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _REFUSES = "_extensor_refuses"
 
 
 def refusing(convert: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a conversion function that makes no tensor, but raises an error that says why."""
+    """Marks a conversion function that only raises an error."""
     vars(convert)[_REFUSES] = True
     return convert
 
 
 def is_registered(kind: type) -> bool:
-    """Returns whether somebody registered how TensorFlow makes a tensor of a value of a type.
+    """Returns whether a conversion to a tensor is registered for a type.
 
     >>> [is_registered(kind) for kind in (tf.TensorShape, tf.IndexedSlices, tf.RaggedTensor)]
     [True, True, False]
@@ -33,12 +33,12 @@ def is_registered(kind: type) -> bool:
         found = tensor_conversion_registry.get(kind)
     except Exception:  # a class without a hash, which TensorFlow cannot look up either
         return False
-    # The function for `object` takes all there is, and then fails.
+    # The conversion of `object` accepts every type, and fails later.
     return any(base is not object and not hasattr(convert, _REFUSES) for base, convert in found)
 
 
 def is_array(kind: type) -> bool:
-    """Returns whether NumPy, and so TensorFlow, makes an array of a value of a type."""
+    """Returns whether NumPy, and so TensorFlow, converts values of a type to arrays."""
     found = [namespace(base).get(_INTERFACE) for base in lineage(kind)]
     return defines(kind, "__array__") or any(
         one is not None and not isinstance(one, NoArray) for one in found
@@ -49,12 +49,12 @@ _INTERFACE = "__array_interface__"
 
 
 class NoArray:
-    """The `__array_interface__` of a class whose values NumPy shall not take for sequences.
+    """An `__array_interface__` that raises, so that NumPy does not treat values as sequences.
 
-    A subclass that is made an array of is left alone.
+    It does nothing for a subclass that converts to an array.
 
     Args:
-        refuse: Gets a value of which NumPy, or TensorFlow, wants an array, and raises an error.
+        refuse: Takes a value that NumPy or TensorFlow tries to convert, and raises an error.
     """
 
     def __init__(self, refuse: Callable[[Any], None]) -> None:

@@ -1,8 +1,8 @@
-"""What autograph leaves as it is.
+"""Functions that AutoGraph calls without converting them.
 
 | name | why |
 | --- | --- |
-| `autograph.impl.api` | `autograph_artifact` marks a function that autograph calls as it is. Of a function of TensorFlow that is given to tf.function itself it rewrites the source, which does not say that other code looks at the arguments. |
+| `autograph.impl.api` | `autograph_artifact` marks a function that AutoGraph does not convert. It would convert the source of a TensorFlow function that is passed to tf.function, which lacks the code of extensor that checks the arguments. |
 """  # noqa: E501 - a table row is one line
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ from tensorflow.python.autograph.impl import api
 
 
 def call_as_it_is(function: Any) -> None:
-    """Lets autograph call a function, and not what it makes of its source."""
+    """Makes AutoGraph call a function without converting its source."""
     api.autograph_artifact(function)

@@ -1,10 +1,10 @@
-"""What casting asks of TensorFlow.
+"""The parts of TensorFlow that casting uses.
 
 | name | why |
 | --- | --- |
-| `trace_type.InternalCastContext` | What TensorFlow hands to `TypeSpec.cast`, which its own specs ask for. |
-| `convert_variables_to_tensors` | `tf.while_loop` reads the variables in its values before it compares them. Types can be compared only after the same step. |
-| `func_graph` | To try a cast without leaving ops behind, and to flatten what a branch returns, as TensorFlow does in these places. |
+| `trace_type.InternalCastContext` | The context argument of `TypeSpec.cast`, which TensorFlow's own specs require. |
+| `convert_variables_to_tensors` | `tf.while_loop` reads variables before it compares values. extensor must do the same before it compares types. |
+| `func_graph` | To try a cast without adding ops to a graph, and to flatten the outputs of a branch as TensorFlow does. |
 """  # noqa: E501 - a table row is one line
 
 # pyright: reportUnusedImport=false

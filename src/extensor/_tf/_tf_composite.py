@@ -1,8 +1,8 @@
-"""Which classes TensorFlow takes apart: composite tensors, and containers of its nest.
+"""Which classes TensorFlow decomposes: composite tensors, and containers of tf.nest.
 
 | name | why |
 | --- | --- |
-| `CompositeTensor` | TensorFlow asks `isinstance(value, CompositeTensor)` wherever it decides whether a value decomposes into tensors. |
+| `CompositeTensor` | TensorFlow checks `isinstance(value, CompositeTensor)` to decide whether a value decomposes into tensors. |
 """  # noqa: E501 - a table row is one line
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ ATTRS = "__attrs_attrs__"
 
 
 def is_container(cls: type, attrs: bool = True) -> bool:
-    """Returns whether TensorFlow's nest takes values of a class apart by itself.
+    """Returns whether tf.nest treats values of a class as containers.
 
-    What it takes apart it does not ask for a spec, save where composite tensors are to be taken
-    apart too. A class that is both is half the one and half the other.
+    tf.nest uses the spec of such a value only with `expand_composites`, so a class that is both a
+    container and a composite tensor would behave inconsistently.
 
     Args:
         cls: Any class.
-        attrs: Whether an attrs class counts, which TensorFlow can be kept from taking apart.
+        attrs: Whether an attrs class counts; `_tf_nest.composite_first` makes it a leaf.
     """
     if issubclass(cls, (str, bytes)):
         return False
     return (
         issubclass(cls, (Sequence, Mapping, MappingView))
         or all(hasattr(cls, name) for name in ("__tf_flatten__", "__tf_unflatten__"))
-        # What `_tf_nest.composite_first` lets TensorFlow take for composite tensors has this base.
+        # The classes of `_tf_nest.composite_first` have CompositeTensor as a base.
         or (attrs and hasattr(cls, ATTRS) and CompositeTensor not in cls.__mro__)
     )
 
 
 def refused(cls: type) -> ProtocolError:
-    """Returns the error for a class that would be an extension type and is a container."""
+    """Returns the error for an extension type that is a container."""
     return ProtocolError(
         path=f"{cls.__module__}.{cls.__qualname__}",
-        expected="a class whose values are leaves to TensorFlow",
-        received="a container, which tf.nest takes apart by itself",
-        mend="Make a class of your own that holds the value.",
+        expected="a class whose values are leaves of tf.nest",
+        received="a container class, which tf.nest flattens",
+        mend="Write a class that has the container as a field.",
     )
 
 
 def refuse(cls: Any, attrs: bool = True) -> None:
-    """Raises unless a class may be an extension type: TensorFlow's nest takes no value apart."""
+    """Raises ProtocolError if a class is a container of tf.nest."""
     if isinstance(cls, type) and is_container(cls, attrs):
         raise refused(cls)
 
@@ -69,27 +69,26 @@ def is_refused(cls: type) -> bool:
 
 
 def describes(spec: Any, kind: type) -> bool:
-    """Returns whether a spec is of values of a class.
+    """Returns whether a spec describes values of a class.
 
     Args:
-        spec: Any TypeSpec. TensorFlow does not look at its `value_type` where we do, so that it may
-            be no class, or not be there.
+        spec: Any TypeSpec. Its `value_type` may be missing or not be a class.
         kind: The class.
     """
     try:
         value_type = spec.value_type
         return isinstance(value_type, type) and issubclass(value_type, kind)
-    except Exception:  # of a property or a metaclass that is not ours
+    except Exception:  # raised by a property or metaclass of another library
         return False
 
 
 class Guarded(abc.ABCMeta):
-    """Says no of what Python cannot ask: a class without a hash, or what is no class at all."""
+    """A metaclass whose isinstance and issubclass return False instead of raising an error."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         try:
             return super().__instancecheck__(instance)
-        except Exception:  # of a class of somebody else's
+        except Exception:  # such as a class without a hash
             return False
 
     def __subclasscheck__(cls, subclass: Any) -> bool:
@@ -100,7 +99,7 @@ class Guarded(abc.ABCMeta):
 
 
 class Container(metaclass=Guarded):
-    """Has the values whose classes are refused as its instances."""
+    """An abstract class of all values that follow the protocol but are containers."""
 
     @classmethod
     def __subclasshook__(cls, subclass: type) -> Any:

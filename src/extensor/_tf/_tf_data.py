@@ -1,10 +1,10 @@
-"""Datasets, and the nests and structures that tf.data makes of their elements.
+"""Datasets, and the nests and structures of their elements.
 
 | name | why |
 | --- | --- |
-| `data.util.nest` | tf.data walks nests by rules of its own: a list is a leaf. |
-| `structure` | How tf.data makes tensors of an element, and specs of these. |
-| `dataset_ops` | `_RestructuredDataset` shows the tensors of a dataset as elements of another spec, without an op. |
+| `data.util.nest` | The nest of tf.data, in which a list is a leaf. |
+| `structure` | The conversion of elements to tensors and specs in tf.data. |
+| `dataset_ops` | `_RestructuredDataset` presents the tensors of a dataset as elements of another spec, without an op. |
 """  # noqa: E501 - a table row is one line
 
 # pyright: reportPrivateUsage=false
@@ -27,7 +27,7 @@ data_nest: Any = nest
 
 
 def restructured(dataset: Any, element_spec: Any) -> Any:
-    """Returns a dataset of the same tensors as elements of another spec.
+    """Returns a dataset with the same tensors and another element spec.
 
     Args:
         dataset: Any dataset.
@@ -37,23 +37,22 @@ def restructured(dataset: Any, element_spec: Any) -> Any:
 
 
 def has_extension(dataset: Any) -> bool:
-    """Returns whether an extension value is in the elements of a dataset."""
+    """Returns whether the elements of a dataset contain extension values."""
     return any(map(describes_extension, data_nest.flatten(dataset.element_spec)))
 
 
 def mapped(dataset: Any, function: Callable[[Any], Any]) -> Any:
-    """Returns a dataset mapped by a function that takes each element whole."""
-    # Dataset.map hands a tuple over item by item.
+    """Returns a dataset mapped by a function that takes each element as one argument."""
+    # Dataset.map passes the items of a tuple as separate arguments.
     is_tuple = type(dataset.element_spec) is tuple
     return dataset.map(lambda *element: function(element if is_tuple else element[0]))
 
 
 def as_numpy(value: Any) -> Any:
-    """Returns a value as TensorFlow's own types have it in NumPy, or as the nest of its components.
+    """Returns the `numpy()` of a value, or a nest of the NumPy arrays of its components.
 
     Args:
-        value: An eager tensor, or a value that decomposes into them. What its `numpy()` returns,
-            if it has one, is taken for it.
+        value: An eager tensor, or a value that decomposes into eager tensors.
 
     >>> as_numpy(tf.ragged.constant([[1], [2, 3]]))
     array([array([1], dtype=int32), array([2, 3], dtype=int32)], dtype=object)
@@ -64,7 +63,7 @@ def as_numpy(value: Any) -> Any:
     if is_ours and not callable(getattr(type(value), "numpy", None)):
         components = value._type_spec._to_components(value)
         return tf.nest.map_structure(as_numpy, components)
-    # An eager tensor's own copies the numbers.
+    # EagerTensor.numpy() copies; _numpy() does not.
     array = value._numpy() if hasattr(value, "_numpy") else value.numpy()
     if isinstance(array, np.ndarray):
         array.setflags(write=False)

@@ -1,9 +1,9 @@
-"""The functions of TensorFlow that take tensors, and what it makes tensors of.
+"""The functions of TensorFlow that take tensors, and the types that convert to tensors.
 
 | name | why |
 | --- | --- |
-| `dispatch` | Its table `_TYPE_BASED_DISPATCH_SIGNATURES` is the one list of all functions that carry a dispatcher. |
-| `tf_decorator` | What a function's parameters are called, and its public names (`_tf_api_names`), its innermost function says, beneath all decorators. |
+| `dispatch` | Its table `_TYPE_BASED_DISPATCH_SIGNATURES` is the only list of all functions with a dispatcher. |
+| `tf_decorator` | It unwraps a function: only the innermost one has the parameter names and the public names (`_tf_api_names`). |
 """  # noqa: E501 - a table row is one line
 
 # pyright: reportPrivateUsage=false
@@ -24,14 +24,14 @@ from extensor._tf._tf_as_tensor import is_array, is_registered
 from extensor._tf._tf_composite import CompositeTensor
 
 REPLACED = "_extensor_plain"
-"""The attribute in which what takes the place of something of TensorFlow's keeps what it replaced.
+"""The attribute of a replacement that contains the original object of TensorFlow.
 
-It is found there again where extensor is imported anew, so that nothing is replaced twice."""
+A second import of extensor reads it, so that nothing is replaced twice."""
 
-# They take any number of arguments, so TensorFlow gives them no entry in its table.
+# Functions of any number of arguments, which TensorFlow's table lacks.
 _VARIADIC = ("einsum", "meshgrid", "print", "ragged.map_flat_values", "sparse.map_values")
 
-# TensorFlow gives them no dispatcher.
+# Functions without a dispatcher of TensorFlow.
 _WITHOUT_DISPATCHER = """
     io.decode_json_example io.is_jpeg io.read_file io.serialize_tensor
     linalg.banded_triangular_solve linalg.logm linalg.slogdet nn.all_candidate_sampler
@@ -51,15 +51,15 @@ class PublicFunction(NamedTuple):
 
     Attributes:
         name: The shortest of its public names under `tf`.
-        function: The function, as `tf` has it under each of its public names.
+        function: The function that all its public names refer to.
         parameters: The names of its parameters.
-        defaults: The defaults of the last of them.
-        variadic: Whether the last parameter stands for any number of positional arguments. Such
-            functions take keywords as well, none of which are for tensors.
+        defaults: The defaults of the last parameters.
+        variadic: Whether the last parameter takes any number of positional arguments. Keyword
+            arguments of such functions are not tensors.
         generated: Which parameters take a tensor (False) or a sequence of tensors (True), if the
             function was generated from an op's definition; None if it was written by hand.
-        fills_in: Whether the function is called with all its parameters, defaults filled in, before
-            anything can look at the call. Others take `*args, **kwargs` and pass them on.
+        fills_in: Whether the outermost function has named parameters, so that Python fills in the
+            defaults. Others take `*args, **kwargs` and pass them on.
     """
 
     name: str
@@ -76,7 +76,7 @@ def public_functions() -> Iterator[PublicFunction]:
     seen: set[int] = set()
     for function in list(dispatch._TYPE_BASED_DISPATCH_SIGNATURES):
         _, innermost = tf_decorator.unwrap(function)
-        # To look up a name under `keras` would import Keras; it is a copy that nobody reaches.
+        # Looking up a name under `keras` would import Keras.
         names = [n for n in getattr(innermost, "_tf_api_names", ()) if not n.startswith("keras.")]
         public = _under_tf(names[0]) if names else None
         if hasattr(public, dispatch.TYPE_BASED_DISPATCH_ATTR) and id(public) not in seen:
@@ -93,7 +93,7 @@ def _under_tf(name: str) -> Any:
     try:
         return functools.reduce(getattr, name.split("."), tf)
     except AttributeError:
-        return None  # said to be public, but not there
+        return None  # exported, but missing in `tf`
 
 
 def _length(name: str) -> tuple[int, int, str]:
@@ -110,7 +110,7 @@ def _described(name: str, public: Any, innermost: Any) -> PublicFunction:
         generated = {
             parameter: typing.get_origin(annotations[parameter].__origin__) is list
             for parameter in parameters
-            # An attribute of the op is annotated as what it is, an input as Annotated.
+            # Inputs of the op are annotated with Annotated, attributes are not.
             if hasattr(annotations.get(parameter), "__metadata__")
         }
     defaults = innermost.__defaults__ or ()
@@ -119,7 +119,7 @@ def _described(name: str, public: Any, innermost: Any) -> PublicFunction:
 
 
 def _own(function: Any) -> Any:
-    """Returns what a function was before extensor gave it other code."""
+    """Returns the original function, before extensor replaced its code."""
     return vars(function).get(REPLACED, function)
 
 
@@ -129,9 +129,9 @@ def takes_anything(function: Any) -> bool:
 
 
 def elementwise(arity: int) -> list[Callable[..., Any]]:
-    """Returns the functions that TensorFlow itself holds for elementwise.
+    """Returns the functions that TensorFlow itself lists as elementwise.
 
-    Some of them stand behind the function that users call, which shares their dispatcher.
+    Some of them are inner functions of the public function, which shares their dispatcher.
 
     Args:
         arity: 1 or 2.
@@ -142,15 +142,15 @@ def elementwise(arity: int) -> list[Callable[..., Any]]:
 
 
 def dispatcher_of(function: Callable[..., Any]) -> Any:
-    """Returns what TensorFlow dispatches calls of a function with, or None."""
+    """Returns TensorFlow's dispatcher of a function, or None."""
     return getattr(function, dispatch.TYPE_BASED_DISPATCH_ATTR, None)
 
 
 def converts_to_tensor(kind: type) -> bool:
-    """Returns whether TensorFlow makes a tensor of a value of a type, where it wants one.
+    """Returns whether TensorFlow converts values of a type to tensors implicitly.
 
-    A composite is none, even if it is registered to be made one: `tf.convert_to_tensor` reads it,
-    but it is not a tensor to what takes values apart.
+    Composite tensors return False, even if a conversion is registered, because TensorFlow
+    decomposes them.
 
     >>> [converts_to_tensor(kind) for kind in (tf.Variable, float, np.ndarray, tf.TensorShape)]
     [True, True, True, True]

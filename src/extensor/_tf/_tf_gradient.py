@@ -1,8 +1,8 @@
-"""How extension values take part in gradients, as sources of a GradientTape too.
+"""Gradients of extension values, also as sources of a GradientTape.
 
 | name | why |
 | --- | --- |
-| `__composite_gradient__` | Gradients ask a value's class for it: which of its tensors have a gradient, and how to put gradients in their place. |
+| `__composite_gradient__` | The attribute of a class that tells GradientTape which tensors of a value have gradients, and how to build its gradient. |
 """  # noqa: E501 - a table row is one line
 
 # pyright: reportPrivateUsage=false
@@ -18,11 +18,11 @@ from extensor._tf._tf_composite import CompositeTensor
 
 
 def differentiable(value: Any) -> list[Any]:
-    """Returns the tensors and variables that a value has gradients for: its numbers with a point.
+    """Returns the floating point and complex tensors and variables in a value.
 
     Args:
-        value: A nest of tensors, variables, and values that decompose into them. Whatever else
-            stands in it has no gradient.
+        value: A nest of tensors, variables, and values that decompose into them. Other leaves are
+            skipped.
 
     >>> differentiable({"ragged": tf.ragged.constant([[1.0], []]), "text": tf.constant("a")})
     [<tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.], dtype=float32)>]
@@ -38,11 +38,11 @@ def differentiable(value: Any) -> list[Any]:
 
 
 def with_differentiable(value: Any, tensors: Iterator[Any]) -> Any:
-    """Returns a value with other tensors in place of those that `differentiable` finds in it.
+    """Returns a value with other tensors in place of those that `differentiable` returns.
 
     Args:
         value: A nest of tensors, variables, and values that decompose into them.
-        tensors: Yields the tensors, in the order in which `differentiable` finds the old ones.
+        tensors: Yields the tensors, in the order of `differentiable`.
     """
 
     def replaced(leaf: Any) -> Any:
@@ -57,15 +57,15 @@ def with_differentiable(value: Any, tensors: Iterator[Any]) -> Any:
 
 
 class _Gradient:
-    """Tells TensorFlow how an extension value takes part in gradients.
+    """The `__composite_gradient__` of extension values.
 
-    Its floating point components have gradients. Its gradient is a value of the same type with
-    the gradients of those in their place and all other components kept, as the gradient of a
-    RaggedTensor keeps its row splits.
+    The floating point components have gradients. The gradient of a value is a value of the same
+    type with these gradients and all other components unchanged, as the gradient of a RaggedTensor
+    keeps its row splits.
     """
 
     def get_gradient_components(self, value: Any) -> list[Any]:
-        # A variable would be taken for a source of its own, its handle is what the tape watches.
+        # The tape watches the handle of a variable, and would treat the variable as another source.
         return [
             leaf.handle if isinstance(leaf, tf.Variable) else leaf for leaf in differentiable(value)
         ]
@@ -75,7 +75,7 @@ class _Gradient:
             return value
         if all(gradient is None for gradient in component_grads):
             return None
-        # A value lacks no component, so where only some have gradients, those of others are zero.
+        # A value needs all components, so missing gradients are zero.
         dense = [
             tf.zeros_like(leaf)
             if gradient is None

@@ -1,8 +1,8 @@
-"""Classes that TensorFlow's nest would take apart by itself.
+"""attrs classes, which tf.nest would flatten as containers.
 
 | name | why |
 | --- | --- |
-| `tf.nest.is_nested` (public; that it remembers is not) | To nest, a value of an attrs class is a container of all its fields, before anything asks whether it is a composite tensor. It asks each class once for `__attrs_attrs__` and remembers the answer, which can therefore be given in advance. |
+| `tf.nest.is_nested` (public; its cache is private) | tf.nest treats a value of an attrs class as a container of its fields, before it checks for composite tensors. It reads `__attrs_attrs__` of each class once and caches the answer, so extensor can set the answer in advance. |
 """  # noqa: E501 - a table row is one line
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from extensor._tf._tf_composite import ATTRS
 
 
 class _Hidden:
-    """An attribute of a class that is not there."""
+    """An attribute that raises AttributeError, as if the class did not have it."""
 
     def __get__(self, value: Any, owner: type | None = None) -> Any:
         raise AttributeError(ATTRS)
 
 
 def composite_first(cls: type) -> None:
-    """Lets TensorFlow take values of an attrs class for composite tensors, not for containers.
+    """Makes TensorFlow treat values of an attrs class as composite tensors, not as containers.
 
-    The attrs library goes on to see the class for what it is, unless TensorFlow has met so many
-    classes (some thousand) that it remembers no more.
+    The attrs library still recognizes the class, unless TensorFlow's cache is full (some thousand
+    classes).
 
     Args:
-        cls: Any class whose values TensorFlow has not met yet.
+        cls: Any class whose values TensorFlow has not processed yet.
     """
     if not hasattr(cls, ATTRS):
         return
     try:
         value = object.__new__(cls)
-    except TypeError:  # an abstract class, which has no values
+    except TypeError:  # an abstract class
         return
     own = vars(cls).get(ATTRS)
     setattr(cls, ATTRS, _Hidden())
@@ -43,5 +43,5 @@ def composite_first(cls: type) -> None:
         delattr(cls, ATTRS)
     else:
         setattr(cls, ATTRS, own)
-    if tf.nest.is_nested(value):  # it was not remembered
+    if tf.nest.is_nested(value):  # it was not cached
         setattr(cls, ATTRS, _Hidden())

@@ -1,9 +1,9 @@
-"""TensorFlow Probability's word for "this value was checked when it was first made".
+"""TensorFlow Probability's flag for deferred checks of constructor arguments.
 
 | name | why |
 | --- | --- |
-| `_sig_cache` | Where TensorFlow Probability writes down the arguments of constructors that are more than their signatures tell (`ZeroInflatedNegativeBinomial`, which takes `**kwargs`). |
-| `_DEFERRED_ASSERTION_CONTEXT` | TensorFlow Probability's distributions and bijectors ask this, and nothing else, whether to leave out the checks of `validate_args` because they are being rebuilt from their tensors. |
+| `_sig_cache` | The signatures that TensorFlow Probability stores for constructors with incomplete signatures (`ZeroInflatedNegativeBinomial`, which takes `**kwargs`). |
+| `_DEFERRED_ASSERTION_CONTEXT` | Distributions and bijectors of TensorFlow Probability skip the checks of `validate_args` if this flag is set, while they are rebuilt from their tensors. |
 """  # noqa: E501 - a table row is one line
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import threading
 from typing import Any
 
 _MODULE = "tensorflow_probability.python.internal.auto_composite_tensor"
-"""Where the name stands. Looked for among what was imported: a class of TFP's cannot be at hand
-otherwise."""
+"""The module of these names, looked up in `sys.modules`: no import, no classes of TFP."""
 
 
 class _Ours(threading.local):
@@ -26,7 +25,7 @@ _ours = _Ours()
 
 
 class Deferred:
-    """A context in which constructors may leave out the checks of their arguments.
+    """A context in which constructors may skip the checks of their arguments.
 
     >>> with Deferred():
     ...     is_deferred()
@@ -50,7 +49,7 @@ class Deferred:
 
 
 def is_deferred() -> bool:
-    """Returns whether a `Deferred` context is open in this thread, ours or theirs."""
+    """Returns whether checks are deferred in this thread, by extensor or TensorFlow Probability."""
     return any(getattr(flag, "is_deferred", False) for flag in _flags())
 
 
@@ -60,6 +59,6 @@ def _flags() -> list[Any]:
 
 
 def signature_of(init: Any) -> inspect.Signature | None:
-    """Returns the signature that TensorFlow Probability has written down for a constructor."""
+    """Returns the signature that TensorFlow Probability stores for a constructor, or None."""
     known = getattr(sys.modules.get(_MODULE), "_sig_cache", {})
     return known.get(init)

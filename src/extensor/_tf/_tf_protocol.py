@@ -1,8 +1,8 @@
-"""How a class that defines `__tf_type_spec__` becomes what TensorFlow calls a composite tensor.
+"""Makes a class that defines `__tf_type_spec__` a composite tensor for TensorFlow.
 
 | name | why |
 | --- | --- |
-| `_pywrap_utils.IsCompositeTensor` | TensorFlow's C++ asks `isinstance(value, CompositeTensor)` once for each class, and never again: whether it asked before a class got its spec from somebody else can only be asked here. |
+| `_pywrap_utils.IsCompositeTensor` | TensorFlow's C++ caches `isinstance(value, CompositeTensor)` for each class forever. Only this function shows whether it cached the answer before a class got its spec. |
 """  # noqa: E501 - a table row is one line
 
 # pyright: reportPrivateUsage=false
@@ -30,9 +30,9 @@ from extensor._tf._tf_gradient import GRADIENT
 
 
 class _TypeSpecOfValue:
-    """Gives TensorFlow `value._type_spec`, which it reads where the protocol has a method.
+    """The attribute `value._type_spec` that TensorFlow reads; it calls `__tf_type_spec__`.
 
-    Not a data descriptor: a class that keeps an attribute of this name in its instances keeps it.
+    Not a data descriptor: an instance attribute of this name has priority.
     """
 
     def __get__(self, value: Any, owner: type | None = None) -> Any:
@@ -40,7 +40,7 @@ class _TypeSpecOfValue:
 
 
 def _convert_variables_to_tensors(self: Any) -> Any:
-    """Returns the value with variables read, where its spec speaks of a plain tensor."""
+    """Returns the value with variables read, for components with a TensorSpec."""
     spec = self.__tf_type_spec__()
     read_any = False
 
@@ -64,7 +64,7 @@ def _shape_invariant_to_type_spec(self: Any, shape: Any) -> Any:
     )
 
 
-# What a class is given, save what it has.
+# The members that a class gets, unless it defines them.
 MEMBERS: dict[str, Any] = {
     "__composite_gradient__": GRADIENT,
     "__tf_tracing_type__": tracing_type,
@@ -76,7 +76,7 @@ MEMBERS: dict[str, Any] = {
 
 
 def own_spec(value: Any) -> Any:
-    """Returns the spec of any composite tensor, TensorFlow's or ours."""
+    """Returns the spec of any composite tensor, of TensorFlow or extensor."""
     return value._type_spec
 
 
@@ -86,16 +86,16 @@ def variables_read(value: Any) -> Any:
 
 
 _LEAVES_VARIABLES = (CompositeTensor._convert_variables_to_tensors, _convert_variables_to_tensors)
-"""What a class does about its variables if its author wrote nothing about them."""
+"""The defaults of `_convert_variables_to_tensors`."""
 
 
 def equip(cls: Any, spec_of: Callable[[Any], Any], read: Callable[[Any], Any]) -> None:
-    """Gives a class two members that TensorFlow asks for.
+    """Sets two members of a class that TensorFlow uses.
 
     Args:
         cls: The class.
         spec_of: Returns the spec of a value.
-        read: Returns a value with its variables read, unless the class has a way of its own.
+        read: Returns a value with its variables read; not used if the class defines this itself.
     """
     cls._type_spec = property(spec_of)
     if cls._convert_variables_to_tensors in _LEAVES_VARIABLES:
@@ -103,7 +103,7 @@ def equip(cls: Any, spec_of: Callable[[Any], Any], read: Callable[[Any], Any]) -
 
 
 class _Refused:
-    """An attribute of a container that TensorFlow asks of composite tensors."""
+    """A member of composite tensors that raises an error for container classes."""
 
     def __get__(self, value: Any, owner: type | None = None) -> Any:
         if value is None:
@@ -112,7 +112,7 @@ class _Refused:
 
 
 def admit(cls: type) -> bool:
-    """Makes a class that defines `__tf_type_spec__` what TensorFlow means by a composite tensor.
+    """Equips a class that defines `__tf_type_spec__` as a composite tensor.
 
     Args:
         cls: Any class.
@@ -122,61 +122,62 @@ def admit(cls: type) -> bool:
     """
     if not defines(cls, PROTOCOL):
         return False
-    # A protocol has no values of its own, and on Python 3.10 and 3.11 it would ask of every class
-    # what is added to it.
+    # A typing.Protocol has no values, and on Python 3.10 and 3.11 isinstance would require the
+    # added members.
     if class_attribute(cls, "_is_protocol", False):
         return False
     if is_container(cls):
-        # Not here: TensorFlow's C++ prints what isinstance raises, and goes on.
+        # No error here: TensorFlow's C++ prints an error from isinstance, and continues.
         for name in MEMBERS:
             setattr(cls, name, _Refused())
         return True
     bases = [base for base in lineage(cls) if base is not CompositeTensor]
     for name, member in MEMBERS.items():
-        # What CompositeTensor itself defines is abstract, or as good as that.
+        # The members of CompositeTensor itself are abstract, or unusable.
         if not any(name in namespace(base) for base in bases):
             setattr(cls, name, member)
     return True
 
 
 def admit_late(cls: type) -> bool:
-    """Admits a class that has come by its `__tf_type_spec__` after its definition.
+    """Admits a class that got its `__tf_type_spec__` after its definition.
 
     Args:
-        cls: A class that defines it by now.
+        cls: A class that defines it now.
 
     Returns:
-        Whether TensorFlow takes its values apart. It does not if it has met the class before.
+        Whether TensorFlow decomposes its values. It does not if it has cached another answer for
+        the class before.
     """
     if not admit(cls):
         return False
     forget_answers()
     try:
         value = object.__new__(cls)
-    except TypeError:  # only its own __new__ makes it
+    except TypeError:  # it needs its own __new__
         return True
     return bool(_pywrap_utils.IsCompositeTensor(value))
 
 
 def forget_answers() -> None:
-    """Lets Python ask anew which classes are of an abstract class that it has answered no for."""
-    # It forgets when any abstract class gets another one.
+    """Clears Python's caches of negative answers of abstract classes."""
+    # Registering a class with any ABC clears them.
     _Forgetful.register(type("Anything", (), {}))
 
 
 class _Forgetful(abc.ABC):  # noqa: B024 - a class to register others with
-    """Has no instance."""
+    """An ABC without instances."""
 
 
 def admitting(abstract: Any, inherited: Callable[[type], Any]) -> Any:
-    """Returns a `__subclasshook__` by which an abstract class admits what follows the protocol.
+    """Returns a `__subclasshook__` for an abstract class that accepts classes with the protocol.
 
-    Python asks a class's `__subclasshook__` once per class met and remembers the answer, so this
-    costs nothing afterwards. Subclasses of `abstract` inherit the hook and must not answer to it.
+    Python calls `__subclasshook__` once for each class and caches the answer, so later checks cost
+    nothing. Subclasses of `abstract` inherit the hook, and it must not apply to them.
 
     Args:
-        abstract: The class.
-        inherited: What it answers of other classes.
+        abstract: The abstract class.
+        inherited: Its original hook, used for other classes.
     """
 
     def subclasshook(cls: type, subclass: type) -> Any:
@@ -188,14 +189,14 @@ def admitting(abstract: Any, inherited: Callable[[type], Any]) -> Any:
 
 
 class Extension(metaclass=Guarded):
-    """Has the values whose classes follow the protocol as its instances."""
+    """An abstract class of all values that follow the protocol."""
 
 
 Extension.__subclasshook__ = admitting(Extension, Extension.__subclasshook__)
 
 
 def describes_extension(spec: Any) -> bool:
-    """Returns whether a spec is of values of a class that follows the protocol.
+    """Returns whether a spec describes values of a class that follows the protocol.
 
     >>> describes_extension(xt.DenseStructuredTensorSpec([], {})), describes_extension(tf.int32)
     (True, False)

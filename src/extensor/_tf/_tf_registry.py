@@ -2,7 +2,7 @@
 
 | name | why |
 | --- | --- |
-| `type_spec_registry` | The one registry of names under which specs are written into a SavedModel. Its `register` refuses what a re-run notebook cell does; its two tables are amended here. |
+| `type_spec_registry` | The registry of the names of specs in a SavedModel. Its `register` rejects a class that is defined again, as in a notebook, so extensor writes its two tables. |
 """  # noqa: E501 - a table row is one line
 
 # pyright: reportPrivateUsage=false
@@ -16,8 +16,7 @@ from tensorflow.python.framework import type_spec_registry
 _registry_lock = threading.RLock()
 
 DOTLESS = "extensor.dotless."
-"""What a name begins with in TensorFlow's registry, which takes names of two words or more, if its
-author gave it no dot, which is legal here."""
+"""The prefix of names without a dot in TensorFlow's registry, which requires a dot."""
 
 
 def registered_name(spec_class: type) -> str | None:
@@ -36,15 +35,15 @@ def registered_specs() -> dict[str, type]:
 
 
 def name_for_saving(spec_class: type, name: str) -> None:
-    """Lets specs of a class be saved under a name, which stays that of another when read."""
+    """Sets the name for saving of a spec class; reading the name still returns another class."""
     with _registry_lock:
         type_spec_registry._TYPE_SPEC_TO_NAME[spec_class] = name
 
 
 def replace_registration(spec_class: type, name: str) -> None:
-    """Binds a name to a class in TensorFlow's registry, in place of an older class if need be.
+    """Registers a class under a name in TensorFlow's registry, and replaces an older class.
 
-    The older class keeps its name for saving, because values of it may still be alive.
+    The older class keeps its name for saving, because its values may still exist.
     """
     with _registry_lock:
         type_spec_registry._TYPE_SPEC_TO_NAME[spec_class] = name

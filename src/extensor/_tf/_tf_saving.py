@@ -1,9 +1,9 @@
-"""How TensorFlow writes specs into a SavedModel, and whatever else it encodes.
+"""How TensorFlow writes specs into SavedModels and other files.
 
 | name | why |
 | --- | --- |
-| `nested_structure_coder` | The one way in which TensorFlow writes nests of specs and static data, and reads them. |
-"""  # noqa: E501 - a table row is one line
+| `nested_structure_coder` | The encoder and decoder of nests of specs and static data. |
+"""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ __all__ = [
     "nested_structure_coder",
 ]
 
-# The numbers of the fields: none that TensorFlow will come to use by counting on. Readers that do
-# not know a field keep it and pass over it.
+# Field numbers that TensorFlow will not reach by counting. Readers keep and ignore unknown fields.
 MODULE_FIELD = 0x7865  # "xe"
 COMPONENTS_FIELD = 0x7866
 
@@ -50,20 +49,23 @@ def are_classes_needed() -> bool:
 
 
 def import_first(module: str) -> str:
-    """Returns what to do to have the class of a type that a module defines."""
+    """Returns the mend for a type whose module is not imported."""
     if module == "__main__":
         return "Run the program or notebook cell that defines it before loading."
-    return f"It is defined in {module}: `import {module}`, or what registers it, before loading."
+    return (
+        f"It is defined in {module}: `import {module}`, or the module that registers it, before "
+        "loading."
+    )
 
 
 def _varint(number: int) -> bytes:
-    """Returns a number as protocol buffers write it: seven bits a byte, the lowest first."""
+    """Returns a number as a varint of protocol buffers: seven bits a byte, the lowest first."""
     low, high = number & 0x7F, number >> 7
     return bytes([low | 0x80]) + _varint(high) if high else bytes([low])
 
 
 def add_field(proto: Any, number: int, content: bytes) -> None:
-    """Adds a field to a message, whose readers keep it if they do not know it."""
+    """Adds a field to a message; readers keep unknown fields."""
     proto.MergeFromString(_varint(number << 3 | 2) + _varint(len(content)) + content)
 
 

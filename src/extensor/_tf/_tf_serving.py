@@ -1,11 +1,11 @@
-"""What stands in a SavedModel, for those who read it without its graph.
+"""Reads and writes data of a SavedModel without loading its graph.
 
 | name | why |
 | --- | --- |
-| `loader_impl` | The operations of a signature, which a client of the C API names, are in the file alone: what is loaded by the public ways has lost their names, or takes a session. |
+| `loader_impl` | A client of the C API needs the names of the operations of a signature. Only the file has them: the public functions for loading drop them, or need a session. |
 
-A nest of specs is written, and read back, as TensorFlow writes that of a function: by the
-`nested_structure_coder` of `_tf_saving`, whose message `StructuredValue` has a form in JSON.
+Nests of specs are written and read by the `nested_structure_coder` of `_tf_saving`, as TensorFlow
+does for functions. Its message `StructuredValue` can be written as JSON.
 """  # noqa: E501 - a table row is one line
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _struct_pb2: Any = nested_structure_coder.struct_pb2
 
 
 def structure_to_json(structure: Any) -> dict[str, Any]:
-    """Returns a nest of specs and static data in words that JSON can hold.
+    """Returns a nest of specs and static data as a dict that JSON can represent.
 
     Args:
         structure: Dicts, lists, tuples and namedtuples, with TypeSpecs and Python's own scalars.
 
     Raises:
         RegistrationError: If a spec in it has no registered name (also a ValueError).
-        UnsupportedTypeError: If something in it cannot be written (also a TypeError).
+        UnsupportedTypeError: If static data in it cannot be written (also a TypeError).
     """
     with warnings.catch_warnings():
-        # TensorFlow warns that a reader must import the type, which the file itself says.
+        # TensorFlow warns that a reader must import the type; the file itself contains the module.
         warnings.filterwarnings("ignore", "Encoding a StructuredValue", UserWarning)
         try:
             message: Any = nested_structure_coder.encode_structure(structure)
@@ -45,7 +45,7 @@ def structure_to_json(structure: Any) -> dict[str, Any]:
                 path="the spec",
                 expected="static data that a SavedModel can hold",
                 received=str(error),
-                mend="Keep to numbers, strings, None, enums, dtypes, shapes and containers.",
+                mend="Use only numbers, strings, None, enums, dtypes, shapes and containers.",
             ) from error
     return json_format.MessageToDict(message)
 
@@ -54,11 +54,11 @@ def structure_from_json(words: Any, path: str) -> Any:
     """Returns the nest that `structure_to_json` wrote.
 
     Args:
-        words: What it wrote.
-        path: Where it was read, for errors.
+        words: The dict that it wrote.
+        path: The path of the file, for errors.
 
     Raises:
-        FormatError: If it was not written so (also a ValueError).
+        FormatError: If the dict is not valid (also a ValueError).
         RegistrationError: If a type in it is not registered here (also a ValueError).
     """
     try:
@@ -69,14 +69,14 @@ def structure_from_json(words: Any, path: str) -> Any:
     except (json_format.ParseError, nested_structure_coder.NotEncodableError) as error:
         raise FormatError(
             path=path,
-            expected="a nest of specs, as TensorFlow writes it",
+            expected="a nest of specs in TensorFlow's format",
             received=str(error),
             mend="Save the signature again.",
         ) from error
 
 
 def types_in(words: Any) -> dict[str, str]:
-    """Returns the registered names in what `structure_to_json` wrote, and the modules they need."""
+    """Returns the registered type names in a result of `structure_to_json`, and their modules."""
     found: dict[str, str] = {}
     if isinstance(words, dict):
         name = str(words.get("typeSpecClassName"))
@@ -90,7 +90,7 @@ def types_in(words: Any) -> dict[str, str]:
 
 
 def signature_tensors(path: str) -> dict[str, dict[str, str]]:
-    """Returns for each signature of a SavedModel the tensor in its graph that a name stands for.
+    """Returns the tensor names of the inputs and outputs of each signature of a SavedModel.
 
     Args:
         path: The folder of the SavedModel.
@@ -106,5 +106,5 @@ def signature_tensors(path: str) -> dict[str, dict[str, str]]:
             **{f"outputs/{name}": info.name for name, info in signature.outputs.items()},
         }
         for key, signature in signatures.items()
-        if not key.startswith("__saved_model_")  # how a model initializes itself
+        if not key.startswith("__saved_model_")  # the initializer of the model
     }

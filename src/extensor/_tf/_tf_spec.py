@@ -1,11 +1,11 @@
-"""Specs: the jobs of those that are TensorFlow's own, and what a spec of ours is one of.
+"""The private methods of specs, and base classes of specs.
 
 | name | why |
 | --- | --- |
-| `BatchableTypeSpec` | `Dataset.batch`, `map_fn` and `vectorized_map` stack values of these specs only. |
-| `VariableSpec` and `BaseResourceVariable` | A field that holds a variable is described by the first, so that the variable survives tf.function; the second is what is asked of every component to find one. |
-| `TypeSpec.__make_cmp_key` | Makes the key by which TensorFlow compares and hashes specs. NaN is not equal to itself in it, so each value with a NaN among its static data would have a spec of its own. |
-| `TypeSpec._to_components` and its kin | The jobs of TensorFlow's own specs have private names only; the laws hold for them too, so `extensor.testing` calls every spec's jobs by these. |
+| `BatchableTypeSpec` | `Dataset.batch`, `map_fn` and `vectorized_map` stack only values of these specs. |
+| `VariableSpec` and `BaseResourceVariable` | The spec of a field that contains a variable, so that the variable is kept in a tf.function; and the class that identifies variables among components. |
+| `TypeSpec.__make_cmp_key` | Creates the key by which TensorFlow compares and hashes specs. NaN is not equal to itself, so each value with NaN in its static data would have a different spec. |
+| `TypeSpec._to_components` and others | TensorFlow's own specs have these methods only under private names. The laws of `extensor.testing` apply to these specs too. |
 """  # noqa: E501 - a table row is one line
 
 # pyright: reportPrivateUsage=false
@@ -62,7 +62,7 @@ def to_components(spec: Any, value: Any) -> Any:
 
 
 def from_components(spec: Any, components: Any) -> Any:
-    """Returns the value of any spec that is made of the given components."""
+    """Returns the value of any spec from its components."""
     return spec._from_components(components)
 
 
@@ -72,49 +72,49 @@ def stacked(spec: Any, num: int | None) -> Any:
 
 
 def unstacked(spec: Any) -> Any:
-    """Returns the spec of one of the values that are stacked in a value of any spec."""
+    """Returns the spec of one element of a stacked value of any spec."""
     return spec._unbatch()
 
 
 def boxes(spec: Any, value: Any) -> Any:
-    """Returns the tensors by which datasets hold a value of any spec."""
+    """Returns the tensors that datasets store for a value of any spec."""
     return spec._to_tensor_list(value)
 
 
 def boxes_to_unstack(spec: Any, value: Any) -> Any:
-    """Returns the same of a value that is unstacked, along the first dimension of each tensor."""
+    """Returns the tensors for a value that is unstacked along the first dimension of each."""
     return spec._to_batched_tensor_list(value)
 
 
 def unboxed(spec: Any, tensors: Any) -> Any:
-    """Returns the value of any spec that datasets hold by the given tensors."""
+    """Returns the value of any spec from the tensors that datasets store."""
     return spec._from_compatible_tensor_list(tensors)
 
 
 def box_specs(spec: Any) -> Any:
-    """Returns the specs of what `boxes` returns."""
+    """Returns the specs of the tensors that `boxes` returns."""
     return spec._flat_tensor_specs
 
 
 def ranks_only(spec: Any) -> Any:
-    """Returns any spec with tensors of the same ranks, but of any sizes."""
+    """Returns any spec with tensor specs of the same ranks and unknown sizes."""
     return spec._with_tensor_ranks_only()
 
 
 def without_names(spec: Any) -> Any:
-    """Returns any spec without the names of tensors in it."""
+    """Returns any spec without the names of its tensor specs."""
     return spec._without_tensor_names()
 
 
 _NAN = object()
-"""Stands for NaN in keys, because it is equal to itself."""
+"""Replaces NaN in keys, because it is equal to itself."""
 
 
 def number_key(number: Any) -> Any:
     """Returns a number, or nested lists of numbers, as a key in which NaN is equal to itself.
 
     Args:
-        number: A number, of Python's or NumPy's, or what an array's `tolist` returns.
+        number: A number of Python or NumPy, or the result of an array's `tolist`.
 
     >>> number_key(np.float32("nan")) == number_key(float("nan"))
     True
@@ -134,7 +134,7 @@ _plain_make_key: Any = tf.TypeSpec._TypeSpec__make_cmp_key  # pyright: ignore[re
 
 
 def _make_key(self: Any, part: Any) -> Any:
-    """As TensorFlow's own, with NaN equal to itself."""
+    """Like TensorFlow's function, with NaN equal to itself."""
     if isinstance(part, (float, np.generic)):
         return number_key(part)
     if isinstance(part, np.ndarray) and part.dtype.kind in "fc":
@@ -143,5 +143,5 @@ def _make_key(self: Any, part: Any) -> Any:
 
 
 def nan_equal_to_itself(spec_class: type) -> None:
-    """Lets specs of a class, and of its subclasses, be equal if NaN is all that differs."""
+    """Makes specs of a class and its subclasses treat NaN as equal to itself."""
     spec_class._TypeSpec__make_cmp_key = _make_key  # pyright: ignore[reportAttributeAccessIssue]

@@ -2,7 +2,7 @@
 
 | name | why |
 | --- | --- |
-| `tf_export` | A function of TensorFlow says that it was defined in a private module, which another release may move. Under its public name, which this knows, it is found again. |
+| `tf_export` | The `__module__` of a TensorFlow function is private, and may change in another release. This gives its public name, which does not. |
 """  # noqa: E501 - a table row is one line
 
 from __future__ import annotations

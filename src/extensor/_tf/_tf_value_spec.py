@@ -2,7 +2,7 @@
 
 | name | why |
 | --- | --- |
-| `type_spec._TYPE_CONVERSION_FUNCTION_REGISTRY` | What `register_type_spec_from_value_converter` was given. `tf.type_spec_from_value` asks it too, and then takes numbers and lists, which are no such values, for tensors. |
+| `type_spec._TYPE_CONVERSION_FUNCTION_REGISTRY` | The converters of `register_type_spec_from_value_converter`. `tf.type_spec_from_value` uses them too, but also converts numbers and lists to tensors. |
 """  # noqa: E501 - a table row is one line
 
 # pyright: reportPrivateUsage=false
@@ -15,14 +15,14 @@ from tensorflow.python.framework import type_spec
 
 
 def converted_spec(value: Any) -> Any:
-    """Returns the spec that a registered conversion function makes of a value, or None.
+    """Returns the spec that a registered converter returns for a value, or None.
 
     >>> converted_spec(tf.TensorArray(tf.float32, 2)), converted_spec([1.0])
     (TensorArraySpec(TensorShape(None), tf.float32, False, True), None)
     """
-    if value is None:  # for which TensorFlow registers a spec without components
+    if value is None:  # TensorFlow registers a spec without components for None
         return None
-    # The last that was registered is asked first, as TensorFlow does.
+    # In reverse order of registration, as TensorFlow does.
     for kind, convert, takes_subclasses in reversed(type_spec._TYPE_CONVERSION_FUNCTION_REGISTRY):
         if type(value) is kind or (takes_subclasses and isinstance(value, kind)):
             return convert(value)

@@ -1,4 +1,4 @@
-"""Where values of different types meet: the type to which all of them are cast."""
+"""The common type of values of different types, to which all of them are cast."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from extensor._protocol.casting import cast_value, castable_type
 from extensor._tf import CompositeTensor, describes_extension
 
 
-def meeting(specs: Any) -> Any:
-    """Returns the spec to which to cast values of some specs.
+def common_spec(specs: Any) -> Any:
+    """Returns the common spec to which values of several specs are cast.
 
-    It is None where they are of one type as TensorFlow has it, and where no cast helps.
+    It is None if TensorFlow can merge the specs without a cast, or if no cast exists.
     """
-    if not may_meet(specs):
+    if not may_cast(specs):
         return None
-    met, needs_cast = specs[0], False
+    common, needs_cast = specs[0], False
     for spec in specs[1:]:
-        merged = met.most_specific_common_supertype([spec])
+        merged = common.most_specific_common_supertype([spec])
         if merged is None:
             needs_cast = True
-            merged = castable_type(met, spec)
+            merged = castable_type(common, spec)
             if merged is None:
                 return None
-        met = merged
-    return met if needs_cast else None
+        common = merged
+    return common if needs_cast else None
 
 
 def is_value(value: Any) -> bool:
@@ -34,17 +34,17 @@ def is_value(value: Any) -> bool:
 
 
 def is_ours(spec: Any) -> bool:
-    """Whether a type says itself what it is cast from. TensorFlow's own types do not."""
+    """Returns whether a spec defines casts. TensorFlow's own specs do not."""
     return hasattr(spec, "castable_type")
 
 
-def may_meet(specs: Any) -> bool:
-    """Whether one of some types may be cast. Of TensorFlow's own, RaggedTensor alone is."""
+def may_cast(specs: Any) -> bool:
+    """Returns whether one of the specs defines casts, or is a RaggedTensorSpec."""
     return any(is_ours(spec) or isinstance(spec, tf.RaggedTensorSpec) for spec in specs)
 
 
 def are_alike(structures: list[Any]) -> bool:
-    """Whether nests are of one structure, down to the values."""
+    """Returns whether nests have the same structure, down to the values."""
     try:
         for structure in structures[1:]:
             tf.nest.assert_same_structure(structures[0], structure, check_types=False)
@@ -58,24 +58,23 @@ def are_tensors(values: Any) -> bool:
 
 
 def cast_together(datasets: list[Any]) -> list[Any]:
-    """Returns datasets with their elements cast to the type where those of all meet.
+    """Returns datasets with their elements cast to a common type.
 
     Args:
-        datasets: They come back as they are where TensorFlow can join them, and where no cast
-            helps.
+        datasets: Returned unchanged if TensorFlow can join them, or if no cast exists.
     """
     structures = [dataset.element_spec for dataset in datasets]
     if not are_alike(structures):
         return datasets
-    met = list(map(meeting, zip(*map(tf.nest.flatten, structures), strict=True)))
-    if not any(spec is not None for spec in met):
+    common = list(map(common_spec, zip(*map(tf.nest.flatten, structures), strict=True)))
+    if not any(spec is not None for spec in common):
         return datasets
-    return [_with_elements_cast(dataset, met) for dataset in datasets]
+    return [_with_elements_cast(dataset, common) for dataset in datasets]
 
 
 def _with_elements_cast(dataset: Any, specs: list[Any]) -> Any:
     def cast(*element: Any) -> Any:
-        # Dataset.map hands a tuple over item by item.
+        # Dataset.map passes the items of a tuple as separate arguments.
         whole = element if type(dataset.element_spec) is tuple else element[0]
         values = zip(specs, tf.nest.flatten(whole), strict=True)
         return tf.nest.pack_sequence_as(
@@ -86,18 +85,18 @@ def _with_elements_cast(dataset: Any, specs: list[Any]) -> Any:
 
 
 def as_declared(spec: Any, value: Any) -> Any:
-    """Returns a value cast to the spec that it was declared by.
+    """Returns a value cast to its declared spec.
 
-    What belongs to the spec comes back as it is, and so does what cannot be cast to a spec of
-    TensorFlow's own, of which TensorFlow says itself what is wrong.
+    A value that matches the spec is returned unchanged. So is a value that cannot be cast to a spec
+    of TensorFlow's own: TensorFlow raises its own error.
 
     Args:
-        spec: Of any type. What is declared to be a plain tensor TensorFlow converts itself.
-        value: What somebody's function returned.
+        spec: Any spec. TensorFlow itself converts values declared as plain tensors.
+        value: The result of a user's function.
 
     Raises:
         DTypeError: If it cannot be cast to an extension type (also a TypeError).
-        StructureError: If its shape does not fit (also a ValueError).
+        StructureError: If its shape does not match (also a ValueError).
     """
     if not casts(spec):
         return value
@@ -113,5 +112,5 @@ def as_declared(spec: Any, value: Any) -> Any:
 
 
 def casts(spec: Any) -> bool:
-    """Whether values are cast to a spec where they are declared by it."""
+    """Returns whether values that are declared with a spec are cast to it."""
     return isinstance(spec, tf.RaggedTensorSpec) or describes_extension(spec)
