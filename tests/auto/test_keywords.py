@@ -124,7 +124,7 @@ def test_keywords_that_no_mapping_names_are_refused_when_a_value_is_taken_apart(
             self._parameters = {"items": items}
 
     for value, stars in ((Method(RATE), r"\*\*options"), (Args(RATE), r"\*items")):
-        with pytest.raises(ArgumentError, match=rf"got {stars}: \*args and \*\*kwargs are not"):
+        with pytest.raises(ArgumentError, match=rf"got {stars}. \*args and \*\*kwargs are not"):
             rebuilt(value)
 
 

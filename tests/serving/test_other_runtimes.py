@@ -230,5 +230,5 @@ def test_a_client_says_what_to_import_for_a_type_that_it_does_not_know(tmp_path,
     xt.serving.save(None, tmp_path / "model", flat_signature(lambda x: x, value))
     error, layout = run_python(UNKNOWN.format(path=str(tmp_path / "model"))).stdout.splitlines()
     assert "tests.serving.sample.BoxSpec" in error
-    assert "It is defined in tests.serving.sample: import" in error
+    assert "it is defined in tests.serving.sample." in error
     assert layout == "Layout(x__high__0, x__high__0___row_splits, x__low)"
