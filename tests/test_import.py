@@ -99,7 +99,7 @@ def error_on_import(run_python, before):
 def test_without_tensorflow_the_error_says_what_to_install(run_python):
     message = error_on_import(run_python, 'import sys; sys.modules["tensorflow"] = None\n')
     assert message == (
-        "extensor: expected TensorFlow 2.20 or newer, got no TensorFlow. "
+        "extensor: expected TensorFlow 2.20 or newer, got no module tensorflow. "
         'Install it: pip install "extensor[tf]", or "extensor[tf-cpu]" without a GPU.'
     )
 

@@ -161,7 +161,7 @@ def reduce_and_gather_values(kind, strategy, mode):
             RUN[mode](refused, values)
         except TypeError as error:
             message = str(error)
-        assert f"got {name} values. Let the function that each replica runs" in message
+        assert f"got {name} values. Return the components of the values" in message
 
 
 @mirrored.check("variables, eager", EAGER)

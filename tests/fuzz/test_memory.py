@@ -131,10 +131,10 @@ _slots = functools.cache(_slots)
 
 
 def _kept(do, times):
-    """Returns how many bytes are kept each time, at the better one of two trials."""
+    """Returns how many bytes are kept each time, at the best one of four trials."""
     for _ in range(30):
         do()
-    return min(_growth(do, times // 2) / (times // 2) for _ in range(2))
+    return min(_growth(do, times // 2) / (times // 2) for _ in range(4))
 
 
 def _growth(do, times):
