@@ -16,7 +16,7 @@ from typing import Any
 import extensor
 
 FILE = Path(__file__).parent.parent / "docs" / "api.txt"
-_HEADER = "# Every public name and its signature. Written by `make api`.\n"
+_HEADER = "# Every public name and its signature. Written by `make structure`.\n"
 
 
 def public_modules() -> list[str]:
