@@ -157,11 +157,12 @@ def _report(*message):
 def is_ours(error):
     """Returns whether an error came up in extensor's own source, or in what that asked for.
 
-    The files of `_tf` stand in for functions of TensorFlow, and pass its errors on. TensorFlow must
-    not filter tracebacks.
+    The files of `_tf` and `_patches` stand in for functions of TensorFlow, and pass its errors on.
+    TensorFlow must not filter tracebacks.
     """
+    passed_on = (f"{SOURCE}/_tf/", f"{SOURCE}/_patches/")
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
-    return any(f.startswith(SOURCE) and not f.startswith(f"{SOURCE}/_tf/") for f in files)
+    return any(f.startswith(SOURCE) and not f.startswith(passed_on) for f in files)
 
 
 if __name__ == "__main__":
