@@ -1,6 +1,7 @@
 """What every test, and every example in a docstring or a page, finds ready."""
 
 import doctest
+import functools
 import os
 import re
 import subprocess
@@ -10,6 +11,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.prepared_process import Server
 
 # TensorFlow reads both when it is first imported: no log lines between the results, and the same
 # device on every machine.
@@ -66,28 +69,40 @@ def _run_python(
     env: Mapping[str, str] | None = None,
     timeout: float = 120,
     check: bool = True,
+    fresh: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs `code` in a fresh process of this interpreter and returns what it printed.
+    """Runs `code` in a process of its own, which has not imported extensor.
 
     Args:
         code: Python source; common indentation is removed.
-        env: variables to set on top of the current environment.
-        timeout: seconds after which the process is killed and the test fails.
-        check: whether a non-zero exit is an error.
+        env: Variables to set on top of the current environment.
+        timeout: Seconds after which the process is killed and the test fails.
+        check: Whether a non-zero exit is an error.
+        fresh: Whether the process starts without any import. By default TensorFlow, Keras and
+            pyarrow are imported already, which saves seconds. Needed where a test depends on the
+            order of imports, or on a variable that one of these reads when it is imported.
+
+    Returns:
+        The process, with its output as text.
 
     Raises:
         AssertionError: with the output, if the process failed or did not end in time.
     """
-    command = [sys.executable, "-c", textwrap.dedent(code)]
+    if not fresh and any(not name.startswith("EXTENSOR_") for name in env or ()):
+        raise AssertionError(f"These variables may be read by an import; pass fresh=True: {env}")
+    code, environment = textwrap.dedent(code), {**os.environ, **(env or {})}
     try:
-        done = subprocess.run(
-            command,
-            env={**os.environ, **(env or {})},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
+        if fresh:
+            done = subprocess.run(
+                [sys.executable, "-c", code],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=timeout,
+            )
+        else:
+            done = _server().run(code, environment, timeout)
     except subprocess.TimeoutExpired as error:
         raise AssertionError(
             f"The process was still running after {timeout} s.\n"
@@ -101,6 +116,11 @@ def _run_python(
     return done
 
 
+@functools.cache
+def _server() -> Server:
+    return Server()
+
+
 def _text(output: bytes | str | None) -> str:
     # TimeoutExpired holds bytes even where text was asked for.
     return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
@@ -108,5 +128,5 @@ def _text(output: bytes | str | None) -> str:
 
 @pytest.fixture(scope="session")
 def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """`run_python(code, env=None, timeout=120, check=True)`: a snippet in a fresh process."""
+    """`run_python(code, env=None, timeout=120, check=True, fresh=False)`: a process of its own."""
     return _run_python

@@ -35,7 +35,7 @@ def measured(run_python, tmp_path_factory):
     """What three imports each took and loaded, by whether pandas can be imported."""
     measure = MEASURE.format(cache=str(tmp_path_factory.mktemp("bytecode")))
     return {
-        pandas: [json.loads(run_python(block + measure).stdout) for _ in range(3)]
+        pandas: [json.loads(run_python(block + measure, fresh=True).stdout) for _ in range(3)]
         for pandas, block in PANDAS.items()
     }
 
@@ -93,7 +93,7 @@ def error_on_import(run_python, before):
     else:
         raise AssertionError("extensor was imported")
     """
-    return run_python(textwrap.dedent(before) + textwrap.dedent(code)).stdout.strip()
+    return run_python(textwrap.dedent(before) + textwrap.dedent(code), fresh=True).stdout.strip()
 
 
 def test_without_tensorflow_the_error_says_what_to_install(run_python):
@@ -128,4 +128,5 @@ def test_a_tensorflow_that_is_there_but_broken_keeps_its_own_error(run_python, t
     else:
         raise AssertionError("extensor was imported")
     """
-    run_python(f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n" + textwrap.dedent(code))
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n" + textwrap.dedent(code)
+    run_python(code, fresh=True)

@@ -50,9 +50,9 @@ def lines(run_python):
     """)
     code = f"scripts = {SCRIPTS!r}\n{run}"
     env = {"PYTHONHASHSEED": "0"}  # AutoGraph writes the names of a set
-    without = run_python(code, env=env, timeout=600).stdout
+    without = run_python(code, env=env, timeout=600, fresh=True).stdout
     with_it = run_python(
-        f"import extensor\n{code}print('#' * 9)\n{run}", env=env, timeout=600
+        f"import extensor\n{code}print('#' * 9)\n{run}", env=env, timeout=600, fresh=True
     ).stdout
 
     def printed(text):

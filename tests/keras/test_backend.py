@@ -35,7 +35,7 @@ assert len(list(tf.data.Dataset.from_tensor_slices(records).batch(1))) == 2
 
 @pytest.mark.parametrize("name", ["jax", "torch"])
 def test_another_backend_is_an_import_error_and_the_rest_works(run_python, name):
-    run_python(OTHER_BACKEND, env={"KERAS_BACKEND": name})
+    run_python(OTHER_BACKEND, env={"KERAS_BACKEND": name}, fresh=True)
 
 
 def test_keras_is_not_imported_before_it_is_needed(run_python):
@@ -121,7 +121,7 @@ print(json.dumps([weights, members]))
 
 def test_plain_keras_is_the_same_after_the_import(run_python):
     with_us, without = (
-        json.loads(run_python(PLAIN.format(imports=imports)).stdout.splitlines()[-1])
+        json.loads(run_python(PLAIN.format(imports=imports), fresh=True).stdout.splitlines()[-1])
         for imports in ("import extensor as xt; xt.keras", "")
     )
     assert with_us == without

@@ -149,7 +149,7 @@ def requests(runs):
 def test_python_that_knows_tensorflow_only_gives_the_same_numbers(tmp_path, run_python, runs):
     paths = {"runs": str(tmp_path / "runs"), "results": str(tmp_path / "results")}
     Path(paths["runs"]).write_bytes(pickle.dumps(requests(runs)))
-    run_python(PLAIN_PYTHON.format(**paths))
+    run_python(PLAIN_PYTHON.format(**paths), fresh=True)
     check(runs, pickle.loads(Path(paths["results"]).read_bytes()))
 
 
@@ -228,7 +228,9 @@ print(xt.serving.load_client({path!r}).inputs)
 def test_a_client_says_what_to_import_for_a_type_that_it_does_not_know(tmp_path, run_python):
     value, _ = VALUES["a type with named components"]
     xt.serving.save(None, tmp_path / "model", flat_signature(lambda x: x, value))
-    error, layout = run_python(UNKNOWN.format(path=str(tmp_path / "model"))).stdout.splitlines()
+    error, layout = run_python(
+        UNKNOWN.format(path=str(tmp_path / "model")), fresh=True
+    ).stdout.splitlines()
     assert "tests.serving.sample.BoxSpec" in error
     assert "it is defined in tests.serving.sample." in error
     assert layout == "Layout(x__high__0, x__high__0___row_splits, x__low)"
