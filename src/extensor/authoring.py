@@ -2,9 +2,9 @@
 
 - Boxing of values of any spec: `box`, `unbox`, `boxed_specs`, `stacked_spec`, `unstacked_spec`,
   `expect_unstacks`. Batches of whole values: `batch_of`, `batch_item`.
-- Rows of different lengths in flat values: `row_splits_of`, `row_ids`, `cut_rows`, `take_rows`,
-  `reduce_rows`, `num_rows`, `static_num_rows`, `rows_spec`, `sizes_of`, `num_elements`. Boxed
-  rows: `box_rows`, `unbox_rows`, `unbox_cut_rows`, `boxed_rows_specs`.
+- Rows of different lengths in flat values: `row_splits_of`, `row_ids`, `cut_rows`, `uncut_rows`,
+  `take_rows`, `reduce_rows`, `num_rows`, `static_num_rows`, `rows_spec`, `sizes_of`,
+  `num_elements`. Boxed rows: `box_rows`, `unbox_rows`, `unbox_cut_rows`, `boxed_rows_specs`.
 - Pairs of positions in a batch, such as edges: `Pairs`, `first_positions`.
 - Lossless conversions: `lossless`, `integers`, `is_tensor_like`, `array_over`, `tensor_over`.
   Casts: `cast_value`, `supertype`.
@@ -28,6 +28,7 @@ from extensor._authoring.rows import (
     sizes_of,
     static_num_rows,
     take_rows,
+    uncut_rows,
 )
 from extensor._declare.static_data import FrozenDict, freeze
 from extensor._memory import array_over, tensor_over
@@ -74,5 +75,6 @@ __all__ = [
     "unbox",
     "unbox_cut_rows",
     "unbox_rows",
+    "uncut_rows",
     "unstacked_spec",
 ]

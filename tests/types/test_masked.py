@@ -29,6 +29,7 @@ def _records():
     )
 
 
+BOTH = MaskedTensor(ITEMS, [True, False, True])  # lists that may be null, of such items
 RECORDS = MaskedTensor(_records(), [True, False, True])
 STEPS = MaskedTensor(
     xt.RaggedStructuredTensor.from_row_splits(_records(), [0, 1, 1, 3]), [True, False, True]
@@ -53,6 +54,45 @@ def of_lists(rows):
 # What it holds.
 
 
+def test_lists_that_may_be_null_of_items_that_may_be_null():
+    assert BOTH.to_py() == [[1, None], None, [3]]
+    assert BOTH[0].to_py() == [1, None]
+    assert BOTH[1].to_py() is None
+    assert BOTH[0, 1].to_py() is None
+    assert not isinstance(BOTH[0, 0].values, MaskedTensor)
+    assert BOTH[::2].to_py() == [[1, None], [3]]
+
+
+def test_an_empty_list_is_a_mask():
+    assert MaskedTensor([], []).to_py() == []
+
+
+def test_a_mask_of_masked_values_has_fewer_dimensions():
+    with pytest.raises(xt.errors.DTypeError, match=r"with a mask of shape \(2, 2\)"):
+        MaskedTensor(DENSE, DENSE.mask)
+    assert MaskedTensor.combined(DENSE, ROWS.mask).to_py() == [[1.0, None], None]
+    masks = MaskedTensor.combined(ROWS, [False, True] & ROWS.mask)
+    assert masks.to_py() == [None, None]
+    assert not isinstance(masks.values, MaskedTensor)
+
+
+@pytest.mark.parametrize("value", [DENSE, ROWS, LISTS, ITEMS, BOTH, RECORDS, STEPS])
+def test_it_is_cut_into_rows_and_back(value):
+    n = len(value.to_py())
+    rows = xt.authoring.cut_rows(value, tf.constant([0, 1, 1, n], tf.int64))
+    assert rows.to_py() == [value.to_py()[:1], [], value.to_py()[1:]]
+    assert rows[2].to_py() == value.to_py()[1:]
+    values, splits = xt.authoring.uncut_rows(rows)
+    assert values.to_py() == value.to_py()
+    assert splits.numpy().tolist() == [0, 1, 1, n]
+    xt.testing.check_extension_type([rows, rows[1:]])
+
+
+@pytest.mark.parametrize("value", [DENSE, ROWS, LISTS, RECORDS, STEPS])
+def test_what_has_no_mask_of_items_of_rows_is_not_cut(value):
+    assert xt.authoring.uncut_rows(value) is None
+
+
 @pytest.mark.parametrize(
     "values",
     [
@@ -61,10 +101,20 @@ def of_lists(rows):
         [MaskedTensor(["basil", "oregano"], [True, False])],
         [LISTS, LISTS[1:3]],
         [ITEMS, MaskedTensor(ITEMS.values)],
+        [BOTH, BOTH[1:]],
         [RECORDS, RECORDS[::-1]],
         [STEPS, STEPS[1:]],
     ],
-    ids=["numbers", "rows", "strings", "lists", "items of lists", "records", "lists of records"],
+    ids=[
+        "numbers",
+        "rows",
+        "strings",
+        "lists",
+        "items of lists",
+        "lists and their items",
+        "records",
+        "lists of records",
+    ],
 )
 def test_laws(values):
     xt.testing.check_extension_type(values)

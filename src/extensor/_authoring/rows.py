@@ -47,26 +47,42 @@ def row_ids(row_splits: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     return sparse.sparse_indices[:, 0]
 
 
-def cut_rows(values: Any, row_splits: tf.Tensor, sizes: Sequence[Any]) -> Any:
-    """Returns flat values cut into rows: a RaggedTensor.
+def cut_rows(values: Any, row_splits: tf.Tensor, sizes: Sequence[Any] | None = None) -> Any:
+    """Returns flat values cut into rows: a RaggedTensor, or a ragged value of the same type.
+
+    A type of your own can be cut if it has two methods. Then its values may also be a field of
+    records that are in lists:
+
+    - `__tf_cut_rows__(self, row_splits)` returns the value with its first dimension cut into rows:
+      shape `[n, ...]` becomes `[number of rows, None, ...]`.
+    - `__tf_uncut_rows__(self)` returns the value before the cut and the row splits, or None if the
+      value is not cut into rows.
+
+    Such a type also has a method `to_py`, which returns a list of the rows as Python values.
 
     Args:
-        values: A tensor or RaggedTensor of shape `[n, ...]`.
+        values: A tensor or RaggedTensor of shape `[n, ...]`, records, or a value of a type with
+            `__tf_cut_rows__`.
         row_splits: The row splits of the values.
         sizes: The sizes of the batch of rows: integers, or scalar tensors. If empty, the values
-            are one row, and are returned unchanged.
+            are one row, and are returned unchanged. Default: the rows have one dimension. Two or
+            more sizes are for tensors only.
 
     Returns:
-        A RaggedTensor of shape `[*sizes, None, ...]`.
+        A value of shape `[*sizes, None, ...]`. With one size, no op runs.
 
-    >>> xt.authoring.cut_rows(tf.constant([7, 8, 9]), tf.constant([0, 2, 3]), [2])
+    >>> xt.authoring.cut_rows(tf.constant([7, 8, 9]), tf.constant([0, 2, 3]))
     <tf.RaggedTensor [[7, 8], [9]]>
     """
-    if not sizes:
+    if sizes is not None and not sizes:
         return values
+    if hasattr(type(values), "__tf_cut_rows__"):
+        return values.__tf_cut_rows__(row_splits)
     if isinstance(values, tf.RaggedTensor):
         row_splits = tf.cast(row_splits, values.row_splits.dtype)
     rows = tf.RaggedTensor.from_row_splits(values, row_splits, validate=False)
+    if sizes is None or len(sizes) == 1:
+        return rows
     sizes = [tf.cast(size, row_splits.dtype) for size in sizes]
     for axis in range(len(sizes) - 1, 0, -1):
         rows = tf.RaggedTensor.from_uniform_row_length(
@@ -76,6 +92,26 @@ def cut_rows(values: Any, row_splits: tf.Tensor, sizes: Sequence[Any]) -> Any:
             validate=False,
         )
     return rows
+
+
+def uncut_rows(value: Any) -> tuple[Any, tf.Tensor] | None:
+    """Returns a ragged value before it was cut into rows, and the row splits; runs no op.
+
+    Args:
+        value: A RaggedTensor, ragged records, or a value of a type with `__tf_uncut_rows__` (see
+            `cut_rows`).
+
+    Returns:
+        None if the second dimension of the value is not ragged.
+
+    >>> values, row_splits = xt.authoring.uncut_rows(tf.ragged.constant([[7, 8], [9]]))
+    >>> values.numpy(), row_splits.numpy()
+    (array([7, 8, 9], dtype=int32), array([0, 2, 3]))
+    """
+    row_splits = getattr(value, "row_splits", None)
+    if row_splits is not None:
+        return value.values, row_splits
+    return value.__tf_uncut_rows__() if hasattr(type(value), "__tf_uncut_rows__") else None
 
 
 def sizes_of(shape: tf.TensorShape, sizes: tf.Tensor) -> list[Any]:

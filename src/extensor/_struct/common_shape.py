@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._struct.field import shape_of
 from extensor.errors import StructureError
@@ -74,9 +75,10 @@ def _is_uniform(value: Any, axis: int, size: int) -> bool:
 
     Reads the row splits where they hold values. In a graph, returns True.
     """
+    rows = uncut_rows(value) if axis else None
     for _ in range(axis - 1):
-        value = getattr(value, "values", value)
-    splits = getattr(value, "row_splits", None)
-    if axis == 0 or splits is None or not hasattr(splits, "numpy"):
+        rows = None if rows is None else uncut_rows(rows[0])
+    splits = None if rows is None else rows[1]
+    if splits is None or not hasattr(splits, "numpy"):
         return True
     return bool((np.diff(splits.numpy()) == size).all())

@@ -250,6 +250,10 @@ class DenseStructuredTensor(StructuredTensor):
         rank = self._rank - 1 + numbers.shape.rank
         return self.map_parts(lambda part, _: index.gather(part, numbers), rank)
 
+    def __tf_cut_rows__(self, row_splits: Any) -> RaggedStructuredTensor:
+        """Returns the records cut into rows; see `xt.authoring.cut_rows`. Validates nothing."""
+        return RaggedStructuredTensor.of_parts(self, row_splits)
+
     def _merged(self, sizes: reshape.Sizes) -> DenseStructuredTensor:
         return self.map_parts(lambda part, _: reshape.merged(part, sizes), self._rank - 1)
 

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.lossless import is_tensor_like, lossless
+from extensor._struct.parts import row_parts
 from extensor._struct.records import Records
 from extensor._struct.symbolic import is_symbolic, symbolic_spec
 from extensor._tf import BaseResourceVariable, BatchableTypeSpec, CompositeTensor, VariableSpec
@@ -143,9 +144,17 @@ def batchable(spec: tf.TypeSpec, path: Path) -> Any:
 
 def row_splits_dtypes(value: Any) -> set[tf.DType]:
     """Returns the dtypes of the row splits inside a field's value."""
+    if isinstance(value, tf.Tensor):
+        return set()
     if isinstance(value, tf.RaggedTensor):
         return {value.row_splits.dtype}
-    return value._row_splits_dtypes() if isinstance(value, Records) else set()
+    if isinstance(value, Records):
+        return value._row_splits_dtypes()
+    found: set[tf.DType] = set()
+    if isinstance(value, CompositeTensor):
+        for part in row_parts(value) or ():
+            found |= row_splits_dtypes(part)
+    return found
 
 
 def _first_line(error: Exception) -> str:

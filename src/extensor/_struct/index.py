@@ -15,7 +15,9 @@ from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.box import box, unbox
 from extensor._protocol.box_ragged import take as take_box
+from extensor._struct.parts import map_parts
 from extensor._struct.records import Records
+from extensor._struct.row_splits import cut
 from extensor._struct.spec import no_such_field, resolve
 from extensor._tf import BaseResourceVariable, CompositeTensor, stacked, unstacked
 from extensor.errors import DTypeError, RowError, UnsupportedTypeError
@@ -185,7 +187,14 @@ def gather(value: Any, numbers: Any) -> Any:
     if isinstance(value, Records):
         return value._gathered(numbers)
     if isinstance(value, CompositeTensor) and not isinstance(value, _GATHERED):
+        if isinstance(numbers, tf.RaggedTensor):
+            return cut(gather(value, numbers.values), numbers.row_splits, Path())
         spec: Any = tf.type_spec_from_value(value)
-        boxes = [tf.gather(b, numbers) for b in box(spec, value, 1)]
-        return unbox(stacked(unstacked(spec), None), boxes)
+        result = unstacked(spec)
+        for size in reversed(numbers.shape.as_list()):
+            result = stacked(result, size)
+        by_part = map_parts(value, lambda part: gather(part, numbers), result)
+        if by_part is not None:
+            return by_part
+        return unbox(result, [tf.gather(b, numbers) for b in box(spec, value, 1)])
     return tf.gather(value, numbers)

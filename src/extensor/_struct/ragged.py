@@ -212,6 +212,10 @@ class RaggedStructuredTensor(StructuredTensor):
             return RaggedStructuredTensor.of_parts(values, numbers.row_splits)
         return index.gather(self._values, tf.gather(index.numbered(self), numbers))
 
+    def __tf_cut_rows__(self, row_splits: Any) -> RaggedStructuredTensor:
+        """Returns the records cut into rows; see `xt.authoring.cut_rows`. Validates nothing."""
+        return RaggedStructuredTensor.of_parts(self, row_splits)
+
     def _merged(self, sizes: reshape.Sizes) -> Any:
         return self._values
 

@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._protocol.box import box, unbox
+from extensor._struct.parts import map_parts
 from extensor._struct.records import Records
 from extensor._tf import BaseResourceVariable, stacked, unstacked
 
@@ -26,8 +27,12 @@ def merged(value: Any, sizes: Sizes) -> Any:
     if isinstance(value, Records):
         return value._merged(sizes)
     spec = tf.type_spec_from_value(value)
+    result = stacked(unstacked(unstacked(spec)), None)
+    by_part = map_parts(value, lambda part: merged(part, sizes), result)
+    if by_part is not None:
+        return by_part
     boxes = [_reshaped(tensor, [sizes[0] * sizes[1]], 2) for tensor in box(spec, value, 2)]
-    return unbox(stacked(unstacked(unstacked(spec)), None), boxes)
+    return unbox(result, boxes)
 
 
 def split(value: Any, sizes: Sizes) -> Any:
@@ -40,9 +45,13 @@ def split(value: Any, sizes: Sizes) -> Any:
     if isinstance(value, Records):
         return value._split(sizes)
     spec = tf.type_spec_from_value(value)
-    boxes = [_reshaped(tensor, sizes, 1) for tensor in box(spec, value, 1)]
     nrows, length = (size if isinstance(size, int) else None for size in sizes)
-    return unbox(stacked(stacked(unstacked(spec), length), nrows), boxes)
+    result = stacked(stacked(unstacked(spec), length), nrows)
+    by_part = map_parts(value, lambda part: split(part, sizes), result)
+    if by_part is not None:
+        return by_part
+    boxes = [_reshaped(tensor, sizes, 1) for tensor in box(spec, value, 1)]
+    return unbox(result, boxes)
 
 
 def uniform_row_splits(sizes: Sizes, dtype: tf.DType) -> tf.Tensor:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._protocol.box import box
 from extensor._protocol.row_splits import check_row_splits
-from extensor._struct.field import row_splits_dtypes
+from extensor._struct.field import row_splits_dtypes, shape_of
+from extensor._struct.parts import row_parts
 from extensor._struct.records import Records
 from extensor._struct.symbolic import symbolic_rows
 from extensor._tf import BaseResourceVariable
@@ -116,10 +118,13 @@ def outer_sizes(value: Any, rank: int) -> tf.Tensor:
     """Returns the first `rank` sizes of a value, uniform in them, as an int32 tensor."""
     if isinstance(value, Records):
         return value._outer_sizes(rank)
-    if hasattr(value, "row_splits"):
-        return ragged_sizes(value, rank)
     if isinstance(value, (tf.Tensor, BaseResourceVariable)):
         return tf.shape(value)[:rank]
+    if hasattr(value, "row_splits"):
+        return ragged_sizes(value, rank)
+    parts = [part for part in row_parts(value) or () if (shape_of(part).rank or 0) >= rank]
+    if parts:
+        return outer_sizes(parts[0], rank)
     return tf.shape(box(tf.type_spec_from_value(value), value, rank)[0])[:rank]
 
 
@@ -150,11 +155,15 @@ def cut(values: Any, row_splits: Any, at: Path) -> Any:
     rows = symbolic_rows(values, row_splits)
     if rows is not None:
         return rows
+    if hasattr(type(values), "__tf_cut_rows__"):
+        return values.__tf_cut_rows__(row_splits)
     raise UnsupportedTypeError(
         path=at,
-        expected="a field of tensors or records, because it is cut into rows",
+        expected="a field of tensors, records or a type with __tf_cut_rows__, because it is cut "
+        "into rows",
         received=type(values).__name__,
-        mend="Read the field before the cut: records.values.field_value(...).",
+        mend="Read the field before the cut: records.values.field_value(...), or define "
+        "__tf_cut_rows__ (see xt.authoring.cut_rows).",
     )
 
 
@@ -164,16 +173,17 @@ def uncut(value: Any, row_splits: Any, at: Path) -> Any:
     Raises:
         StructureError: If the rows differ (also a ValueError).
     """
-    own = getattr(value, "row_splits", None)
-    if own is None:
+    rows = uncut_rows(value)
+    if rows is None:
         raise StructureError(
             path=at,
             expected="a ragged value with the same rows as the records",
             received=type(value).__name__,
             mend="Cut it with tf.RaggedTensor.from_row_splits(values, records.row_splits).",
         )
+    values, own = rows
     if own is row_splits:
-        return value.values
+        return values
     known = hasattr(own, "numpy") and hasattr(row_splits, "numpy")
     if own.dtype != row_splits.dtype or (
         known and not np.array_equal(own.numpy(), row_splits.numpy())
@@ -186,7 +196,7 @@ def uncut(value: Any, row_splits: Any, at: Path) -> Any:
             mend="Compute the value from a field of the same records, such as by "
             "tf.ragged.map_flat_values.",
         )
-    return value.values
+    return values
 
 
 def _rows(row_splits: Any) -> str:

@@ -15,6 +15,8 @@ from extensor._path import Path, PathLike
 from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._protocol.casting import not_castable
 from extensor._protocol.stackable_spec import StackableTypeSpec
+from extensor._protocol.tree import reshaped
+from extensor._struct.parts import stacks_by_parts
 from extensor.errors import FieldError, ProtocolError, RegistrationError, StructureError
 
 if TYPE_CHECKING:
@@ -140,10 +142,7 @@ class StructuredTensorSpec(StackableTypeSpec):
         """Returns the dtypes of all row splits inside the records."""
         found: set[tf.DType] = set()
         for spec in self.record.field_specs.values():
-            if isinstance(spec, StructuredTensorSpec):
-                found |= spec._row_splits_dtypes()
-            elif isinstance(spec, tf.RaggedTensorSpec):
-                found.add(spec.row_splits_dtype)
+            found |= _row_splits_dtypes_of(spec)
         return found
 
     def leaves(self, path: Path | None = None) -> Iterator[tuple[Path, tf.TypeSpec]]:
@@ -171,38 +170,56 @@ class StructuredTensorSpec(StackableTypeSpec):
         columns: list[tf.RaggedTensorSpec] = []
         names = sorted(self.field_names()) or [""]
         for name, spec in zip(names, self.component_specs, strict=True):
-            if isinstance(spec, StructuredTensorSpec):
-                columns.extend(spec._column_specs())
-            elif isinstance(spec, tf.RaggedTensorSpec):
-                columns.append(spec)
-            else:
-                columns.extend(map(_as_column, _plain_box_specs(spec, Path(name))))
+            columns.extend(_column_specs_of(spec, Path(name)))
         return columns
 
     def _to_columns(self, value: Any) -> list[Any]:
         """Returns the tensors and RaggedTensors in a value of this spec."""
         columns: list[Any] = []
         for spec, part in zip(self.component_specs, self.to_components(value), strict=True):
-            if isinstance(spec, StructuredTensorSpec):
-                columns.extend(spec._to_columns(part))
-            elif isinstance(spec, tf.RaggedTensorSpec):
-                columns.append(part)
-            else:
-                columns.extend(box(spec, part, 1))
+            columns.extend(_columns_of(spec, part))
         return columns
 
     def _from_columns(self, columns: Iterator[Any]) -> Any:
         """Returns the records made of the next columns. Consumes these columns."""
-        components: list[Any] = []
-        for spec in self.component_specs:
-            if isinstance(spec, StructuredTensorSpec):
-                components.append(spec._from_columns(columns))
-            elif isinstance(spec, tf.RaggedTensorSpec):
-                components.append(next(columns))
-            else:
-                count = len(boxed_specs(spec, 1))
-                components.append(unbox(spec, [next(columns) for _ in range(count)]))
-        return self.from_components(tuple(components))
+        return self.from_components(tuple(_from_columns(s, columns) for s in self.component_specs))
+
+
+def _column_specs_of(spec: Any, path: Path) -> list[Any]:
+    """Returns the specs of the columns of one component."""
+    if isinstance(spec, StructuredTensorSpec):
+        return spec._column_specs()
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return [spec]
+    if stacks_by_parts(spec):
+        parts: list[Any] = tf.nest.flatten(spec.component_specs)
+        return [column for part in parts for column in _column_specs_of(part, path)]
+    return list(map(_as_column, _plain_box_specs(spec, path)))
+
+
+def _columns_of(spec: Any, value: Any) -> list[Any]:
+    """Returns the columns of one component."""
+    if isinstance(spec, StructuredTensorSpec):
+        return spec._to_columns(value)
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return [value]
+    if stacks_by_parts(spec):
+        specs: list[Any] = tf.nest.flatten(spec.component_specs)
+        parts: list[Any] = tf.nest.flatten(spec.to_components(value))
+        return [c for s, part in zip(specs, parts, strict=True) for c in _columns_of(s, part)]
+    return box(spec, value, 1)
+
+
+def _from_columns(spec: Any, columns: Iterator[Any]) -> Any:
+    """Returns the component made of the next columns. Consumes these columns."""
+    if isinstance(spec, StructuredTensorSpec):
+        return spec._from_columns(columns)
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return next(columns)
+    if stacks_by_parts(spec):
+        parts = tf.nest.map_structure(lambda s: _from_columns(s, columns), spec.component_specs)
+        return spec.from_components(parts)
+    return unbox(spec, [next(columns) for _ in boxed_specs(spec, 1)])
 
 
 def _plain_box_specs(spec: tf.TypeSpec, path: Path) -> list[tf.TensorSpec]:
@@ -229,7 +246,25 @@ def with_row_splits_dtype(spec: Any, dtype: tf.DType) -> Any:
         return tf.RaggedTensorSpec(
             spec.shape, spec.dtype, spec.ragged_rank, dtype, spec.flat_values_spec
         )
+    if _row_splits_dtypes_of(spec) - {dtype}:
+        parts = reshaped(
+            spec.serialize(), lambda shape: shape, lambda part: with_row_splits_dtype(part, dtype)
+        )
+        return spec.deserialize(parts)
     return spec
+
+
+def _row_splits_dtypes_of(spec: Any) -> set[tf.DType]:
+    """Returns the dtypes of the row splits inside the spec of a field."""
+    if isinstance(spec, StructuredTensorSpec):
+        return spec._row_splits_dtypes()
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return {spec.row_splits_dtype}
+    found: set[tf.DType] = set()
+    if stacks_by_parts(spec):
+        for part in tf.nest.flatten(spec.component_specs):
+            found |= _row_splits_dtypes_of(part)
+    return found
 
 
 def spec_or_none(spec_or_value: Any) -> Any:

@@ -70,6 +70,8 @@ def _elements(value: Any, rank: int = 1) -> list[Any]:
         return value.numpy().tolist()
     if isinstance(value, Records):
         return _zipped(value)
+    if hasattr(type(value), "__tf_cut_rows__"):
+        return value.to_py()
     spec = tf.type_spec_from_value(value)
     boxes = box(spec, value, 1)
     element = _tf.unstacked(spec)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -11,7 +11,7 @@ from extensor import extension_type
 from extensor._types.masked import item
 from extensor._types.masked.check import expect_fit, static_shape
 from extensor._types.masked.spec import MaskedSpec
-from extensor.authoring import is_tensor_like, lossless
+from extensor.authoring import cut_rows, is_tensor_like, lossless, uncut_rows
 from extensor.dispatch import OperatorsMixin
 from extensor.errors import DTypeError, StructureError
 
@@ -30,14 +30,16 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
 
     Args:
         values: A tensor, or a value that converts to one; a RaggedTensor, StructuredTensor or any
-            other value that stacks. Values that are not valid are ignored, and may be NaN.
+            other value that stacks. Values that are not valid are ignored, and may be NaN. Lists
+            that may be null, of items that may be null, are a MaskedTensor of a MaskedTensor.
         mask: bool, True where the values are valid. It is ragged if it has a bool for each item of
             ragged lists. Default: all are valid.
 
     Raises:
         StructureError: If the static shapes do not match (also a ValueError). In a graph, check
             dynamic shapes with `tf.ensure_shape`.
-        DTypeError: If the mask is not bool, or the values have a mask already (also a TypeError).
+        DTypeError: If the mask is not bool, or the values have a mask of no more dimensions (also
+            a TypeError).
 
     >>> grams = xt.types.MaskedTensor([500.0, np.nan, 250.0], mask=[True, False, True])
     >>> grams / 1000.0
@@ -61,14 +63,9 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
     def __init__(self, values: Any, mask: Any = None) -> None:
         values = _tensor_of(values, "values")
         self.values = values  # pyright: ignore[reportAttributeAccessIssue]
-        if isinstance(values, MaskedTensor):
-            raise DTypeError(
-                path="MaskedTensor.values",
-                expected="values without a mask",
-                received="a MaskedTensor",
-                mend="Combine the masks: MaskedTensor(x.values, x.mask & mask).",
-            )
         mask = item.all_valid(values) if mask is None else _tensor_of(mask, "mask")
+        if isinstance(values, MaskedTensor):
+            _expect_outer(mask, values.mask)
         self.mask = mask  # pyright: ignore[reportAttributeAccessIssue]
 
     def __post_init__(self) -> None:
@@ -85,6 +82,27 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         self.__dict__.update(values=values, mask=mask)
         return self
 
+    @classmethod
+    def combined(cls, values: Any, mask: Any) -> MaskedTensor:
+        """Returns values with a mask, and, if they are masked already, valid where both masks are.
+
+        Args:
+            values: Any values, or a MaskedTensor.
+            mask: True where the values are valid. Its shape is a prefix of the shape of the values,
+                and of their own mask.
+
+        Returns:
+            A MaskedTensor. If the mask of the values has more dimensions, it is a MaskedTensor of
+            a MaskedTensor: lists that may be null, of items that may be null.
+
+        >>> ages = xt.types.MaskedTensor([31, 0, 54], [True, False, True])
+        >>> xt.types.MaskedTensor.combined(ages, tf.constant([True, True, False])).to_py()
+        [31, None, None]
+        """
+        if isinstance(values, MaskedTensor) and values.mask.shape.rank == mask.shape.rank:
+            return cls.of_parts(values.values, tf.logical_and(values.mask, mask))
+        return cls.of_parts(values, mask)
+
     @property
     def shape(self) -> tf.TensorShape:
         """The static shape of the values; for records, the shape of the records."""
@@ -94,6 +112,21 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
     def dtype(self) -> tf.DType:
         """The dtype of the values, if they are tensors."""
         return self.values.dtype
+
+    # Rows.
+
+    def __tf_cut_rows__(self, row_splits: Any) -> MaskedTensor:
+        """Returns the values and the mask cut into rows; see `xt.authoring.cut_rows`."""
+        values = cut_rows(self.values, row_splits)
+        rows = uncut_rows(values)  # its row splits may have been cast
+        return MaskedTensor.of_parts(values, cut_rows(self.mask, rows[1] if rows else row_splits))
+
+    def __tf_uncut_rows__(self) -> tuple[MaskedTensor, Any] | None:
+        """Returns the values and the mask before the cut; None if the mask is not ragged."""
+        rows, masks = uncut_rows(self.values), uncut_rows(self.mask)
+        if rows is None or masks is None:
+            return None
+        return MaskedTensor.of_parts(rows[0], masks[0]), rows[1]
 
     # Conversion.
 
@@ -254,11 +287,26 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         return f"{text}>"
 
 
+def _expect_outer(mask: Any, inner: Any) -> None:
+    """Raises unless a mask has fewer dimensions than the mask of its values."""
+    ranks = mask.shape.rank, inner.shape.rank
+    if None not in ranks and ranks[0] >= ranks[1]:
+        raise DTypeError(
+            path="MaskedTensor.values",
+            expected="values without a mask, or with a mask of more dimensions",
+            received=f"a MaskedTensor with a mask of shape {inner.shape}",
+            mend="Combine the masks: MaskedTensor(x.values, x.mask & mask).",
+        )
+
+
 def _tensor_of(value: Any, name: str) -> Any:
     """Returns an extension value unchanged, and any other value as a tensor."""
     if is_tensor_like(value) and not isinstance(value, tf.Variable):
         return value
-    return tf.convert_to_tensor(lossless(value, None, f"MaskedTensor.{name}"))
+    value = lossless(value, None, f"MaskedTensor.{name}")
+    if name == "mask" and isinstance(value, (list, tuple)) and not np.size(cast("Any", value)):
+        return tf.constant(value, tf.bool)  # an empty list has no dtype
+    return tf.convert_to_tensor(value)
 
 
 def _zero(dtype: tf.DType) -> Any:

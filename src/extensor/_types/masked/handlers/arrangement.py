@@ -151,7 +151,7 @@ def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
     key = keys[0] if len(keys) == 1 else keys
     part = values[key] if hasattr(values, "__getitem__") else batch_item(values, key)
     places = tuple(places[:outer])
-    return MaskedTensor.of_parts(part, mask[places] if places else mask)
+    return MaskedTensor.combined(part, mask[places] if places else mask)
 
 
 @implements(tf.pad, on=MaskedTensor)
