@@ -3,7 +3,7 @@
 - Boxing of values of any spec: `box`, `unbox`, `boxed_specs`, `stacked_spec`, `unstacked_spec`,
   `expect_unstacks`. Batches of whole values: `batch_of`, `batch_item`.
 - Rows of different lengths in flat values: `row_splits_of`, `row_ids`, `cut_rows`, `uncut_rows`,
-  `take_rows`, `reduce_rows`, `num_rows`, `static_num_rows`, `rows_spec`, `sizes_of`,
+  `take_rows`, `concat_rows`, `reduce_rows`, `num_rows`, `static_num_rows`, `rows_spec`, `sizes_of`,
   `num_elements`. Boxed rows: `box_rows`, `unbox_rows`, `unbox_cut_rows`, `boxed_rows_specs`.
 - Pairs of positions in a batch, such as edges: `Pairs`, `first_positions`.
 - Lossless conversions: `lossless`, `integers`, `is_tensor_like`, `array_over`, `tensor_over`.
@@ -18,6 +18,7 @@ from extensor._authoring.boxed_rows import box_rows, boxed_rows_specs, unbox_cut
 from extensor._authoring.check import assertions, integers, known_arrays
 from extensor._authoring.pairs import Pairs, first_positions
 from extensor._authoring.rows import (
+    concat_rows,
     cut_rows,
     num_elements,
     num_rows,
@@ -51,6 +52,7 @@ __all__ = [
     "boxed_specs",
     "cast_value",
     "check_row_splits",
+    "concat_rows",
     "cut_rows",
     "expect_unstacks",
     "first_positions",

@@ -5,6 +5,7 @@ from extensor._types.csr.value import CSRSparseTensor
 from extensor._types.digraph.value import LabeledDigraph, TensorDigraph
 from extensor._types.labeled.value import LabeledTensor
 from extensor._types.masked.value import MaskedTensor
+from extensor._types.union.value import UnionTensor
 
 CSRSparseTensorSpec = CSRSparseTensor.Spec
 DimensionAlignmentSpec = DimensionAlignment.Spec
@@ -12,6 +13,7 @@ LabeledDigraphSpec = LabeledDigraph.Spec
 LabeledTensorSpec = LabeledTensor.Spec
 MaskedTensorSpec = MaskedTensor.Spec
 TensorDigraphSpec = TensorDigraph.Spec
+UnionTensorSpec = UnionTensor.Spec
 
 __all__ = [
     "CSRSparseTensor",
@@ -26,4 +28,6 @@ __all__ = [
     "MaskedTensorSpec",
     "TensorDigraph",
     "TensorDigraphSpec",
+    "UnionTensor",
+    "UnionTensorSpec",
 ]

@@ -13,7 +13,11 @@ from extensor.errors import ProtocolError
 
 
 def box_rows(
-    spec: tf.TypeSpec, values: Any, row_splits: tf.Tensor, sizes: Sequence[Any], minimum_rank: int
+    spec: tf.TypeSpec,
+    values: Any,
+    row_splits: tf.Tensor,
+    sizes: Sequence[Any] | tf.RaggedTensor,
+    minimum_rank: int,
 ) -> list[tf.Tensor]:
     """Returns flat values, cut into rows, as boxed tensors. For use in a `to_boxed_tensor`.
 
@@ -21,7 +25,8 @@ def box_rows(
         spec: The spec of the values.
         values: A tensor, or a value of any type that stacks.
         row_splits: The row splits of the values.
-        sizes: The sizes of the batch of rows: integers, or scalar tensors.
+        sizes: The sizes of the batch of rows: integers, or scalar tensors. For a ragged batch: a
+            RaggedTensor of its shape, with one item for each row.
         minimum_rank: How many dimensions of the batch are dimensions of the boxes.
 
     Returns:
@@ -33,8 +38,11 @@ def box_rows(
     array([7, 8], dtype=int32)
     """
     if isinstance(values, (tf.Tensor, tf.RaggedTensor)):
-        ragged = cut_rows(values, row_splits, sizes)
-        spec = _cut_spec(spec, tf.TensorShape([None] * len(sizes)), row_splits.dtype)
+        if isinstance(sizes, tf.RaggedTensor):
+            ragged, shape = _cut_like(sizes, values, row_splits), sizes.shape
+        else:
+            ragged, shape = cut_rows(values, row_splits, sizes), tf.TensorShape([None] * len(sizes))
+        spec = _cut_spec(spec, shape, row_splits.dtype)
         return box(spec, ragged, minimum_rank)
     boxes: list[tf.Tensor] = []
     for part in box(spec, values, 1):
@@ -117,12 +125,22 @@ def _cut_spec(spec: Any, shape: tf.TensorShape, splits_dtype: tf.DType) -> tf.Ra
     )
 
 
+def _cut_like(batch: tf.RaggedTensor, values: Any, row_splits: tf.Tensor) -> tf.RaggedTensor:
+    """Returns flat values cut into one row for each item of a ragged batch."""
+    flat: Any = batch.flat_values
+    rows = cut_rows(values, row_splits, tf.unstack(tf.shape(flat, tf.int64), flat.shape.rank))
+    return batch.with_flat_values(rows)
+
+
 # Other types box into variant tensors. TensorFlow cannot encode a ragged tensor of variants, but it
 # can serialize a sparse tensor of variants, which has no gradient.
 
 
 def _box_variants(
-    variants: tf.Tensor, row_splits: tf.Tensor, sizes: Sequence[Any], minimum_rank: int
+    variants: tf.Tensor,
+    row_splits: tf.Tensor,
+    sizes: Sequence[Any] | tf.RaggedTensor,
+    minimum_rank: int,
 ) -> tf.Tensor:
     if variants.shape.rank not in (1, None):
         raise ProtocolError(
@@ -131,8 +149,11 @@ def _box_variants(
             received=f"variants of shape {variants.shape}",
             mend="Use a RaggedTensor or an xt.types.CSRSparseTensor instead of a SparseTensor.",
         )
-    leading = [tf.cast(size, tf.int64) for size in sizes[:minimum_rank]]
-    begins = tf.range(num_elements(leading) + 1) * num_elements(sizes[minimum_rank:])
+    if isinstance(sizes, tf.RaggedTensor):
+        leading, begins = _limits(sizes, minimum_rank)
+    else:
+        leading = [tf.cast(size, tf.int64) for size in sizes[:minimum_rank]]
+        begins = tf.range(num_elements(leading) + 1) * num_elements(sizes[minimum_rank:])
     splits = tf.gather(tf.cast(row_splits, tf.int64), begins)
     numbers = tf.range(tf.size(variants, tf.int64))
     ragged = tf.raw_ops.RaggedTensorToSparse(rt_nested_splits=[splits], rt_dense_values=numbers)
@@ -143,6 +164,22 @@ def _box_variants(
         out_type=tf.variant,
     )
     return tf.reshape(boxed, [*leading, 3])
+
+
+def _limits(batch: tf.RaggedTensor, minimum_rank: int) -> tuple[list[Any], tf.Tensor]:
+    """Returns the leading sizes of a ragged batch, and the limits of the items of each element."""
+    if minimum_rank == 0:
+        return [], tf.stack([0, tf.size(batch.flat_values, tf.int64)])
+    inner: Any = batch
+    leading = [batch.nrows(tf.int64)]
+    for _ in range(minimum_rank - 1):  # these dimensions have one size, because they are unstacked
+        inner = inner.values
+        leading.append(inner.nrows(tf.int64) // tf.maximum(num_elements(leading), 1))
+    limits = tf.cast(inner.row_splits, tf.int64)
+    inner = inner.values
+    while isinstance(inner, tf.RaggedTensor):
+        limits, inner = tf.gather(tf.cast(inner.row_splits, tf.int64), limits), inner.values
+    return leading, limits * num_elements(tf.unstack(tf.shape(inner)[1:], inner.shape.rank - 1))
 
 
 def _unbox_variants(boxed: tf.Tensor) -> tf.Tensor:

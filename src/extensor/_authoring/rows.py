@@ -211,6 +211,48 @@ def take_rows(value: Any, positions: tf.Tensor) -> Any:
     return unbox(rows_spec(spec, type(spec).__qualname__), boxes)
 
 
+def concat_rows(values: list[Any]) -> Any:
+    """Returns the rows of several values, one after the other, as one value.
+
+    Args:
+        values: At least one tensor, RaggedTensor, or value of any type that stacks; all of one
+            type.
+
+    Raises:
+        DTypeError: If the specs of the values cannot be merged (also a TypeError).
+
+    >>> xt.authoring.concat_rows([tf.constant([1, 2]), tf.constant([3])]).numpy()
+    array([1, 2, 3], dtype=int32)
+    """
+    if all(isinstance(value, (tf.Tensor, tf.Variable, tf.RaggedTensor)) for value in values):
+        return tf.concat(values, 0)
+    spec: Any = rows_spec(tf.type_spec_from_value(values[0]), "tf.concat")
+    for value in values[1:]:
+        other: Any = rows_spec(tf.type_spec_from_value(value), "tf.concat")
+        merged = spec.most_specific_common_supertype([other])
+        if merged is None:
+            raise DTypeError(
+                path="tf.concat",
+                expected=f"values of {spec}",
+                received=str(other),
+                mend="Give all values the same fields with the same dtypes.",
+            )
+        spec = merged
+    columns = zip(*(box(spec, value, 1) for value in values), strict=True)
+    return unbox(spec, [_concatenated_boxes(column) for column in columns])
+
+
+def _concatenated_boxes(boxes: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Returns boxes concatenated along their first dimension."""
+    if boxes[0].dtype != tf.variant:
+        return tf.concat(boxes, 0)
+    # Variants have a kernel for dynamic_stitch, but none for concat.
+    counts = [tf.shape(part)[0] for part in boxes]
+    begins = tf.cumsum(counts, exclusive=True)
+    places = [begins[i] + tf.range(count) for i, count in enumerate(counts)]
+    return tf.dynamic_stitch(places, list(boxes))
+
+
 def reduce_rows(values: tf.Tensor, ids: tf.Tensor, count: tf.Tensor, reduction: str) -> tf.Tensor:
     """Returns the sum, mean, maximum or minimum of each row; zero for an empty row.
 

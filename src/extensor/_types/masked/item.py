@@ -6,14 +6,13 @@ is valid or not as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, cast
 
 import tensorflow as tf
 
 from extensor._types.masked.check import static_shape
-from extensor.authoring import batch_of, box, cast_value, num_rows, rows_spec, take_rows, unbox
-from extensor.errors import DTypeError, StructureError
+from extensor.authoring import batch_of, cast_value, concat_rows, num_rows, rows_spec, take_rows
+from extensor.errors import StructureError
 
 
 def is_tensor(values: Any) -> bool:
@@ -122,39 +121,8 @@ def replaced(values: Any, mask: Any, item: Any) -> Any:
     # A list of one item is cast to a batch of one.
     single = cast_value(spec, [item], "MaskedTensor.fill")
     count = num_rows(values)
-    both = concatenated([values, single])
+    both = concat_rows([values, single])
     return take_rows(both, tf.where(mask, tf.range(count), count))
-
-
-def concatenated(values: list[Any]) -> Any:
-    """Returns values of one stackable type, concatenated along their first dimension."""
-    if all(map(is_tensor, values)):
-        return tf.concat(values, 0)
-    spec: Any = rows_spec(tf.type_spec_from_value(values[0]), "tf.concat")
-    for value in values[1:]:
-        other: Any = rows_spec(tf.type_spec_from_value(value), "tf.concat")
-        merged = spec.most_specific_common_supertype([other])
-        if merged is None:
-            raise DTypeError(
-                path="tf.concat",
-                expected=f"values of {spec}",
-                received=str(other),
-                mend="Give all values the same fields with the same dtypes.",
-            )
-        spec = merged
-    columns = zip(*(box(spec, value, 1) for value in values), strict=True)
-    return unbox(spec, [_concatenated_boxes(column) for column in columns])
-
-
-def _concatenated_boxes(boxes: Sequence[tf.Tensor]) -> tf.Tensor:
-    """Returns boxes concatenated along their first dimension."""
-    if boxes[0].dtype != tf.variant:
-        return tf.concat(boxes, 0)
-    # Variants have a kernel for dynamic_stitch, but none for concat.
-    counts = [tf.shape(part)[0] for part in boxes]
-    begins = tf.cumsum(counts, exclusive=True)
-    places = [begins[i] + tf.range(count) for i, count in enumerate(counts)]
-    return tf.dynamic_stitch(places, list(boxes))
 
 
 def stacked(values: list[Any]) -> Any:

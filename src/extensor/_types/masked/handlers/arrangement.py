@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from extensor._types.masked import item
 from extensor._types.masked.value import MaskedTensor
-from extensor.authoring import batch_item, take_rows
+from extensor.authoring import batch_item, concat_rows, take_rows
 from extensor.dispatch import implements
 
 
@@ -188,7 +188,7 @@ def concat(values: Any, axis: Any, *_: Any) -> Any:
     if not all(map(item.is_tensor, parts)):
         if place != 0:
             return NotImplemented
-        return MaskedTensor.of_parts(item.concatenated(parts), tf.concat(masks, 0))
+        return MaskedTensor.of_parts(concat_rows(parts), tf.concat(masks, 0))
     return MaskedTensor.of_parts(tf.concat(parts, place), tf.concat(masks, place))
 
 

@@ -1,0 +1,107 @@
+"""Checks that type codes match the rows of the variants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor.authoring import known_arrays, num_rows, static_num_rows
+from extensor.errors import DTypeError, FieldError, RowError, StructureError
+
+MAX_VARIANTS = 128
+"""A type code is an int8, as in Arrow."""
+
+
+def expect_names(variants: Any, names: Any) -> None:
+    """Raises an error unless there are variants, and `names` are their names.
+
+    Raises:
+        DTypeError: If the variants are not a mapping by names (also a TypeError).
+        StructureError: If there is no variant, or more than 128 (also a ValueError).
+        FieldError: If `names` are other names (also a KeyError).
+    """
+    if not isinstance(variants, Mapping) or not all(isinstance(name, str) for name in variants):
+        raise DTypeError(
+            path="UnionTensor.variants",
+            expected="a mapping from names to rows",
+            received=type(variants).__name__
+            if not isinstance(variants, Mapping)
+            else "names that are not strings",
+            mend='Write {"number": [1.5], "text": ["a", "b"]}.',
+        )
+    if not 0 < len(variants) <= MAX_VARIANTS:
+        raise StructureError(
+            path="UnionTensor.variants",
+            expected=f"1 to {MAX_VARIANTS} variants",
+            received=f"{len(variants)}",
+            mend="Without variants there is no value; a type code has one byte.",
+        )
+    if sorted(names) != sorted(variants):
+        raise FieldError(
+            path="UnionTensor.names",
+            expected=f"the names of the variants: {', '.join(variants)}",
+            received=", ".join(map(str, names)),
+            mend="Leave names out: the order of the variants is the order of the codes.",
+        )
+
+
+def counts(codes: Any, names: tuple[str, ...], variants: Mapping[str, Any]) -> None:
+    """Raises an error unless each variant has one row for each of its codes; not in a graph.
+
+    Args:
+        codes: The type codes, of any shape.
+        names: The names of the variants, in the order of the codes.
+        variants: The rows of each variant.
+
+    Raises:
+        RowError: If a code is not the number of a variant (also an IndexError).
+        StructureError: If a variant has more or fewer rows (also a ValueError).
+    """
+    flat: Any = codes.flat_values if isinstance(codes, tf.RaggedTensor) else codes
+    arrays = known_arrays(flat)
+    if arrays is None:
+        return
+    numbers = arrays[0].reshape(-1)
+    wrong = (numbers < 0) | (numbers >= len(names))
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise RowError(
+            path=f"UnionTensor.codes, record {first}",
+            expected=f"a code from 0 to {len(names) - 1}, for the variants {', '.join(names)}",
+            received=str(numbers[first]),
+            mend="A code is the position of the variant among the variants.",
+        )
+    for code, (name, count) in enumerate(
+        zip(names, np.bincount(numbers, minlength=len(names)).tolist(), strict=True)
+    ):
+        rows = static_num_rows(variants[name])
+        if rows is not None and rows != count:
+            raise StructureError(
+                path=f"UnionTensor.variants[{name!r}]",
+                expected=f"{count} rows, one for each code {code}",
+                received=f"{rows} rows",
+                mend="A variant has the rows of its own codes only, in their order.",
+            )
+
+
+def in_graph(
+    flat: tf.Tensor, names: tuple[str, ...], variants: Mapping[str, Any]
+) -> list[tuple[Any, str]]:
+    """Returns the same checks as conditions and texts for a graph."""
+    size = tf.cast(len(names), tf.int32)
+    numbers = tf.cast(flat, tf.int32)
+    checks = [
+        (
+            tf.reduce_all((numbers >= 0) & (numbers < size)),
+            f"codes must be from 0 to {len(names) - 1}",
+        )
+    ]
+    for code, name in enumerate(names):
+        count = tf.reduce_sum(tf.cast(tf.equal(numbers, code), tf.int64))
+        checks.append(
+            (tf.equal(count, num_rows(variants[name])), f"{name!r} must have a row for each code")
+        )
+    return checks

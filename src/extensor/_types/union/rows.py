@@ -1,0 +1,159 @@
+"""The rows of a union: which variant each is, and unions with some of these rows.
+
+The rows are counted in row-major order. A variant has its own rows only, in this order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from extensor.authoring import (
+    box,
+    concat_rows,
+    num_rows,
+    stacked_spec,
+    take_rows,
+    unbox,
+    unstacked_spec,
+)
+
+
+def flat_codes(codes: Any) -> tf.Tensor:
+    """Returns the type codes as a vector."""
+    flat: Any = codes.flat_values if isinstance(codes, tf.RaggedTensor) else codes
+    return flat if flat.shape.rank == 1 else tf.reshape(flat, [-1])
+
+
+def numbered(codes: Any) -> Any:
+    """Returns the position of each row, as an int64 tensor of the shape of the codes."""
+    flat: Any = codes.flat_values if isinstance(codes, tf.RaggedTensor) else codes
+    numbers = tf.range(tf.size(flat, tf.int64))
+    if flat.shape.rank != 1:
+        numbers = tf.ensure_shape(tf.reshape(numbers, tf.shape(flat)), flat.shape)
+    return codes.with_flat_values(numbers) if isinstance(codes, tf.RaggedTensor) else numbers
+
+
+def places(flat: tf.Tensor, code: int) -> tf.Tensor:
+    """Returns the positions of the rows of one variant: an int64 vector."""
+    return tf.where(tf.equal(flat, tf.cast(code, flat.dtype)))[:, 0]
+
+
+def position_in_variant(flat: tf.Tensor, count: int) -> tf.Tensor:
+    """Returns for each row its position among the rows of its variant: an int64 vector.
+
+    Args:
+        flat: The type codes: a vector.
+        count: The number of variants.
+    """
+    one_hot = tf.cast(tf.equal(tf.range(count)[:, tf.newaxis], tf.cast(flat, tf.int32)), tf.int64)
+    before = tf.cumsum(one_hot, axis=1, exclusive=True)
+    return tf.reduce_sum(before * one_hot, axis=0)
+
+
+def selected(union: Any, positions: Any) -> Any:
+    """Returns a union of some rows.
+
+    Args:
+        union: A UnionTensor.
+        positions: Positions of rows, as an integer tensor or RaggedTensor. The result has its
+            shape.
+    """
+    flat = flat_codes(union.codes)
+    codes = tf.gather(flat, positions)
+    chosen = flat_codes(codes)
+    within = tf.gather(position_in_variant(flat, len(union.names)), flat_codes(positions))
+    variants = {
+        name: take_rows(union.variants[name], tf.gather(within, places(chosen, code)))
+        for code, name in enumerate(union.names)
+    }
+    return union.of_parts(codes, variants, union.names)
+
+
+def rearranged(union: Any, change: Callable[[Any], Any]) -> Any:
+    """Returns a union whose rows are rearranged, or a list of unions.
+
+    Args:
+        union: A UnionTensor.
+        change: Takes the positions of the rows, in their shape, and returns positions, or a list
+            of them.
+    """
+    positions = change(numbered(union.codes))
+    if isinstance(positions, (list, tuple)):
+        parts: Any = positions
+        return [selected(union, part) for part in parts]
+    return selected(union, positions)
+
+
+def joined(unions: list[Any]) -> tuple[Any, list[Any]]:
+    """Returns all rows of several unions as one vector, and the position of each row in it.
+
+    Args:
+        unions: UnionTensors of the same variants.
+    """
+    first = unions[0]
+    counts = [tf.size(flat_codes(union.codes), tf.int64) for union in unions]
+    starts = tf.unstack(tf.cumsum(tf.stack(counts), exclusive=True), len(unions))
+    codes = tf.concat([flat_codes(union.codes) for union in unions], 0)
+    variants = {name: concat_rows([u.variants[name] for u in unions]) for name in first.names}
+    numbers = [_plus(numbered(u.codes), start) for u, start in zip(unions, starts, strict=True)]
+    return first.of_parts(codes, variants, first.names), numbers
+
+
+def _plus(numbers: Any, start: tf.Tensor) -> Any:
+    if isinstance(numbers, tf.RaggedTensor):
+        return numbers.with_flat_values(numbers.flat_values + start)
+    return numbers + start
+
+
+def in_order(parts: list[Any], flat: tf.Tensor) -> Any:
+    """Returns the rows of all variants as one value, in the order of the codes.
+
+    Args:
+        parts: For each variant a value with one row for each of its codes; all of one type.
+        flat: The type codes: a vector.
+    """
+    if all(isinstance(part, tf.Tensor) for part in parts):
+        at = [tf.cast(places(flat, code), tf.int32) for code in range(len(parts))]
+        result = tf.dynamic_stitch(at, parts)
+        return tf.ensure_shape(result, flat.shape[:1].concatenate(result.shape[1:]))
+    counts = tf.stack([num_rows(part) for part in parts])
+    starts = tf.gather(tf.cumsum(counts, exclusive=True), tf.cast(flat, tf.int32))
+    return take_rows(concat_rows(parts), starts + position_in_variant(flat, len(parts)))
+
+
+def shaped(value: Any, codes: Any) -> Any:
+    """Returns a value with one row for each code as a value of the shape of the codes.
+
+    Args:
+        value: A tensor, RaggedTensor, or value of any type that stacks.
+        codes: The type codes, of any shape.
+    """
+    if isinstance(codes, tf.RaggedTensor):
+        inner = shaped(value, codes.flat_values)
+        return _cut(inner, codes)
+    if codes.shape.rank == 1:
+        return value
+    if isinstance(value, tf.Tensor):
+        shape = tf.concat([tf.shape(codes), tf.shape(value)[1:]], 0)
+        return tf.ensure_shape(tf.reshape(value, shape), codes.shape + value.shape[1:])
+    spec: Any = tf.type_spec_from_value(value)
+    element = unstacked_spec(spec, "UnionTensor.match")
+    boxes = box(spec, value, 1)
+    if codes.shape.rank == 0:
+        return unbox(element, [part[0] for part in boxes])
+    for size in reversed(codes.shape.as_list()):
+        element = stacked_spec(element, size, "UnionTensor.match")
+    sizes = tf.shape(codes)
+    return unbox(element, [tf.reshape(p, tf.concat([sizes, tf.shape(p)[1:]], 0)) for p in boxes])
+
+
+def _cut(value: Any, codes: Any) -> Any:
+    """Returns a value cut into the ragged rows of the codes."""
+    if isinstance(value, (tf.Tensor, tf.RaggedTensor)):
+        return codes.with_flat_values(value)
+    if isinstance(codes.values, tf.RaggedTensor):
+        value = _cut(value, codes.values)
+    return value.__tf_cut_rows__(codes.row_splits)

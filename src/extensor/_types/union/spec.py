@@ -1,0 +1,184 @@
+"""The spec of UnionTensors, their boxes, and casts to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import tensorflow as tf
+
+from extensor._types.union import conversion
+from extensor._types.union.check import expect_names
+from extensor._types.union.rows import flat_codes
+from extensor.authoring import (
+    box,
+    box_rows,
+    boxed_rows_specs,
+    boxed_specs,
+    expect_unstacks,
+    row_splits_of,
+    rows_spec,
+    sizes_of,
+    stacked_spec,
+    supertype,
+    unbox,
+    unbox_rows,
+    unstacked_spec,
+)
+from extensor.errors import StructureError
+
+
+class UnionSpec:
+    """The spec of unions of given variants, with any number of rows of each.
+
+    Args:
+        variants: The spec of the rows of each variant by name, in the order of the codes.
+        shape: The static shape of the union; its rank must be known. Default: `[None]`.
+        codes: The spec of the type codes, instead of a shape: a RaggedTensorSpec of int8 for a
+            ragged union.
+
+    >>> spec = xt.types.UnionTensor.Spec(
+    ...     {"number": tf.TensorSpec([None]), "text": tf.TensorSpec([None], tf.string)})
+    >>> spec.shape, spec.names
+    (TensorShape([None]), ('number', 'text'))
+    """
+
+    codes: Any
+    variants: Mapping[str, Any]
+    names: tuple[str, ...]
+    value_type: Any
+
+    def __init__(
+        self,
+        variants: Mapping[str, tf.TypeSpec],
+        shape: Any = (None,),
+        codes: Any = None,
+    ) -> None:
+        expect_names(variants, list(variants))
+        codes = tf.TensorSpec(shape, tf.int8) if codes is None else codes
+        if codes.shape.rank is None:
+            raise StructureError(
+                path="UnionTensor.Spec",
+                expected="a shape of known rank",
+                received=f"shape {codes.shape}",
+                mend="Sizes may be None; a single value has the shape [].",
+            )
+        self.codes = codes
+        self.variants = {
+            name: rows_spec(spec, f"UnionTensor.variants[{name!r}]")
+            for name, spec in variants.items()
+        }
+        self.names = tuple(variants)
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The static shape of the codes."""
+        return self.codes.shape
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions of the codes."""
+        return self.codes.shape.rank
+
+    def _like(self, codes: Any) -> Any:
+        """Returns this spec with another spec of the codes."""
+        return type(self)({name: self.variants[name] for name in self.names}, codes=codes)
+
+    @classmethod
+    def of(cls, value: Any) -> Any:
+        """Returns the spec of a union, for any number of rows of each variant."""
+        codes = value.codes
+        is_tensor = isinstance(codes, tf.Tensor)
+        return cls(
+            {name: tf.type_spec_from_value(value.variants[name]) for name in value.names},
+            codes=tf.TensorSpec(codes.shape, codes.dtype)
+            if is_tensor
+            else tf.type_spec_from_value(codes),
+        )
+
+    def stacked(self, num: int | None) -> Any:
+        """Returns the spec of a batch."""
+        return self._like(stacked_spec(self.codes, num, "UnionTensor.Spec"))
+
+    def unstacked(self) -> Any:
+        """Returns the spec of one element along the first dimension."""
+        if self.shape.rank == 0:
+            raise StructureError(
+                path="UnionTensor.Spec",
+                expected="a batch to unstack",
+                received="a single value",
+                mend="Its rows are in value.variants.",
+            )
+        return self._like(unstacked_spec(self.codes, "UnionTensor.Spec"))
+
+    # The boxes are the codes, and for each variant its rows, cut into 0 or 1 row for each code.
+
+    def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec]:
+        """Returns the TensorSpecs of the boxes."""
+        boxed = [b for name in self.names for b in boxed_rows_specs(self.variants[name])]
+        return [*boxed_specs(self.codes, minimum_rank), *boxed]
+
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[tf.Tensor]:
+        """Returns the boxes of a union."""
+        expect_unstacks(self, value, minimum_rank)
+        codes = value.codes
+        boxes = box(self.codes, codes, minimum_rank)
+        sizes = codes
+        if not isinstance(codes, tf.RaggedTensor):
+            sizes = sizes_of(codes.shape, tf.shape(codes, tf.int64))
+        flat = flat_codes(codes)
+        for code, name in enumerate(self.names):
+            is_own = tf.equal(flat, tf.cast(code, flat.dtype))
+            splits = row_splits_of(tf.cast(is_own, self._splits_dtype()))
+            boxes += box_rows(
+                self.variants[name], value.variants[name], splits, sizes, minimum_rank
+            )
+        return boxes
+
+    def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
+        """Returns the union that the boxes contain."""
+        boxes = iter(boxed_tensor)
+        codes = unbox(self.codes, [next(boxes)])
+        variants = {
+            name: unbox_rows(self.variants[name], self.shape, boxes, self._splits_dtype())
+            for name in self.names
+        }
+        return self.value_type.of_parts(codes, variants, self.names)
+
+    def _splits_dtype(self) -> tf.DType:
+        # TensorFlow does not mix row splits of two dtypes.
+        return self.codes.row_splits_dtype if hasattr(self.codes, "row_splits_dtype") else tf.int64
+
+    # Casts.
+
+    def cast(self, value: Any, casting_context: Any = None) -> Any:
+        """Returns a value as a union of this spec.
+
+        Args:
+            value: A UnionTensor with some of these variants, in any order, or a list of Python
+                values, as for `UnionTensor.from_values`.
+            casting_context: The casting context of TensorFlow.
+
+        Raises:
+            DTypeError: If a value fits no variant (also a TypeError).
+        """
+        if isinstance(value, list):
+            return conversion.of_values(cast("Any", value), self)
+        if isinstance(value, self.value_type):
+            value = conversion.with_names(value, self)
+        return cast("Any", super()).cast(value, casting_context)
+
+    def castable_type(self, spec: Any) -> Any:
+        """Returns the spec of a union of the variants of both specs, or None."""
+        if not isinstance(spec, type(self)):
+            return None
+        codes: Any = supertype(self.codes, spec.codes)
+        if codes is None:
+            return None
+        variants: dict[str, Any] = {}
+        for name in (*self.names, *spec.names):
+            both = [s.variants[name] for s in (self, spec) if name in s.names]
+            variants[name] = supertype(*both) if len(both) == 2 else both[0]
+            if variants[name] is None:
+                return None
+        return type(self)(variants, codes=codes)

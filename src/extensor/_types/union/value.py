@@ -1,0 +1,296 @@
+"""UnionTensor: values of several variants, each row of one of them."""
+
+# Type checkers do not know that __init__ may assign the fields.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from extensor import extension_type
+from extensor._types.union import check, conversion
+from extensor._types.union.match import match
+from extensor._types.union.rows import flat_codes, rearranged
+from extensor._types.union.spec import UnionSpec
+from extensor.authoring import (
+    FrozenDict,
+    assertions,
+    batch_of,
+    integers,
+    is_tensor_like,
+    lossless,
+)
+from extensor.dispatch import OperatorsMixin
+from extensor.errors import FieldError, RowError, StructureError
+
+_SHOWN = 6
+
+
+@extension_type(name="extensor.types.UnionTensor")
+class UnionTensor(OperatorsMixin):
+    """Values of several variants, each row of one of them: a number or a text or a record.
+
+    A code for each row says which variant it is. A variant has its own rows only, in their order,
+    so nothing is stored for rows of other variants.
+
+    Args:
+        codes: The number of the variant of each row: integers of any shape, or a RaggedTensor.
+        variants: The rows of each variant by name, in the order of the codes: a tensor,
+            RaggedTensor, StructuredTensor, MaskedTensor, or a value of any type that stacks.
+        names: The names of the variants in the order of the codes. Default: as in `variants`.
+        validate: Whether a graph of TensorFlow gets assertions that check the arguments. Eager
+            arguments are always checked, in NumPy.
+
+    Raises:
+        RowError: If a code is not the number of a variant (also an IndexError).
+        StructureError: If a variant has not one row for each of its codes (also a ValueError).
+        DTypeError: If the codes are not integers (also a TypeError).
+
+    >>> amounts = xt.types.UnionTensor([0, 1, 0], {"grams": [500.0, 250.0], "text": ["a pinch"]})
+    >>> amounts
+    <UnionTensor shape=(3,) {grams: float32, text: string} [500.0, b'a pinch', 250.0]>
+    >>> amounts.match({"grams": lambda g: g / 1000.0, "text": lambda t: 0.0}).numpy()
+    array([0.5 , 0.  , 0.25], dtype=float32)
+    """
+
+    # The types that a handler accepts as other operands; other types handle the call themselves.
+    __tf_dispatch_types__ = (tf.Tensor, tf.RaggedTensor)
+
+    Spec = UnionSpec
+
+    codes: Any
+    """The number of the variant of each row: int8, of the shape of the union."""
+    variants: Mapping[str, Any]
+    """The rows of each variant: `[rows of this variant, ...]` each."""
+    names: tuple[str, ...]
+    """The names of the variants, in the order of the codes."""
+
+    def __init__(
+        self,
+        codes: Any,
+        variants: Mapping[str, Any],
+        names: Iterable[str] | None = None,
+        *,
+        validate: bool = False,
+    ) -> None:
+        check.expect_names(variants, list(variants) if names is None else list(names))
+        self.names = tuple(variants if names is None else names)
+        self.variants = FrozenDict({name: _rows(variants[name], name) for name in self.names})
+        if not isinstance(codes, tf.RaggedTensor):
+            codes = codes if _is_int8(codes) else integers(codes, "UnionTensor.codes")
+            codes = tf.convert_to_tensor(codes)
+        if codes.dtype != tf.int8:
+            check.counts(codes, self.names, self.variants)  # before numbers are cut to one byte
+            codes = tf.cast(codes, tf.int8)
+        self.codes = codes
+        if validate and not tf.executing_eagerly():
+            checks = check.in_graph(flat_codes(codes), self.names, self.variants)
+            with tf.control_dependencies(assertions("UnionTensor", checks)):
+                self.codes = tf.nest.map_structure(tf.identity, codes, expand_composites=True)
+
+    def __post_init__(self) -> None:
+        check.counts(self.codes, self.names, self.variants)
+
+    @classmethod
+    def of_parts(
+        cls, codes: Any, variants: Mapping[str, Any], names: tuple[str, ...]
+    ) -> UnionTensor:
+        """Returns a union from parts that match. Runs no op and checks nothing."""
+        self = object.__new__(cls)
+        self.__dict__.update(codes=codes, variants=FrozenDict(variants), names=names)
+        return self
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The static shape of the codes."""
+        return self.codes.shape
+
+    @property
+    def rank(self) -> int | None:
+        """The number of dimensions of the codes."""
+        return self.codes.shape.rank
+
+    # Variants.
+
+    def is_variant(self, name: str) -> Any:
+        """Returns a bool tensor of the shape of the union, True for the rows of a variant.
+
+        Args:
+            name: The name of the variant.
+
+        Raises:
+            FieldError: If there is no such variant (also a KeyError).
+
+        >>> union = xt.types.UnionTensor.from_values([1, "a", 2])
+        >>> union.is_variant("int").numpy()
+        array([ True, False,  True])
+        """
+        if name not in self.variants:
+            raise FieldError(
+                path="UnionTensor.is_variant",
+                expected=f"one of the variants {', '.join(self.names)}",
+                received=repr(name),
+                mend="Check the spelling.",
+            )
+        code = tf.constant(self.names.index(name), tf.int8)
+        if isinstance(self.codes, tf.RaggedTensor):
+            return self.codes.with_flat_values(tf.equal(self.codes.flat_values, code))
+        return tf.equal(self.codes, code)
+
+    def match(
+        self,
+        functions: Mapping[str, Callable[[Any], Any]],
+        default: Callable[[Any], Any] | None = None,
+    ) -> Any:
+        """Returns the result of one function for each variant, in the order of the rows.
+
+        Args:
+            functions: The function of each variant by name. It gets all rows of the variant, as in
+                `variants`, and returns a value with one row for each, or one number or string for
+                all.
+            default: The function of the variants that are not in `functions`.
+
+        Returns:
+            A value whose shape begins with the shape of the union: a tensor if all results are
+            tensors of one dtype and inner shape, records if all are records of the same fields,
+            and likewise for other types. Else a UnionTensor of the results.
+
+        Raises:
+            FieldError: If a variant has no function, or a name is no variant (also a KeyError).
+            StructureError: If a result has more or fewer rows (also a ValueError).
+
+        >>> union = xt.types.UnionTensor.from_values([1, "abc", 2])
+        >>> union.match({"int": lambda n: n * 10, "string": tf.strings.length}).numpy()
+        array([10,  3, 20], dtype=int32)
+        >>> union.match({"int": lambda n: n / 2}, default=tf.strings.upper)
+        <UnionTensor shape=(3,) {int: float64, string: string} [0.5, b'ABC', 1.0]>
+        """
+        return match(self, functions, default)
+
+    # Conversion.
+
+    @classmethod
+    def from_values(cls, values: Iterable[Any], spec: Any = None) -> UnionTensor:
+        """Returns a union of Python values.
+
+        Args:
+            values: Numbers, strings, booleans, None, lists and dicts.
+            spec: A `UnionTensor.Spec`. Default: one variant for each kind of value, `bool`, `int`,
+                `float`, `string`, `list`, `record` and `null`, in the order of the values, with
+                the dtypes that TensorFlow infers.
+
+        Returns:
+            A union of shape `[number of values]`.
+
+        Raises:
+            DTypeError: If a value is of another type, or fits no variant (also a TypeError).
+
+        >>> union = xt.types.UnionTensor.from_values([1, "a", {"x": 2}, None])
+        >>> union.names
+        ('int', 'string', 'record', 'null')
+        >>> union.to_py()
+        [1, b'a', {'x': 2}, None]
+        """
+        values = list(values)
+        if spec is not None:
+            return spec.cast(values)
+        codes, variants = conversion.parts_of(values)
+        if not variants:
+            raise StructureError(
+                path="UnionTensor.from_values",
+                expected="at least one value",
+                received="no values",
+                mend="Pass the spec: without values, the variants are not known.",
+            )
+        return cls.of_parts(tf.constant(codes), variants, tuple(variants))
+
+    def to_py(self) -> Any:
+        """Returns the values as numbers, bytes, lists and dicts. Needs eager execution.
+
+        >>> xt.types.UnionTensor([[0, 1]], {"number": [7], "text": ["a"]}).to_py()
+        [[7, b'a']]
+        """
+        return conversion.to_py(self)
+
+    @classmethod
+    def batch(cls, unions: Iterable[UnionTensor]) -> UnionTensor:
+        """Returns a batch of unions of the same variants.
+
+        Raises:
+            StructureError: If `unions` is empty, or the variants differ (also a ValueError).
+
+        >>> union = xt.types.UnionTensor.from_values([1, "a"])
+        >>> xt.types.UnionTensor.batch([union[0], union[1]]).to_py()
+        [1, b'a']
+        """
+        return batch_of(cls, list(unions))
+
+    # Rows.
+
+    def __getitem__(self, key: Any) -> Any:
+        """Returns one value, as a union of shape `[]`, or a union of some rows.
+
+        Args:
+            key: A position, slice, `...`, `tf.newaxis`, or a tuple of these, as for a tensor.
+
+        Raises:
+            RowError: If a position is out of range (also an IndexError).
+        """
+        keys = key if isinstance(key, tuple) else (key,)
+        first = keys[0] if keys else None
+        size = self.shape[0] if self.shape.rank else 0
+        is_outside = isinstance(first, int) and size is not None and not -size <= first < size
+        if is_outside:
+            raise RowError(
+                path="UnionTensor[...]",
+                expected=f"a position from {-size} to {size - 1}" if size else "no position",
+                received=str(first),
+                mend=f"There are {size} rows." if self.shape.rank else "This is a single value.",
+            )
+        return rearranged(self, lambda positions: positions[key])
+
+    # A field of this type in lists of records: the codes are cut, and the variants stay flat.
+
+    def __tf_cut_rows__(self, row_splits: Any) -> UnionTensor:
+        """Returns this union cut into rows: with one more, ragged, outer dimension."""
+        codes = tf.RaggedTensor.from_row_splits(self.codes, row_splits, validate=False)
+        return self.of_parts(codes, self.variants, self.names)
+
+    def __tf_uncut_rows__(self) -> tuple[UnionTensor, Any]:
+        """Returns the union without its outermost ragged dimension, and the row splits."""
+        codes = self.codes
+        return self.of_parts(codes.values, self.variants, self.names), codes.row_splits
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{name}: {_kind(self.variants[name])}" for name in self.names)
+        text = f"<UnionTensor shape={self.shape} {{{kinds}}}"
+        flat = flat_codes(self.codes)
+        if not hasattr(flat, "numpy"):
+            return f"{text}>"
+        if isinstance(self.codes, tf.RaggedTensor):
+            return f"{text}>"
+        shown: Any = self if self.shape.rank == 0 else self[:_SHOWN]
+        rest = self.shape.rank and self.shape[0] > _SHOWN
+        values = repr(shown.to_py())
+        return f"{text} {values[:-1] + ', ...]' if rest else values}>"
+
+
+def _kind(rows: Any) -> str:
+    dtype: Any = getattr(rows, "dtype", None)
+    if isinstance(rows, tf.Tensor):
+        return dtype.name + "".join(f"[{size}]" for size in rows.shape[1:])
+    return type(rows).__name__
+
+
+def _is_int8(codes: Any) -> bool:
+    return getattr(codes, "dtype", None) in (tf.int8, "int8")
+
+
+def _rows(rows: Any, name: str) -> Any:
+    """Returns an extension value unchanged, and any other value as a tensor."""
+    if is_tensor_like(rows) and not isinstance(rows, tf.Variable):
+        return rows
+    return tf.convert_to_tensor(lossless(rows, None, f"UnionTensor.variants[{name!r}]"))
