@@ -17,7 +17,7 @@ from extensor._protocol.registry import register_type_spec
 from extensor._protocol.stackable_spec import ragged_row
 from extensor._protocol.stand_in import plain_spec
 from extensor._protocol.tree import compatible
-from extensor._struct import index, reshape
+from extensor._struct import arrow_types, index, reshape
 from extensor._struct.common_shape import common_shape, known_rank, merged_shape
 from extensor._struct.field import (
     as_field,
@@ -63,8 +63,9 @@ class DenseStructuredTensor(StructuredTensor):
     <StructuredTensor shape=(2,) {title: string}>
     """
 
-    __slots__ = ("_fields", "_rank", "_rows")
+    __slots__ = ("_arrow_types", "_fields", "_rank", "_rows")
 
+    _arrow_types: arrow_types.ArrowTypes
     _fields: dict[str, Any]
     _rank: int
     _rows: Any
@@ -85,19 +86,33 @@ class DenseStructuredTensor(StructuredTensor):
                     mend="Give the number of records.",
                 )
             counter = tf.zeros(shape, tf.bool)
-        self._init(rank, kept, counter, None, shape)
+        self._init(rank, kept, counter, None, shape, arrow_types.NONE)
 
-    def _init(self, rank: int, fields: dict[str, Any], counter: Any, hint: Any, shape: Any) -> None:
+    def _init(
+        self,
+        rank: int,
+        fields: dict[str, Any],
+        counter: Any,
+        hint: Any,
+        shape: Any,
+        types: arrow_types.ArrowTypes,
+    ) -> None:
         _set(self, "_rank", rank)
         _set(self, "_fields", fields)
         _set(self, "_rows", counter)
         _set(self, "_hint", hint)
         _set(self, "_shape", shape)
         _set(self, "_spec", None)
+        _set(self, "_arrow_types", types)
 
     @classmethod
     def of_parts(
-        cls, rank: int, fields: dict[str, Any], counter: Any = None, hint: Any = None
+        cls,
+        rank: int,
+        fields: dict[str, Any],
+        counter: Any = None,
+        hint: Any = None,
+        types: arrow_types.ArrowTypes = arrow_types.NONE,
     ) -> DenseStructuredTensor:
         """Returns records made of the given parts. Runs no op and validates nothing.
 
@@ -106,9 +121,10 @@ class DenseStructuredTensor(StructuredTensor):
             fields: The fields' values. The dict is kept, not copied.
             counter: If there are no fields, a boolean tensor of the collection's shape.
             hint: A spec with information about the fields that their values do not have.
+            types: The Arrow types of the fields.
         """
         self = cls.__new__(cls)
-        self._init(rank, fields, counter, hint, None)
+        self._init(rank, fields, counter, hint, None, types)
         return self
 
     def map_parts(self, function: Callable[[Any, str], Any], rank: int) -> DenseStructuredTensor:
@@ -121,10 +137,16 @@ class DenseStructuredTensor(StructuredTensor):
         """
         fields = {name: function(value, name) for name, value in self._fields.items()}
         counter = None if self._rows is None else function(self._rows, "")
-        return DenseStructuredTensor.of_parts(rank, fields, counter)
+        return DenseStructuredTensor.of_parts(rank, fields, counter, types=self._arrow_types)
 
     def _with_hint(self, hint: StructuredTensorSpec) -> DenseStructuredTensor:
-        return DenseStructuredTensor.of_parts(self._rank, self._fields, self._rows, hint)
+        types = arrow_types.joined(hint.record._arrow_types, self._arrow_types)
+        return DenseStructuredTensor.of_parts(self._rank, self._fields, self._rows, hint, types)
+
+    def _with_arrow_types(self, types: arrow_types.ArrowTypes) -> DenseStructuredTensor:
+        return DenseStructuredTensor.of_parts(
+            self._rank, self._fields, self._rows, self._hint, types
+        )
 
     def _as_dense(self, shape: tf.TensorShape) -> DenseStructuredTensor:
         return self
@@ -164,6 +186,18 @@ class DenseStructuredTensor(StructuredTensor):
         """How many dimensions the collection has; never None."""
         return self._rank
 
+    @property
+    def arrow_types(self) -> Mapping[str, Any]:
+        """The Arrow type of each field that came from Arrow; `to_arrow` writes these types.
+
+        Structs in these types are empty: the records inside have their own `arrow_types`.
+
+        >>> when = pa.array([0, 86_400], pa.timestamp("s", "UTC"))
+        >>> xt.from_arrow(pa.table({"when": when})).arrow_types["when"]
+        TimestampType(timestamp[s, tz=UTC])
+        """
+        return {name: kept.field.type for name, kept in self._arrow_types.items()}
+
     def field_names(self) -> tuple[str, ...]:
         """Returns the names of the fields, in their order."""
         return tuple(self._fields)
@@ -172,7 +206,7 @@ class DenseStructuredTensor(StructuredTensor):
         if self._hint is not None:
             return self._hint.refined(self)
         specs = {name: spec_of_field(value) for name, value in self._fields.items()}
-        return DenseStructuredTensorSpec(self.shape, specs)
+        return DenseStructuredTensorSpec(self.shape, specs, self._arrow_types)
 
     def _field(self, name: str, at: Path) -> Any:
         try:
@@ -193,7 +227,10 @@ class DenseStructuredTensor(StructuredTensor):
             value = as_field(value, at / name)
             shape = merged_shape(shape, value, at / name, rank)
             fields[name] = value
-        result = DenseStructuredTensor.of_parts(rank, fields, None, self._hint_for(fields))
+        types = self._arrow_types and arrow_types.after_updates(
+            self._arrow_types, self._fields, fields, updates
+        )
+        result = DenseStructuredTensor.of_parts(rank, fields, None, self._hint_for(fields), types)
         _set(result, "_shape", shape)
         return result
 
@@ -202,7 +239,9 @@ class DenseStructuredTensor(StructuredTensor):
         counter = self._rows
         if not fields and self._fields:
             counter = self._count_rows()
-        result = DenseStructuredTensor.of_parts(self._rank, fields, counter, self._hint_for(fields))
+        types = arrow_types.selected(self._arrow_types, fields)
+        hint = self._hint_for(fields)
+        result = DenseStructuredTensor.of_parts(self._rank, fields, counter, hint, types)
         _set(result, "_shape", self._shape)
         return result
 
@@ -271,6 +310,8 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         shape: The shape of the collection of records, of known rank.
         field_specs: The spec of each field, including the outer dimensions that correspond to
             `shape`.
+        types: The Arrow types of the fields, which are not part of equality; set by `from_arrow`
+            and `spec_from_schema`.
 
     Raises:
         StructureError: If the rank is unknown, or a field's shape does not begin with `shape`
@@ -282,7 +323,12 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     (TensorShape([2, 3]), ('x',))
     """
 
-    def __init__(self, shape: Any, field_specs: Mapping[str, tf.TypeSpec]) -> None:
+    def __init__(
+        self,
+        shape: Any,
+        field_specs: Mapping[str, tf.TypeSpec],
+        types: arrow_types.ArrowTypes = arrow_types.NONE,
+    ) -> None:
         self._shape = known_rank(shape, type(self).__name__)
         rank = self._shape.rank
         where = f"{type(self).__name__}.field_specs"
@@ -320,6 +366,8 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         self._has_extra_information = any(
             isinstance(s, tf.RaggedTensorSpec) and s.ragged_rank == 0 for s in field_specs.values()
         ) or (rank > 0 and not any(hasattr(s, "shape") for s in field_specs.values()))
+        self._arrow_types = types
+        self._saved_types: Any = None
         self._key: Any = None
         self._hash: int | None = None
 
@@ -334,13 +382,36 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return MappingProxyType(self._field_specs)
 
     @property
+    def arrow_types(self) -> Mapping[str, Any]:
+        """The Arrow type of each field that came from Arrow. Not part of equality.
+
+        >>> schema = pa.schema({"price": pa.decimal64(9, 2)})
+        >>> xt.spec_from_schema(schema).arrow_types["price"]
+        Decimal64Type(decimal64(9, 2))
+        """
+        return {name: kept.field.type for name, kept in self._arrow_types.items()}
+
+    @property
     def record(self) -> DenseStructuredTensorSpec:
         """This spec itself."""
         return self
 
     def serialize(self) -> tuple[Any, ...]:
-        """Returns the shape and the fields. Fields are pairs, so a SavedModel keeps their order."""
-        return self._shape, tuple(self._field_specs.items())
+        """Returns the shape and the fields. Fields are pairs, so a SavedModel keeps their order.
+
+        A third part has the Arrow types of the fields, if there are any.
+        """
+        fields = tuple(self._field_specs.items())
+        if not self._arrow_types:
+            return self._shape, fields
+        if self._saved_types is None:
+            self._saved_types = arrow_types.saved(self._arrow_types)
+        return self._shape, fields, self._saved_types
+
+    def __reduce__(self) -> Any:
+        # Pickle keeps what a SavedModel does not: the words of dictionaries.
+        types = dict(self._arrow_types)
+        return DenseStructuredTensorSpec, (self._shape, dict(self._field_specs), types)
 
     @classmethod
     def deserialize(cls, serialization: Any) -> DenseStructuredTensorSpec:
@@ -350,8 +421,10 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             RegistrationError: If another version of extensor wrote more or fewer parts (also a
                 ValueError).
         """
-        shape, fields = saved_parts(cls, serialization, 2)
-        return cls(shape, dict(fields))
+        shape, pairs, *types = saved_parts(cls, serialization, 2, 3)
+        fields = dict(pairs)
+        loaded = arrow_types.loaded(types[0], fields, shape.rank) if types else arrow_types.NONE
+        return cls(shape, fields, loaded)
 
     def __repr__(self) -> str:
         return f"DenseStructuredTensorSpec({self._shape}, {self._field_specs!r})"
@@ -386,12 +459,18 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         if self._counts_rows:
             return self.from_components((value._rows,))
         path = type(self).__name__
-        return self._with_fields(
+        cast = self._with_fields(
             {
                 name: cast_value(spec, value._fields[name], f"{path}.{Path(name)}")
                 for name, spec in self._field_specs.items()
             }
         )
+        if not value._arrow_types:
+            return cast
+        types = arrow_types.after_updates(
+            value._arrow_types, value._fields, cast._fields, cast._fields
+        )
+        return cast._with_arrow_types(arrow_types.joined(self._arrow_types, types))
 
     def of_records(self, value: Any, path: str) -> Any:
         """Returns records of this spec from Python lists and dicts."""
@@ -408,7 +487,9 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     def _with_fields(self, fields: dict[str, Any]) -> Any:
         """Returns records of this spec with the given fields. Validates the fields' sizes."""
         checked = DenseStructuredTensor(self._shape, fields)
-        return checked._with_hint(self) if self._has_extra_information else checked
+        if self._has_extra_information:
+            return checked._with_hint(self)
+        return checked._with_arrow_types(self._arrow_types) if self._arrow_types else checked
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Returns whether both have the same fields with compatible specs."""
@@ -444,7 +525,8 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             if joined is None:
                 return None
             fields[name] = joined
-        return DenseStructuredTensorSpec(shape, fields)
+        types = arrow_types.joined(self._arrow_types, other._arrow_types)
+        return DenseStructuredTensorSpec(shape, fields, types)
 
     def refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
@@ -452,6 +534,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return DenseStructuredTensorSpec(
             value.shape,
             {name: spec_of_field(fields[name], s) for name, s in self._field_specs.items()},
+            value._arrow_types,
         )
 
     @property
@@ -474,7 +557,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         by_name = dict(zip(self._order, components, strict=True))
         fields = {name: by_name[name] for name in self._field_specs}
         return DenseStructuredTensor.of_parts(
-            rank, fields, None, self if self._has_extra_information else None
+            rank, fields, None, self if self._has_extra_information else None, self._arrow_types
         )
 
     def _stacks_by_components(self) -> bool:
@@ -487,7 +570,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
         if self._shape.is_fully_defined():
             fields = {n: ragged_row(s, row_splits_dtype) for n, s in self._field_specs.items()}
-            return DenseStructuredTensorSpec(self._shape, fields)
+            return DenseStructuredTensorSpec(self._shape, fields, self._arrow_types)
         record = self
         for _ in range(self.rank):
             record = record.unstacked()
@@ -500,13 +583,12 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     def _any_length(self) -> DenseStructuredTensorSpec:
         shape = tf.TensorShape([None]).concatenate(self._shape[1:])
         specs: Mapping[str, Any] = self._field_specs
-        return DenseStructuredTensorSpec(
-            shape, {name: stacked(unstacked(spec), None) for name, spec in specs.items()}
-        )
+        fields = {name: stacked(unstacked(spec), None) for name, spec in specs.items()}
+        return DenseStructuredTensorSpec(shape, fields, self._arrow_types)
 
     def _with_row_splits_dtype(self, dtype: tf.DType) -> DenseStructuredTensorSpec:
         specs = {n: with_row_splits_dtype(s, dtype) for n, s in self._field_specs.items()}
-        return DenseStructuredTensorSpec(self._shape, specs)
+        return DenseStructuredTensorSpec(self._shape, specs, self._arrow_types)
 
     def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[Any]:
         """Returns the boxes of the fields, ordered by name."""
@@ -519,6 +601,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return DenseStructuredTensorSpec(
             tf.TensorShape([num]).concatenate(self._shape),
             {name: stacked(batchable(s, Path(name)), num) for name, s in self._field_specs.items()},
+            self._arrow_types,
         )
 
     def unstacked(self) -> DenseStructuredTensorSpec:
@@ -528,4 +611,5 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return DenseStructuredTensorSpec(
             self._shape[1:],
             {name: unstacked(batchable(s, Path(name))) for name, s in self._field_specs.items()},
+            self._arrow_types,
         )

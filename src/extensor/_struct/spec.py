@@ -275,17 +275,17 @@ def spec_or_none(spec_or_value: Any) -> Any:
     return None if type_spec is None else type_spec()
 
 
-def saved_parts(cls: type, serialization: Any, number: int) -> Any:
-    """Returns a spec's serialization as it is, if it has the expected number of parts.
+def saved_parts(cls: type, serialization: Any, *numbers: int) -> Any:
+    """Returns a spec's serialization as it is, if it has one of the expected numbers of parts.
 
     Raises:
         RegistrationError: If the number of parts differs (also a ValueError).
     """
-    if len(serialization) == number:
+    if len(serialization) in numbers:
         return serialization
     raise RegistrationError(
         path=cls.__name__,
-        expected=f"{number} parts, the number that this version of extensor saves",
+        expected=f"{' or '.join(map(str, numbers))} parts, as this version of extensor saves",
         received=f"{len(serialization)} parts",
         mend="Load the data with the version of extensor that saved it, or a newer version.",
     )

@@ -1,0 +1,107 @@
+"""The Arrow types of the fields of records, which TensorFlow's dtypes do not express.
+
+An int64 tensor may be a timestamp, a duration or a decimal number, and a string tensor may be text,
+bytes or a dictionary. Records and their specs keep the Arrow type of each field that came from
+Arrow, so that `to_arrow` writes the same type. The Arrow types are not part of the equality or the
+hash of a spec: a `tf.function` is not traced again for them.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._struct.records import Records
+
+
+class ArrowType(NamedTuple):
+    """The Arrow type of a field.
+
+    Attributes:
+        field: The Arrow field, with its type, nullability and metadata. Structs in its type are
+            empty, because the records inside keep the Arrow types of their own fields.
+        form: The dtype and the inner rank of the field's values; see `form_of`.
+        words: For a dictionary, its values; None if they are not known.
+    """
+
+    field: pa.Field
+    form: Any
+    words: pa.Array | None = None
+
+
+ArrowTypes = Mapping[str, ArrowType]
+
+NONE: ArrowTypes = MappingProxyType({})
+"""The Arrow types of records that did not come from Arrow."""
+
+
+def selected(types: ArrowTypes, names: Iterable[str]) -> ArrowTypes:
+    """Returns the Arrow types of the given fields."""
+    return {name: types[name] for name in names if name in types} if types else NONE
+
+
+def joined(own: ArrowTypes, other: ArrowTypes) -> ArrowTypes:
+    """Returns the Arrow types of both; where both have one, the first."""
+    return {**other, **own} if own and other else own or other
+
+
+def form_of(value_or_spec: Any, rank: int) -> tuple[Any, int | None]:
+    """Returns the dtype and the inner rank of a field. An Arrow type depends on both.
+
+    Args:
+        value_or_spec: A field's value, or its spec.
+        rank: The number of outer dimensions, those of the records.
+    """
+    dtype: Any = getattr(value_or_spec, "dtype", None)
+    inner = getattr(getattr(value_or_spec, "shape", None), "rank", None)
+    return dtype, None if inner is None else inner - rank
+
+
+def after_updates(
+    types: ArrowTypes, old: Mapping[str, Any], new: Mapping[str, Any], names: Iterable[str]
+) -> ArrowTypes:
+    """Returns the Arrow types without those of fields whose dtype or structure changed.
+
+    Args:
+        types: The Arrow types before the update.
+        old: The values of all fields before the update.
+        new: The values of all fields after the update.
+        names: The names of the fields that were updated.
+    """
+    changed = {
+        name
+        for name in names
+        if name in types and (name not in old or _structure(new[name]) != _structure(old[name]))
+    }
+    return {n: kept for n, kept in types.items() if n not in changed} if changed else types
+
+
+def _structure(value: Any) -> Any:
+    kind = tf.Tensor if isinstance(value, tf.Variable) else type(value)
+    if isinstance(value, tf.Tensor):  # of a graph or not
+        kind = tf.Tensor
+    return kind if not isinstance(value, Records) else Records, form_of(value, 0)
+
+
+def saved(types: ArrowTypes) -> tuple[tuple[str, str], ...]:
+    """Returns Arrow types as text, for a SavedModel. The words of dictionaries are left out."""
+    return tuple(
+        (name, base64.b64encode(pa.schema([kept.field]).serialize()).decode("ascii"))
+        for name, kept in types.items()
+    )
+
+
+def loaded(pairs: Any, specs: Mapping[str, Any], rank: int) -> ArrowTypes:
+    """Returns the Arrow types that `saved` wrote, for fields with these specs."""
+    return {name: ArrowType(_field(text), form_of(specs[name], rank)) for name, text in pairs}
+
+
+@functools.lru_cache(1024)  # TensorFlow rebuilds specs when it compares structures
+def _field(text: str) -> pa.Field:
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text))).field(0)
