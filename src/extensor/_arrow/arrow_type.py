@@ -32,23 +32,29 @@ def is_string_view(arrow_type: pa.DataType) -> bool:
     return pa.types.is_string_view(arrow_type) or pa.types.is_binary_view(arrow_type)
 
 
-def is_category(arrow_type: pa.DataType) -> bool:
-    """Returns whether the type is a dictionary of strings."""
-    return pa.types.is_dictionary(arrow_type) and is_string(arrow_type.value_type)
+def is_large_list(arrow_type: pa.DataType) -> bool:
+    """Returns whether the type is a list with 64-bit offsets, or a view of lists with them."""
+    return pa.types.is_large_list(arrow_type) or pa.types.is_large_list_view(arrow_type)
 
 
 def is_list(arrow_type: pa.DataType) -> bool:
-    """Returns whether the type is `list` or `large_list`."""
-    return pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type)
+    """Returns whether the type is a list of any kind; a map is not."""
+    t = pa.types
+    return (
+        is_large_list(arrow_type)
+        or t.is_list(arrow_type)
+        or t.is_fixed_size_list(arrow_type)
+        or t.is_list_view(arrow_type)
+    )
 
 
 def inner_fields(arrow_type: pa.DataType) -> list[pa.Field]:
-    """Returns the fields of a struct, the value field of a list, or [] for other types."""
+    """Returns the fields of a struct, list or map, or [] for other types."""
     if pa.types.is_struct(arrow_type):
         return arrow_type.fields
-    if is_list(arrow_type) or pa.types.is_fixed_size_list(arrow_type):
-        return [arrow_type.value_field]
-    return []
+    if pa.types.is_map(arrow_type):
+        return [arrow_type.key_field, arrow_type.item_field]
+    return [arrow_type.value_field] if is_list(arrow_type) else []
 
 
 def with_inner_fields(arrow_type: pa.DataType, fields: Sequence[pa.Field]) -> pa.DataType:
@@ -59,11 +65,37 @@ def with_inner_fields(arrow_type: pa.DataType, fields: Sequence[pa.Field]) -> pa
     """
     if pa.types.is_struct(arrow_type):
         return pa.struct(fields)
+    if pa.types.is_map(arrow_type):
+        return pa.map_(*fields, keys_sorted=arrow_type.keys_sorted)
     if pa.types.is_fixed_size_list(arrow_type):
         return pa.list_(fields[0], arrow_type.list_size)
-    if pa.types.is_large_list(arrow_type):
-        return pa.large_list(fields[0])
-    return pa.list_(fields[0]) if pa.types.is_list(arrow_type) else arrow_type
+    for is_kind, make in _LISTS:
+        if is_kind(arrow_type):
+            return make(fields[0])
+    return arrow_type
+
+
+_LISTS: tuple[tuple[Callable[[Any], bool], Callable[[Any], pa.DataType]], ...] = (
+    (pa.types.is_list, pa.list_),
+    (pa.types.is_large_list, pa.large_list),
+    (pa.types.is_list_view, pa.list_view),
+    (pa.types.is_large_list_view, pa.large_list_view),
+)
+
+
+def without_fields(field: pa.Field) -> pa.Field:
+    """Returns a field with all structs in its type empty. Keeps nullability and metadata.
+
+    >>> without_fields(pa.field("x", pa.list_(pa.struct([("y", pa.int8())])))).type
+    ListType(list<item: struct<>>)
+    """
+    arrow = field.type
+    if pa.types.is_struct(arrow):
+        return field.with_type(pa.struct([]))
+    fields = inner_fields(arrow)
+    return field.with_type(with_inner_fields(arrow, list(map(without_fields, fields)))) if (
+        fields and holds(arrow, pa.types.is_struct)
+    ) else field  # fmt: skip
 
 
 def holds(arrow_type: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> bool:
@@ -75,10 +107,12 @@ def holds(arrow_type: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> bo
 def holds_records(arrow_type: pa.DataType) -> bool:
     """Returns whether the type is a struct or (nested) lists of structs."""
     while not pa.types.is_struct(arrow_type):
-        fields = inner_fields(arrow_type)
-        if not fields:
+        if isinstance(arrow_type, pa.BaseExtensionType):
+            arrow_type = arrow_type.storage_type
+        elif is_list(arrow_type):
+            arrow_type = arrow_type.value_type
+        else:
             return False
-        arrow_type = fields[0].type
     return True
 
 
@@ -113,9 +147,7 @@ def unsupported(arrow_type: pa.DataType, path: Path) -> UnsupportedTypeError:
     """Returns the error for an Arrow type that is not in the type table."""
     return UnsupportedTypeError(
         path=path,
-        expected="integers, floats, booleans, strings, binary, lists or structs of these",
+        expected="an Arrow type that has a tensor (docs/arrow.md lists them)",
         received=f"Arrow type {arrow_type}",
-        mend="Take the storage of the extension type (array.storage), or leave the column out."
-        if isinstance(arrow_type, pa.BaseExtensionType)
-        else "Cast the column to one of these in Arrow, or leave it out.",
+        mend="Cast the column to one of these in Arrow, or leave it out.",
     )

@@ -3,6 +3,8 @@
 | Arrow | to a tensor | from a tensor |
 | --- | --- | --- |
 | integers, floats | shared, if the address of the first value is a multiple of 64 | shared |
+| dates, times, durations, decimals of 32 and 64 bits | as integers | as integers |
+| decimals of 128 and 256 bits | as integers, from 19 digits on; else copied | the same |
 | offsets of lists | shared, if aligned, starting at 0 and of the requested width | shared |
 | booleans (bits), strings | copied | copied |
 
@@ -19,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import is_large_string, is_list
+from extensor._arrow.arrow_type import is_large_list, is_large_string, is_string
 from extensor._memory import array_over, tensor_at
 from extensor._path import Path
 from extensor.errors import FormatError, StructureError
@@ -46,6 +48,15 @@ def numbers_in(array: pa.Array, dtype: tf.DType) -> tf.Tensor:
     return _shared(array.buffers()[1], array.offset, len(array), np_dtype)
 
 
+def rows_in(array: pa.Array, width: int) -> tf.Tensor:
+    """Returns an array of values of `width` times 8 bytes as an int64 tensor `[n, width]`."""
+    if len(array) == 0:
+        return tf.zeros([0, width], tf.int64)
+    first, count = array.offset * width, len(array) * width
+    flat = _shared(array.buffers()[1], first, count, np.dtype(np.int64))
+    return tf.reshape(flat, [len(array), width])
+
+
 def _shared(buffer: pa.Buffer, first: int, length: int, np_dtype: np.dtype[Any]) -> tf.Tensor:
     return tensor_at(buffer, buffer.address + first * np_dtype.itemsize, length, np_dtype)
 
@@ -62,7 +73,7 @@ def offsets_of(array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
         StructureError: If the offsets decrease or point outside the values (also a ValueError).
             Reading by such offsets would be unsafe.
     """
-    large = pa.types.is_large_list(array.type) or is_large_string(array.type)
+    large = is_large_list(array.type) or is_large_string(array.type)
     dtype = np.dtype(np.int64 if large else np.int32)
     buffer = array.buffers()[1]
     if len(array) == 0 or buffer is None or buffer.size == 0:  # the contents may be anything
@@ -70,22 +81,45 @@ def offsets_of(array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
     first = array.offset
     if buffer.size < (first + len(array) + 1) * dtype.itemsize:
         count = buffer.size // dtype.itemsize
-        raise _corrupt(path, f"{first + len(array) + 1} offsets", f"a buffer of {count} offsets")
+        raise corrupt(path, f"{first + len(array) + 1} offsets", f"a buffer of {count} offsets")
     offsets = np.frombuffer(buffer, dtype, len(array) + 1, first * dtype.itemsize)
-    if is_list(array.type):
-        limit = len(array.values)
-    else:
+    if is_string(array.type):
         data = array.buffers()[2]
         limit = 0 if data is None else data.size
+    else:
+        limit = len(array.values)
     if offsets[0] < 0 or offsets[-1] > limit:
         received = f"offsets from {offsets[0]} to {offsets[-1]}"
-        raise _corrupt(path, f"offsets from 0 to {limit}", received)
+        raise corrupt(path, f"offsets from 0 to {limit}", received)
     if (offsets[1:] < offsets[:-1]).any():
-        raise _corrupt(path, "offsets that never decrease", "decreasing offsets")
+        raise corrupt(path, "offsets that never decrease", "decreasing offsets")
     return offsets
 
 
-def _corrupt(path: Path, expected: str, received: str) -> StructureError:
+def views_of(array: pa.Array, path: Path) -> tuple[Any, Any]:
+    """Returns the offsets and the sizes of an array of list views, as NumPy views.
+
+    Raises:
+        StructureError: If a list is not inside the values (also a ValueError).
+    """
+    dtype = np.dtype(np.int64 if is_large_list(array.type) else np.int32)
+    if len(array) == 0:
+        return np.zeros(0, dtype), np.zeros(0, dtype)
+    parts: list[Any] = []
+    for buffer in array.buffers()[1:3]:
+        count = 0 if buffer is None else buffer.size // dtype.itemsize
+        if count < array.offset + len(array):
+            raise corrupt(path, f"{array.offset + len(array)} lists", f"a buffer of {count}")
+        parts.append(np.frombuffer(buffer, dtype, len(array), array.offset * dtype.itemsize))
+    offsets, sizes = parts
+    limit = len(array.values)
+    if offsets.min() < 0 or sizes.min() < 0 or (sizes > limit - offsets.astype(np.int64)).any():
+        raise corrupt(path, f"lists inside the {limit} values", "lists outside of them")
+    return offsets, sizes
+
+
+def corrupt(path: Path, expected: str, received: str) -> StructureError:
+    """Returns the error for Arrow data that contradicts itself."""
     return StructureError(
         path=path,
         expected=expected,
@@ -107,14 +141,24 @@ def row_splits_in(array: pa.Array, offsets: Any, dtype: tf.DType, path: Path) ->
     has_offsets = len(array) > 0 and buffer is not None and buffer.size > 0
     if has_offsets and offsets[0] == 0 and offsets.dtype == np_dtype:
         return _shared(buffer, array.offset, len(array) + 1, np_dtype)
-    if np_dtype.itemsize < 8 and int(offsets[-1]) - int(offsets[0]) > np.iinfo(np.int32).max:
+    return splits_in(offsets - offsets[0], dtype, path)
+
+
+def splits_in(splits: Any, dtype: tf.DType, path: Path) -> tf.Tensor:
+    """Returns row splits that are a NumPy array as a tensor. Copies.
+
+    Raises:
+        StructureError: If the row splits do not fit into int32 (also a ValueError).
+    """
+    np_dtype = np.dtype(dtype.as_numpy_dtype)
+    if np_dtype.itemsize < 8 and int(splits[-1]) > np.iinfo(np.int32).max:
         raise StructureError(
             path=path,
             expected="at most 2**31 - 1 values with row_splits_dtype=tf.int32",
-            received=f"{int(offsets[-1]) - int(offsets[0])} values",
+            received=f"{int(splits[-1])} values",
             mend="Leave row_splits_dtype out for int64.",
         )
-    return tf.convert_to_tensor((offsets - offsets[0]).astype(np_dtype, copy=False))
+    return tf.convert_to_tensor(splits.astype(np_dtype, copy=False))
 
 
 def check_start(array: pa.Array, path: Path) -> None:
@@ -207,7 +251,7 @@ def check_indices(array: pa.Array, path: Path) -> None:
     numbers, size = indices.to_numpy(), len(array.dictionary)
     if numbers.size and (numbers.min() < 0 or numbers.max() >= size):
         received = f"indices from {numbers.min()} to {numbers.max()}"
-        raise _corrupt(path, f"indices from 0 to {size - 1}, for a dictionary of {size}", received)
+        raise corrupt(path, f"indices from 0 to {size - 1}, for a dictionary of {size}", received)
 
 
 def _is_wide(index_type: pa.DataType) -> bool:

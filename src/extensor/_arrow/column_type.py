@@ -6,6 +6,7 @@ import abc
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
@@ -112,8 +113,23 @@ class ColumnType(abc.ABC):
         expect_writable(value, path)
         return self._write(value, path)
 
+    def vocabulary(self, array: pa.Array) -> pa.Array | None:
+        """Returns the values of the dictionary in a column, or None if there is none."""
+        return None
+
+    def with_vocabulary(self, words: pa.Array) -> ColumnType:
+        """Returns this type with the values that its dictionary begins with when it is written."""
+        return self
+
     def _write(self, value: Any, path: Path) -> pa.Array:
         """Returns numbers or booleans cast to this type by Arrow. Other values raise."""
+        return self._cast_numbers(value, self.arrow, path)
+
+    def _cast_numbers(self, value: Any, target: pa.DataType, path: Path) -> pa.Array:
+        """Returns numbers or booleans as an Arrow array, by Arrow's safe cast.
+
+        Floats may lose precision. Raises if an integer changes, or a finite float overflows.
+        """
         if not is_flat(value) or value.dtype == tf.string:
             raise self.not_convertible(value, path)
         natural = natural_flat_type(value.dtype, path)
@@ -121,12 +137,15 @@ class ColumnType(abc.ABC):
             array = buffers.booleans_out(value)
         else:
             array = buffers.numbers_out(value, natural)
-        if natural == self.arrow:
+        if natural == target:
             return array
         try:
-            return array.cast(self.arrow)
+            result = array.cast(target)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise self.not_convertible(value, path) from error
+        if pa.types.is_floating(target) and not _holds_all(array, result):
+            raise self.not_convertible(value, path)
+        return result
 
     def not_convertible(self, value: Any, path: Path) -> DTypeError:
         """Returns the error for a value that does not convert to this type."""
@@ -136,6 +155,19 @@ class ColumnType(abc.ABC):
             received=_value_text(value),
             mend="Change the schema, or cast the field first.",
         )
+
+
+def _holds_all(numbers: pa.Array, floats: pa.Array) -> bool:
+    """Returns whether a cast to floats made no finite number infinite, and changed no integer.
+
+    Arrow tests neither for 16 bits, and no overflow of floats.
+    """
+    if floats.type.bit_width == 64 or numbers.type == pa.bool_():
+        return True
+    before, after = numbers.to_numpy(), floats.to_numpy()
+    if pa.types.is_integer(numbers.type):
+        return floats.type.bit_width > 16 or bool((after.astype(np.float64) == before).all())
+    return not bool((np.isinf(after) & np.isfinite(before)).any())
 
 
 def is_flat(value: Any) -> bool:

@@ -1,15 +1,14 @@
-"""Arrow types whose columns become vectors: numbers, booleans, strings and dictionaries."""
+"""Arrow types whose columns become vectors: numbers, booleans and strings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow import buffers
-from extensor._arrow.arrow_type import is_category, is_string_view, unsupported
+from extensor._arrow.arrow_type import unsupported
 from extensor._arrow.column_type import ColumnType, is_flat
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import NUMBERS
@@ -19,12 +18,33 @@ from extensor._path import Path
 class NumberType(ColumnType):
     """Integers and floats, whose buffers have the layout of tensors."""
 
+    @property
+    def dtype(self) -> tf.DType:
+        """The dtype of tensors with the memory layout of this type."""
+        return NUMBERS[self.arrow]
+
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
-        """Returns the spec of a vector of the same dtype."""
-        return tf.TensorSpec([count], NUMBERS[self.arrow])
+        """Returns the spec of a vector of the same layout."""
+        return tf.TensorSpec([count], self.dtype)
 
     def _read(self, array: pa.Array, location: Location) -> Any:
-        return buffers.numbers_in(array, NUMBERS[self.arrow])
+        return buffers.numbers_in(array, self.dtype)
+
+
+class NullType(ColumnType):
+    """Arrow's null type: lists that are always empty. `tf.ragged.constant` makes these float32."""
+
+    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
+        """Returns the spec of a vector of float32."""
+        return tf.TensorSpec([count], tf.float32)
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        return tf.zeros([0], tf.float32)
+
+    def _write(self, value: Any, path: Path) -> pa.Array:
+        if is_flat(value) and value.shape[0] == 0:
+            return pa.nulls(0)
+        raise self.not_convertible(value, path)
 
 
 class BooleanType(ColumnType):
@@ -88,47 +108,6 @@ class FixedSizeBinaryType(StringType):
             return buffers.strings_out(strings, pa.large_binary(), path).cast(self.arrow)
         except pa.ArrowInvalid as error:  # strings of other lengths
             raise self.not_convertible(strings, path) from error
-
-
-class DictionaryType(ColumnType):
-    """Strings as indices into a dictionary of strings. Supports reading only.
-
-    Args:
-        arrow: The Arrow type.
-        words: The type of the dictionary's strings.
-    """
-
-    def __init__(self, arrow: pa.DataType, words: ColumnType) -> None:
-        super().__init__(arrow)
-        self.words = words
-
-    @classmethod
-    def of(
-        cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
-    ) -> ColumnType | None:
-        """Returns the type, or None if the dictionary's values are not strings."""
-        return cls(arrow, inner_type(arrow.value_type, path)) if is_category(arrow) else None
-
-    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
-        """Returns the spec of a vector of strings."""
-        return self.words.spec(count, location)
-
-    def check(self, array: pa.Array, path: Path) -> None:
-        """Checks the dictionary too. Arrow reads it without a check when it joins chunks."""
-        super().check(array, path)
-        words = self.words.validate(array.dictionary, path)
-        if not is_string_view(words.type):
-            buffers.offsets_of(words, path)
-        buffers.check_start(array.indices, path)
-        buffers.check_indices(array, path)
-
-    def _read(self, array: pa.Array, location: Location) -> Any:
-        if pa.types.is_dictionary(array.type) and not array.dictionary.null_count:
-            words = self.words.read(array.dictionary, location)
-            return buffers.categories_in(array, words)
-        # The chunks are decoded already, or the dictionary has a null. Decoding shows whether any
-        # index points to the null.
-        return self.words.read(array.cast(self.arrow.value_type), location)
 
 
 class UnreadType(ColumnType):

@@ -1,4 +1,4 @@
-"""The default Arrow type of a value, used without a schema."""
+"""The Arrow type of a value without a schema: the type that it came with, or the default."""
 
 # This file calls `StructuredTensor._field`, which is faster than `field_value`.
 # pyright: reportPrivateUsage=false
@@ -10,7 +10,10 @@ from typing import Any
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.arrow_type import inner_fields, is_list, with_inner_fields
 from extensor._path import Path
+from extensor._struct.arrow_types import ArrowType, form_of
+from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import UnsupportedTypeError
 
@@ -38,8 +41,10 @@ _FLAT = {dtype: arrow for arrow, dtype in NUMBERS.items()} | {
 def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
     """Returns the Arrow type of the elements of a field's value.
 
-    Numbers keep their type. Strings become text. Ragged dimensions become `large_list` for int64
-    row splits and `list` for int32. Further dense dimensions become `fixed_size_list`.
+    A field that came from Arrow has the type that it came with, as long as its dtype and structure
+    are the same. Otherwise, numbers keep their type. Strings become text. Ragged dimensions become
+    `large_list` for int64 row splits and `list` for int32. Further dense dimensions become
+    `fixed_size_list`.
 
     Args:
         value: A tensor, ragged tensor or StructuredTensor that holds values.
@@ -58,14 +63,84 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
         value = tf.convert_to_tensor(value)
     expect_writable(value, path)
     if len(value.shape) > rank:
-        return pa.list_(natural_type(value, path, rank + 1), value.shape[rank])
+        size = value.shape[rank]
+        if size is None:  # all fields are ragged, with rows of one length
+            size = int(outer_sizes(value, rank + 1)[rank])
+        return pa.list_(natural_type(value, path, rank + 1), size)
     if isinstance(value, StructuredTensor):
         fields: list[pa.Field] = []
         for name in value.field_names():
             at = path / name
-            fields.append(pa.field(name, natural_type(value._field(name, at), at, rank)))
+            inner, kept = value._field(name, at), value._arrow_types.get(name)
+            field = pa.field(name, natural_type(inner, at, rank))
+            if kept is not None and kept.form == form_of(inner, rank):
+                field = _kept_field(kept, field, inner)
+            fields.append(field)
         return pa.struct(fields)
     return natural_flat_type(value.dtype, path)
+
+
+def _kept_field(kept: ArrowType, natural: pa.Field, value: Any) -> pa.Field:
+    """Returns the field that a value came with. The fields of its structs are those of the value.
+
+    Args:
+        kept: The field that the value came with.
+        natural: The field of the value's default type.
+        value: A value of the dtype and rank that it came with.
+    """
+    flat: Any = getattr(value, "flat_values", value)
+    is_plain = isinstance(flat, (tf.Tensor, tf.Variable, StructuredTensor))
+    is_empty = isinstance(flat, tf.Tensor) and 0 in flat.shape
+    arrow = _kept_type(kept.field.type, natural.type, is_empty)
+    # A mask or a variant may write nulls.
+    return kept.field.with_type(arrow).with_nullable(kept.field.nullable or not is_plain)
+
+
+def _kept_type(kept: pa.DataType, natural: pa.DataType, is_empty: bool) -> pa.DataType:
+    t = pa.types
+    if isinstance(kept, pa.BaseExtensionType):
+        shape = getattr(kept, "shape", None)
+        if shape is not None:  # of tensors of one shape
+            order: Any = kept.permutation or range(len(shape))  # pyright: ignore
+            is_same = _sizes(natural) == [shape[i] for i in order]
+        else:
+            is_same = _kept_type(kept.storage_type, natural, is_empty) == kept.storage_type
+        return kept if is_same else natural
+    if t.is_dictionary(kept):
+        words = _kept_type(kept.value_type, natural, is_empty)
+        return pa.dictionary(kept.index_type, words, kept.ordered)
+    if t.is_run_end_encoded(kept):
+        values = _kept_type(kept.value_type, natural, is_empty)
+        return pa.run_end_encoded(kept.run_end_type, values)
+    if t.is_null(kept):
+        return kept if is_empty else natural
+    if t.is_decimal(kept) or t.is_interval(kept):
+        is_same = _sizes(natural) in ([], [kept.bit_width // 64 if t.is_decimal(kept) else 3])
+        return kept if is_same else natural
+    if t.is_map(kept):
+        entries = natural.value_type if is_list(natural) else natural
+        pairs = inner_fields(entries) if t.is_struct(entries) else []
+        if [pair.name for pair in pairs] != ["key", "value"]:
+            return natural
+        given = zip(inner_fields(kept), pairs, strict=True)
+        return with_inner_fields(kept, [_merged(k, n, is_empty) for k, n in given])
+    if is_list(kept) and is_list(natural):
+        if t.is_fixed_size_list(kept) and t.is_fixed_size_list(natural):
+            kept = pa.list_(kept.value_field, natural.list_size)
+        return with_inner_fields(kept, [_merged(kept.value_field, natural.value_field, is_empty)])
+    return natural if t.is_nested(natural) or t.is_nested(kept) else kept
+
+
+def _merged(kept: pa.Field, natural: pa.Field, is_empty: bool) -> pa.Field:
+    """Returns the field inside a list or map that a value came with."""
+    return kept.with_type(_kept_type(kept.type, natural.type, is_empty))
+
+
+def _sizes(natural: pa.DataType) -> list[int]:
+    """Returns the sizes of nested lists of fixed size, from the outermost inwards."""
+    if not pa.types.is_fixed_size_list(natural):
+        return []
+    return [natural.list_size, *_sizes(natural.value_type)]
 
 
 def natural_flat_type(dtype: tf.DType, path: Path) -> pa.DataType:

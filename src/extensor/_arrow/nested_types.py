@@ -13,16 +13,18 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow import buffers
-from extensor._arrow.arrow_type import names_of
+from extensor._arrow.arrow_type import is_large_list, names_of, without_fields
 from extensor._arrow.column_type import ColumnType, is_rectangular
 from extensor._arrow.location import Location
 from extensor._arrow.side_by_side import LARGE, side_by_side
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.row_splits import check_row_splits
+from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.dense import DenseStructuredTensor, DenseStructuredTensorSpec
 from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
 from extensor._struct.reshape import merged, split
+from extensor._struct.row_splits import outer_sizes
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import FieldError, StructureError
@@ -39,6 +41,7 @@ class StructType(ColumnType):
     def __init__(self, arrow: pa.DataType, fields: dict[str, ColumnType]) -> None:
         super().__init__(arrow)
         self.fields = fields
+        self._kept = [without_fields(field) for field in arrow.fields]
         self.copies_strings = any(field.copies_strings for field in fields.values())
 
     @classmethod
@@ -54,7 +57,11 @@ class StructType(ColumnType):
     def spec(self, count: int | None, location: Location) -> DenseStructuredTensorSpec:
         """Returns the spec of dense records of rank 1."""
         fields = {n: f.spec(count, location.field(n)) for n, f in self.fields.items()}
-        return DenseStructuredTensorSpec([count], fields)
+        types = {
+            name: ArrowType(field, form_of(fields[name], 1))
+            for name, field in zip(self.fields, self._kept, strict=True)
+        }
+        return DenseStructuredTensorSpec([count], fields, types)
 
     def check(self, array: pa.Array, path: Path) -> None:
         """Checks the fields too."""
@@ -90,7 +97,11 @@ class StructType(ColumnType):
         )
         fields = dict(zip(self.fields, values, strict=True))
         rows = None if fields else tf.zeros([count], tf.bool)
-        return DenseStructuredTensor.of_parts(1, fields, rows)
+        kept = {
+            name: ArrowType(self._kept[i], form_of(values[i], 1), types[i].vocabulary(columns[i]))
+            for i, name in enumerate(self.fields)
+        }
+        return DenseStructuredTensor.of_parts(1, fields, rows, types=kept)
 
     def _write(self, value: Any, path: Path) -> pa.Array:
         if not isinstance(value, DenseStructuredTensor) or value.rank != 1:
@@ -99,6 +110,9 @@ class StructType(ColumnType):
         columns: list[pa.Array] = []
         for name, field in self.fields.items():
             at = path / name
+            kept = value._arrow_types.get(name)
+            if kept is not None and kept.words is not None:
+                field = field.with_vocabulary(kept.words)
             columns.append(field.write(value._field(name, at), at))
         # The size of a variable may have changed since it became a field.
         count = len(columns[0]) if columns else int(value.shape[0])
@@ -164,12 +178,24 @@ class ListType(ColumnType):
         super().check(array, path)
         self.values.check(array.values, path)
 
+    def vocabulary(self, array: pa.Array) -> pa.Array | None:
+        """Returns the values of the dictionary inside."""
+        return self.values.vocabulary(array.values)
+
+    def with_vocabulary(self, words: pa.Array) -> ListType:
+        """Returns this type with the values of the dictionary inside."""
+        return type(self)(self.arrow, self.values.with_vocabulary(words))
+
     def _read(self, array: pa.Array, location: Location) -> Any:
         offsets = buffers.offsets_of(array, location.path)
         first, last = int(offsets[0]), int(offsets[-1])
         values = array.values.slice(first, last - first)
         row_splits = buffers.row_splits_in(array, offsets, location.splits, location.path)
-        inner = self.values.read(values, location.below(offsets - offsets[0]))
+        return self._rows(values, row_splits, location.below(offsets - offsets[0]))
+
+    def _rows(self, values: pa.Array, row_splits: tf.Tensor, location: Location) -> Any:
+        """Returns the values of all lists, cut into rows."""
+        inner = self.values.read(values, location)
         if isinstance(inner, StructuredTensor):
             return RaggedStructuredTensor.of_parts(inner, row_splits)
         return tf.RaggedTensor.from_row_splits(inner, row_splits, validate=False)
@@ -181,18 +207,15 @@ class ListType(ColumnType):
             return self._cut(inner, value.row_splits, path)
         if not is_rectangular(value):
             return super()._write(value, path)
-        nrows, size = value.shape[0], value.shape[1]
+        nrows, size = _outer_two(value)
         inner = self.values.write(merged(value, [nrows, size]), path)
-        width = np.int64 if pa.types.is_large_list(self.arrow) else np.int32
-        offsets = pa.py_buffer((np.arange(nrows + 1) * size).astype(width))
-        return pa.Array.from_buffers(self.arrow, nrows, [None, offsets], children=[inner])
+        return self._cut(inner, np.arange(nrows + 1) * size, path)
 
-    def _cut(self, inner: pa.Array, splits: tf.Tensor, path: Path) -> pa.Array:
-        width = np.int64 if pa.types.is_large_list(self.arrow) else np.int32
-        if splits.dtype == width:
-            offsets = buffers.buffer_of(splits)
-        else:
-            numbers = splits.numpy()
+    def _cut(self, inner: pa.Array, splits: Any, path: Path) -> pa.Array:
+        """Returns values cut into lists, by row splits that fit: a tensor or an array."""
+        width = np.int64 if is_large_list(self.arrow) else np.int32
+        if splits.dtype != width:
+            numbers = np.asarray(splits)
             if numbers[-1] > np.iinfo(width).max:
                 raise StructureError(
                     path=path,
@@ -200,9 +223,15 @@ class ListType(ColumnType):
                     received=f"{numbers[-1]} values",
                     mend="Give schema= with large_list.",
                 )
-            offsets = pa.py_buffer(numbers.astype(width))
-        count = int(splits.shape[0]) - 1
-        return pa.Array.from_buffers(self.arrow, count, [None, offsets], children=[inner])
+            splits = numbers.astype(width)
+        return self._of_offsets(inner, splits, int(splits.shape[0]) - 1)
+
+    def _of_offsets(self, inner: pa.Array, offsets: Any, count: int) -> pa.Array:
+        """Returns values cut into lists, by offsets of the width of this type."""
+        buffer = (
+            buffers.buffer_of(offsets) if isinstance(offsets, tf.Tensor) else pa.py_buffer(offsets)
+        )
+        return pa.Array.from_buffers(self.arrow, count, [None, buffer], children=[inner])
 
 
 class FixedSizeListType(ListType):
@@ -235,7 +264,7 @@ class FixedSizeListType(ListType):
             return self._uncut(inner, len(splits) - 1)
         if not is_rectangular(value):
             return super()._write(value, path)
-        nrows, size = value.shape[0], value.shape[1]
+        nrows, size = _outer_two(value)
         if size != self.arrow.list_size:
             raise StructureError(
                 path=path,
@@ -260,6 +289,12 @@ class FixedSizeListType(ListType):
             )
 
 
+def _outer_two(value: Any) -> list[int]:
+    """Returns the first two sizes of a value, which hold also if its static shape lacks them."""
+    sizes = value.shape[:2]
+    return sizes.as_list() if sizes.is_fully_defined() else outer_sizes(value, 2).numpy().tolist()
+
+
 def split_spec(values: Any, nrows: int | None, size: int, splits: tf.DType) -> tf.TypeSpec:
     """Returns the spec of values with the first dimension split into `nrows` rows of `size`."""
     shape = tf.TensorShape([nrows, size]).concatenate(values.shape[1:])
@@ -269,7 +304,7 @@ def split_spec(values: Any, nrows: int | None, size: int, splits: tf.DType) -> t
         )
     if isinstance(values, DenseStructuredTensorSpec):
         fields = {n: split_spec(s, nrows, size, splits) for n, s in values.field_specs.items()}
-        return DenseStructuredTensorSpec(shape, fields)
+        return DenseStructuredTensorSpec(shape, fields, values._arrow_types)
     if isinstance(values, tf.RaggedTensorSpec):
         return tf.RaggedTensorSpec(shape, values.dtype, values.ragged_rank + 1, splits)
     return tf.TensorSpec(shape, values.dtype)

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from extensor._arrow.arrow_type import holds_records
 from extensor._arrow.column_type import ColumnType
-from extensor._arrow.flat_types import DictionaryType
+from extensor._arrow.encoded_types import DictionaryType
 from extensor._arrow.location import Location, splits_dtype
 from extensor._arrow.nested_types import StructType
 from extensor._arrow.type_table import column_type

@@ -12,33 +12,70 @@ import pyarrow as pa
 
 from extensor._arrow.arrow_type import unsupported
 from extensor._arrow.column_type import ColumnType
+from extensor._arrow.encoded_types import DictionaryType, RunEndEncodedType
+from extensor._arrow.extension_types import (
+    Bool8Type,
+    ExtensionStorageType,
+    FixedShapeTensorType,
+)
 from extensor._arrow.flat_types import (
     BooleanType,
-    DictionaryType,
     FixedSizeBinaryType,
+    NullType,
     NumberType,
     StringType,
     StringViewType,
     UnreadType,
 )
+from extensor._arrow.integer_types import (
+    IntervalType,
+    LargeDecimalType,
+    SmallDecimalType,
+    TimeType,
+)
+from extensor._arrow.list_types import ListViewType, MapType
 from extensor._arrow.natural_type import NUMBERS
 from extensor._arrow.nested_types import FixedSizeListType, ListType, StructType
 from extensor._path import Path
 
-# For a type with parameters, the table has one example; `_BY_ID` finds the class by type id.
+# For a type with parameters, the table has one example; `_BY_KEY` finds the class.
 TABLE: dict[type[ColumnType], tuple[pa.DataType, ...]] = {
     NumberType: tuple(NUMBERS),
     BooleanType: (pa.bool_(),),
     StringType: (pa.string(), pa.binary(), pa.large_string(), pa.large_binary()),
     StringViewType: (pa.string_view(), pa.binary_view()),
     FixedSizeBinaryType: (pa.binary(2),),
+    TimeType: (
+        pa.date32(),
+        pa.date64(),
+        pa.time32("s"),
+        pa.time64("us"),
+        pa.timestamp("us", "UTC"),
+        pa.duration("ns"),
+    ),
+    SmallDecimalType: (pa.decimal32(5, 2), pa.decimal64(12, 2)),
+    LargeDecimalType: (pa.decimal128(38, 2), pa.decimal256(18, 2)),
+    IntervalType: (pa.month_day_nano_interval(),),
+    NullType: (pa.null(),),
     DictionaryType: (pa.dictionary(pa.int32(), pa.string()),),
+    RunEndEncodedType: (pa.run_end_encoded(pa.int32(), pa.string()),),
     StructType: (pa.struct([("x", pa.int8())]),),
     ListType: (pa.list_(pa.int8()), pa.large_list(pa.int8())),
+    ListViewType: (pa.list_view(pa.int8()), pa.large_list_view(pa.int8())),
+    MapType: (pa.map_(pa.string(), pa.int8()),),
     FixedSizeListType: (pa.list_(pa.int8(), 2),),
+    Bool8Type: (pa.bool8(),),
+    FixedShapeTensorType: (pa.fixed_shape_tensor(pa.int8(), [2, 1]),),
+    ExtensionStorageType: (pa.uuid(),),
 }
 
-_BY_ID = {arrow.id: described for described, examples in TABLE.items() for arrow in examples}
+
+def _key(arrow: pa.DataType) -> Any:
+    """Returns what the table is searched by: the name of an extension type, or the type's id."""
+    return arrow.extension_name if isinstance(arrow, pa.BaseExtensionType) else arrow.id
+
+
+_BY_KEY = {_key(arrow): described for described, examples in TABLE.items() for arrow in examples}
 
 
 def column_type(arrow: pa.DataType, path: Path) -> ColumnType:
@@ -69,5 +106,7 @@ def target_type(arrow: pa.DataType, path: Path) -> ColumnType:
 
 
 def _described(arrow: pa.DataType, path: Path, inner_type: Any) -> ColumnType | None:
-    described = _BY_ID.get(arrow.id)
+    described = _BY_KEY.get(_key(arrow))
+    if described is None and isinstance(arrow, pa.BaseExtensionType):
+        described = ExtensionStorageType
     return None if described is None else described.of(arrow, path, inner_type)

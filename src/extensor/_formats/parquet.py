@@ -14,7 +14,6 @@ import tensorflow as tf
 from extensor._arrow.arrow_type import (
     holds,
     inner_fields,
-    is_category,
     is_string_view,
     with_inner_fields,
 )
@@ -348,7 +347,7 @@ class ParquetFiles:
             _check_count(path, file, count)
 
     def _pieces(self, file: pq.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:
-        if not any(holds(field.type, is_category) for field in file.schema_arrow):
+        if not any(holds(field.type, pa.types.is_dictionary) for field in file.schema_arrow):
             yield from file.iter_batches(rows, columns=self._columns)
             return
         # Arrow cannot join the dictionaries of several row groups inside lists and structs.

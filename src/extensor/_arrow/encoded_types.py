@@ -1,0 +1,190 @@
+"""Arrow types that store repeated values once: dictionaries and runs. They are read decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow import buffers
+from extensor._arrow.arrow_type import is_string, is_string_view
+from extensor._arrow.column_type import ColumnType
+from extensor._arrow.location import Location
+from extensor._path import Path
+
+
+class DictionaryType(ColumnType):
+    """Values as indices into a dictionary.
+
+    The records keep the dictionary's values. Writing uses the same values again, in the same
+    order, and adds new values behind them.
+
+    Args:
+        arrow: The Arrow type.
+        words: The type of the dictionary's values.
+        vocabulary: The values that the dictionary begins with when it is written.
+    """
+
+    def __init__(
+        self, arrow: pa.DataType, words: ColumnType, vocabulary: pa.Array | None = None
+    ) -> None:
+        super().__init__(arrow)
+        self.words = words
+        self._vocabulary = vocabulary
+
+    @classmethod
+    def of(
+        cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
+    ) -> DictionaryType:
+        """Returns the type."""
+        return cls(arrow, inner_type(arrow.value_type, path))
+
+    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
+        """Returns the spec of the decoded values."""
+        return self.words.spec(count, location)
+
+    def check(self, array: pa.Array, path: Path) -> None:
+        """Checks the dictionary too. Arrow reads it without a check when it joins chunks."""
+        super().check(array, path)
+        words = self.words.validate(array.dictionary, path)
+        if not is_string(words.type):
+            words.validate(full=True)
+        elif not is_string_view(words.type):
+            buffers.offsets_of(words, path)
+        buffers.check_start(array.indices, path)
+        buffers.check_indices(array, path)
+
+    def vocabulary(self, array: pa.Array) -> pa.Array | None:
+        """Returns the values of the dictionary."""
+        return array.dictionary if pa.types.is_dictionary(array.type) else None
+
+    def with_vocabulary(self, words: pa.Array) -> DictionaryType:
+        """Returns this type, to be written with a dictionary that begins with these values."""
+        return DictionaryType(self.arrow, self.words, words)
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        if not pa.types.is_dictionary(array.type):  # chunks that were decoded already
+            return self.words.read(array, location)
+        if is_string(self.arrow.value_type) and not array.dictionary.null_count:
+            words = self.words.read(array.dictionary, location)
+            return buffers.categories_in(array, words)
+        # After decoding, a null is found only if an index points to it.
+        return self.words.read(array.dictionary.take(array.indices), location)
+
+    def _write(self, value: Any, path: Path) -> pa.Array:
+        values = self.words.write(value, path)
+        words = self._vocabulary
+        if words is None or words.type != values.type:
+            words = values.slice(0, 0)
+        try:
+            words, indices = _encoded(values, words)
+            indices = indices.cast(self.arrow.index_type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:  # too many words
+            raise self.not_convertible(value, path) from error
+        array = pa.DictionaryArray.from_arrays(indices, words, ordered=self.arrow.ordered)
+        return array if array.type == self.arrow else array.cast(self.arrow)
+
+
+def _encoded(values: pa.Array, words: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Returns a dictionary that begins with `words`, and the index of each value in it."""
+    known = len(words)
+    joined = pa.concat_arrays([words, values])
+    keys = comparable(joined)
+    if keys is None:  # Arrow cannot compare values of this type, so no value is shared
+        return joined, pa.array(np.arange(known, len(joined)))
+    codes = keys.dictionary_encode()  # numbered by their first appearance
+    numbers, valid = codes.indices.fill_null(0).to_numpy(), joined.is_valid().to_numpy(False)
+    first = np.empty(len(codes.dictionary), np.int64)  # the first place of each code
+    first[numbers[valid][::-1]] = np.flatnonzero(valid)[::-1]
+    is_new = first >= known
+    index_of = np.where(is_new, known + np.cumsum(is_new) - 1, first)
+    index_of = np.append(index_of, 0)  # for nulls, if there is no code
+    indices = pa.array(index_of[numbers[known:]], mask=~valid[known:])
+    return pa.concat_arrays([words, joined.take(pa.array(first[is_new]))]), indices
+
+
+class RunEndEncodedType(ColumnType):
+    """Runs of equal values, of which each is stored once.
+
+    Args:
+        arrow: The Arrow type.
+        values: The type of the values.
+    """
+
+    def __init__(self, arrow: pa.DataType, values: ColumnType) -> None:
+        super().__init__(arrow)
+        self.values = values
+
+    @classmethod
+    def of(
+        cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
+    ) -> RunEndEncodedType:
+        """Returns the type."""
+        return cls(arrow, inner_type(arrow.value_type, path))
+
+    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
+        """Returns the spec of the decoded values."""
+        return self.values.spec(count, location)
+
+    def check(self, array: pa.Array, path: Path) -> None:
+        """Checks the ends of the runs and the values too."""
+        super().check(array, path)
+        buffers.check_start(array.run_ends, path)
+        self.values.check(array.values, path)
+        array.validate(full=True)
+
+    def vocabulary(self, array: pa.Array) -> pa.Array | None:
+        """Returns the values of the dictionary inside."""
+        return self.values.vocabulary(array.values)
+
+    def with_vocabulary(self, words: pa.Array) -> RunEndEncodedType:
+        """Returns this type with the values of the dictionary inside."""
+        return RunEndEncodedType(self.arrow, self.values.with_vocabulary(words))
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        ends = array.run_ends.to_numpy()
+        elements = np.arange(array.offset, array.offset + len(array))
+        runs = np.searchsorted(ends, elements, side="right")
+        return self.values.read(array.values.take(pa.array(runs)), location)
+
+    def _write(self, value: Any, path: Path) -> pa.Array:
+        values = self.values.write(value, path)
+        ends = _run_ends(values)
+        try:
+            run_ends = pa.array(ends).cast(self.arrow.run_end_type)
+        except pa.ArrowInvalid as error:  # more values than the type can count
+            raise self.not_convertible(value, path) from error
+        starts = np.concatenate([np.zeros(min(len(ends), 1), np.int64), ends[:-1]])
+        kept = values.take(pa.array(starts))
+        return pa.RunEndEncodedArray.from_arrays(run_ends, kept, type=self.arrow)
+
+
+def _run_ends(values: pa.Array) -> Any:
+    """Returns the end of each run of equal values."""
+    keys = comparable(values)
+    if keys is None:
+        return np.arange(1, len(values) + 1)
+    numbers = keys.dictionary_encode().indices.fill_null(-1).to_numpy()
+    ends = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
+    return np.append(ends, len(values)) if len(values) else ends
+
+
+def comparable(values: pa.Array) -> pa.Array | None:
+    """Returns values of a type that `dictionary_encode` takes, equal only where the bits are.
+
+    Floats are compared as integers: 0.0 and -0.0 differ, and NaN equals itself. Returns None for a
+    type that Arrow cannot compare.
+    """
+    t, arrow = pa.types, values.type
+    if t.is_dictionary(arrow):
+        return values.indices
+    if isinstance(arrow, pa.BaseExtensionType):
+        return comparable(values.storage)
+    if t.is_floating(arrow) or t.is_decimal(arrow):
+        width = arrow.bit_width
+        same = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}.get(width, pa.binary(width // 8))
+        return values.view(same)
+    return None if t.is_nested(arrow) or t.is_run_end_encoded(arrow) else values
