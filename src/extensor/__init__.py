@@ -41,6 +41,7 @@ from extensor._struct.dense import DenseStructuredTensor, DenseStructuredTensorS
 from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
+from extensor._struct.value import StructuredTensorValue
 from extensor.errors import ExtensorError
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ __all__ = [
     "StackableTypeSpec",
     "StructuredTensor",
     "StructuredTensorSpec",
+    "StructuredTensorValue",
     "TypeSpec",
     "authoring",
     "auto_composite_tensor",

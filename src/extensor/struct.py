@@ -1,5 +1,6 @@
 """StructuredTensor: nested records as tensors, in Arrow's own layout."""
 
+from extensor._formats.python.constant import constant, constant_value
 from extensor._struct.display import tree
 
-__all__ = ["tree"]
+__all__ = ["constant", "constant_value", "tree"]

@@ -27,7 +27,6 @@ from extensor._struct.field import (
     shape_of,
     spec_of_field,
 )
-from extensor._struct.from_python import columns_of, sizes_of
 from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.spec import (
@@ -471,18 +470,6 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             value._arrow_types, value._fields, cast._fields, cast._fields
         )
         return cast._with_arrow_types(arrow_types.joined(self._arrow_types, types))
-
-    def of_records(self, value: Any, path: str) -> Any:
-        """Returns records of this spec from Python lists and dicts."""
-        columns = columns_of(value, self._field_specs, self.rank, path)
-        if self._counts_rows:
-            return DenseStructuredTensor(sizes_of(value, self.rank), {})
-        return self._with_fields(
-            {
-                name: cast_value(spec, columns[name], f"{path}.{Path(name)}")
-                for name, spec in self._field_specs.items()
-            }
-        )
 
     def _with_fields(self, fields: dict[str, Any]) -> Any:
         """Returns records of this spec with the given fields. Validates the fields' sizes."""

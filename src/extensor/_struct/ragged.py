@@ -17,7 +17,6 @@ from extensor._protocol.registry import register_type_spec
 from extensor._protocol.stackable_spec import expect_boxes
 from extensor._struct import index, reshape
 from extensor._struct.common_shape import known_rank
-from extensor._struct.from_python import rows_of
 from extensor._struct.row_splits import (
     checked_row_splits,
     cut,
@@ -372,16 +371,6 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         splits = tf.cast(value._row_splits, self._row_splits_dtype)
         splits = cast_value(self._components[1], splits, path)
         return RaggedStructuredTensor.of_parts(self._values_spec.cast(value._values), splits)
-
-    def of_records(self, value: Any, path: str) -> Any:
-        """Returns records of this spec from Python lists and dicts."""
-        if self._is_row:
-            return self._values_spec.of_records(value, path)._with_hint(self)
-        records, ends = rows_of(value, path)
-        splits = tf.constant(ends, self._row_splits_dtype)
-        splits = cast_value(self._components[1], splits, f"{path}.row_splits")
-        values = self._values_spec.of_records(records, f"{path}.values")
-        return RaggedStructuredTensor.of_parts(values, splits)
 
     def refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""

@@ -98,7 +98,9 @@ class StructuredTensorSpec(StackableTypeSpec):
         array([ 5., 20.], dtype=float32)
         """
         if isinstance(value, (list, tuple, Mapping)):
-            return self.of_records(value, type(self).__name__)
+            from extensor._formats.python.constant import of_spec
+
+            return of_spec(value, self)
         describe = getattr(value, "__tf_type_spec__", None)
         spec = None if describe is None else describe()
         if not isinstance(spec, StructuredTensorSpec):
@@ -116,15 +118,6 @@ class StructuredTensorSpec(StackableTypeSpec):
     @abc.abstractmethod
     def _cast_records(self, value: Any) -> Any:
         """Casts a StructuredTensor that has the spec's fields and rank."""
-
-    @abc.abstractmethod
-    def of_records(self, value: Any, path: str) -> Any:
-        """Returns records of this spec from Python lists and dicts; see `cast`.
-
-        Args:
-            value: Nested lists of dicts, or one dict of all values.
-            path: The path of the records, for errors.
-        """
 
     @abc.abstractmethod
     def _with_record(self, record: DenseStructuredTensorSpec) -> StructuredTensorSpec:

@@ -1,0 +1,530 @@
+"""Columns of Python values to Arrow arrays, with errors that name path, record and value.
+
+A column holds one Python value for each record. Columns of records become one column for each
+field, and columns of lists one column of all items. So every error knows its place.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow.natural_type import NUMBERS
+from extensor._formats.python import kinds
+from extensor._formats.python.dtypes import Dtypes
+from extensor._formats.python.objects import as_dict
+from extensor._formats.python.place import Place, shown
+from extensor._formats.python.wanted import Cast, Fields, Leaf, Lists, column_spec
+from extensor._protocol.casting import cast_value
+from extensor.errors import (
+    DTypeError,
+    ExtensorError,
+    FieldError,
+    FormatError,
+    NullError,
+    StructureError,
+    UnsupportedTypeError,
+)
+
+_INT32 = 2**31 - 1
+_MEASURED = (kinds.NUMBER, kinds.OTHER)
+_ARROW = {dtype: arrow for arrow, dtype in NUMBERS.items()}
+
+
+class Columns:
+    """Converts columns to Arrow arrays.
+
+    Args:
+        dtypes: The dtypes that the caller chose.
+        nulls: Whether a null is accepted.
+        unions: Whether values of different types become a union.
+    """
+
+    def __init__(self, dtypes: Dtypes, nulls: bool, unions: bool) -> None:
+        self._dtypes = dtypes
+        self._nulls = nulls
+        self._unions = unions
+        self.masks: dict[str, str] = {}
+        """The paths of the columns that the spec describes as masked."""
+        self.tensors: list[tuple[tuple[str, ...], Any]] = []
+        """The columns that Arrow does not carry, with the names on their path.
+
+        Arrow carries a placeholder of the same length: a column of integers.
+        """
+
+    def array(self, values: Sequence[Any], wanted: Any, place: Place) -> pa.Array:
+        """Returns a column as an Arrow array.
+
+        Args:
+            values: The column.
+            wanted: What the spec wants of it; None to infer it from the values.
+            place: Its place.
+
+        Raises:
+            StructureError, FieldError, NullError, DTypeError: If a value does not fit.
+        """
+        types = set(map(type, values))
+        values, types = kinds.plain(values, types)
+        has_nulls = type(None) in types
+        types.discard(type(None))
+        if wanted is not None and wanted.nullable:
+            self.masks[place.text] = "mask"
+        if isinstance(wanted, Cast):
+            return self._placeholder(self._cast(values, wanted, place), len(values), place)
+        if has_nulls:
+            self._expect_no_null(values, types, wanted, place)
+        by_kind: dict[str, set[type]] = {}
+        for cls in types:
+            by_kind.setdefault(kinds.kind_of(cls, values), set()).add(cls)
+        if kinds.TENSOR in by_kind:
+            return self._placeholder(self._stacked(values, wanted, place), len(values), place)
+        kind = self._one_kind(by_kind, values, wanted, place)
+        if kind is None:
+            return self._union(values, list(by_kind.values()), place)
+        mask = np.fromiter((v is None for v in values), bool, len(values)) if has_nulls else None
+        if kind == kinds.RECORD:
+            return self._records(values, wanted, place, mask, by_kind[kind] if by_kind else {dict})
+        if kind == kinds.LIST:
+            return self._lists(values, wanted, place, mask)
+        return self._leaf(values, types, kind, wanted, place)
+
+    def _one_kind(
+        self, by_kind: dict[str, Any], values: Any, wanted: Any, place: Place
+    ) -> str | None:
+        """Returns the kind of a column; None for a union."""
+        if wanted is not None:
+            expected = _wanted_kind(wanted)
+            for found, types in by_kind.items():
+                if expected != found and not (expected is None and found in _MEASURED):
+                    index = _first(values, types)
+                    raise _unfit(values[index], wanted, place.at(index))
+            return expected or next(iter(by_kind), kinds.OTHER)
+        if len(by_kind) > 1:
+            if self._unions:
+                return None
+            raise _conflict(values, list(by_kind.values()), place)
+        return next(iter(by_kind), "null")
+
+    def _expect_no_null(self, values: Any, types: set[type], wanted: Any, place: Place) -> None:
+        allowed = self._nulls if wanted is None else wanted.nullable or self._nulls
+        if allowed:
+            return
+        index = next(i for i, value in enumerate(values) if value is None)
+        if wanted is not None:
+            raise NullError(
+                path=place.at(index),
+                expected=_wanted_text(wanted),
+                received="null",
+                mend="Replace the null, or describe the field by the spec of a MaskedTensor.",
+            )
+        other = f", such as {shown(values[_first(values, types)])}" if types else ""
+        raise NullError(
+            path=place.at(index),
+            expected=f"a value{other}",
+            received="null",
+            mend='Replace the null, or choose nulls=: a value to fill in, or "mask".',
+        )
+
+    # Records.
+
+    def _records(
+        self, values: Any, wanted: Any, place: Place, mask: Any, types: set[type]
+    ) -> pa.Array:
+        plain = values if types == {dict} else [v if v is None else as_dict(v) for v in values]
+        present = plain if mask is None else [v for v in plain if v is not None]
+        if isinstance(wanted, Fields):
+            names: Any = list(wanted.fields)
+            inner: Any = list(wanted.fields.values())
+        else:
+            names = list(dict.fromkeys(itertools.chain.from_iterable(present)))
+            inner = [None] * len(names)
+            self._expect_strings(names, plain, place)
+        self._expect_fields(plain, present, names, wanted, place)
+        arrays: list[pa.Array] = []
+        for name, each in zip(names, inner, strict=True):
+            column = [None if v is None else v.get(name) for v in plain]
+            if mask is not None:
+                arrays.append(self._below_null(column, mask, each, place.field(name)))
+            else:
+                arrays.append(self.array(column, each, place.field(name)))
+        return struct_array(names, arrays, len(values), mask)
+
+    def _below_null(self, column: list[Any], mask: Any, wanted: Any, place: Place) -> pa.Array:
+        """Returns a field of records of which some are null: there, the field is null too."""
+        kept = Columns(self._dtypes, self._nulls, self._unions)
+        indices = np.flatnonzero(~mask)
+        at = _Chosen(place, indices)
+        found = kept.array([column[i] for i in indices.tolist()], wanted, at)
+        self.masks.update(kept.masks)
+        if kept.tensors:
+            raise UnsupportedTypeError(
+                path=place.text,
+                expected="Python values, because some of the records are null",
+                received="tensors",
+                mend="Convert the tensors first, with numpy() or to_list().",
+            )
+        taken = np.cumsum(~mask) - 1
+        return found.take(pa.array(taken, pa.int64(), mask=mask))
+
+    def _expect_strings(self, names: list[Any], values: Any, place: Place) -> None:
+        for name in names:
+            if not isinstance(name, str):
+                index = next(i for i, v in enumerate(values) if v is not None and name in v)
+                raise DTypeError(
+                    path=place.at(index),
+                    expected="keys of type str, the names of fields",
+                    received=f"the key {shown(name)}",
+                    mend="Write data with other keys as a list of records with key and value.",
+                )
+
+    def _expect_fields(
+        self, values: Any, present: Any, names: list[str], wanted: Any, place: Place
+    ) -> None:
+        """Raises for records that lack a field, or have one that is not wanted."""
+        known = set(names)
+        odd = {keys for keys in set(map(frozenset, present)) if keys != known}
+        if not odd:
+            return
+        if wanted is not None:
+            for index, value in enumerate(values):
+                if value is not None and frozenset(value) in odd:
+                    self._expect_wanted(value, wanted, place, index)
+        elif not self._nulls:
+            lacking = next(i for i, v in enumerate(values) if v is not None and known - set(v))
+            missing = next(name for name in names if name not in values[lacking])
+            having = next(i for i, v in enumerate(values) if v is not None and missing in v)
+            other = place.record(having)
+            whose = "another item" if other == place.record(lacking) else f"record {other}"
+            raise NullError(
+                path=place.field(missing).at(lacking),
+                expected=f"a value, as {whose} has ({shown(values[having][missing])})",
+                received=f"a record with {_listed(values[lacking])}; {whose} has "
+                f"{_listed(values[having])}",
+                mend='Give all records the same keys, or choose nulls=: "mask" makes a '
+                "MaskedTensor, a value fills in.",
+            )
+
+    def _expect_wanted(self, value: Any, wanted: Any, place: Place, index: int) -> None:
+        unknown = [name for name in value if name not in wanted.fields]
+        missing = [
+            name
+            for name, each in wanted.fields.items()
+            if name not in value and not (each.nullable or self._nulls)
+        ]
+        if unknown or missing:
+            raise FieldError(
+                path=place.at(index),
+                expected=f"the fields {', '.join(wanted.fields)}",
+                received=", ".join(map(str, value)) or "an empty dict",
+                mend="Give every record exactly these fields.",
+            )
+
+    # Lists.
+
+    def _lists(self, values: Any, wanted: Any, place: Place, mask: Any) -> pa.Array:
+        lists = values if mask is None else [() if v is None else v for v in values]
+        offsets = offsets_of(lists)
+        items: list[Any] = list(itertools.chain.from_iterable(lists))
+        inner = None
+        if isinstance(wanted, Lists):
+            inner = wanted.items
+            if wanted.dense and mask is None:
+                size = expect_size(offsets, wanted.size, place)
+                column = self.array(items, inner, place.items(offsets))
+                made = pa.list_(column.type, size)
+                return pa.Array.from_buffers(made, len(values), [None], children=[column])
+        column = self.array(items, inner, place.items(offsets))
+        large = int(offsets[-1]) > _INT32
+        made = pa.large_list(column.type) if large else pa.list_(column.type)
+        buffer = pa.py_buffer(offsets if large else offsets.astype(np.int32))
+        return pa.Array.from_buffers(
+            made, len(values), [_validity(mask), buffer], children=[column]
+        )
+
+    # Leaves.
+
+    def _leaf(
+        self, values: Any, types: set[type], kind: str, wanted: Any, place: Place
+    ) -> pa.Array:
+        if kind == "null":
+            dtype = self._dtypes.of_numbers(place.text, set()) or tf.float32
+            return pa.nulls(len(values)).cast(_arrow(dtype))
+        if isinstance(wanted, Leaf):
+            dtype = wanted.dtype
+            if wanted.arrow is not None and kind == kinds.OTHER:
+                return self._by_arrow(values, wanted.arrow, place)
+        else:
+            dtype = self._dtypes.of(kind, types, values, place)
+        if kind == kinds.STRING:
+            return self._strings(values, types, place)
+        if kind == kinds.BOOL:
+            return pa.array(values, pa.bool_())
+        if kind == kinds.OTHER or dtype is None:
+            if isinstance(wanted, Leaf):
+                index = next(i for i, value in enumerate(values) if value is not None)
+                raise _unfit(values[index], wanted, place.at(index))
+            return self._by_arrow(values, None, place)
+        return self._numbers(values, dtype, wanted, place)
+
+    def _strings(self, values: Any, types: set[type], place: Place) -> pa.Array:
+        text = all(issubclass(cls, str) for cls in types)
+        if not types <= {str, bytes}:
+            values = [v.tobytes() if isinstance(v, memoryview) else v for v in values]
+            values = [bytes(v) if isinstance(v, bytearray) else v for v in values]
+        try:
+            return pa.array(values, pa.string() if text else pa.binary())
+        except UnicodeEncodeError:
+            index, value = _first_failing(values, lambda v: v is None or v.encode("utf-8"))
+            raise FormatError(
+                path=place.at(index),
+                expected="text that UTF-8 can encode",
+                received=f"str {ascii(value)[:40]}",
+                mend="Encode it first, such as with value.encode('utf-8', 'surrogatepass').",
+            ) from None
+        except pa.ArrowCapacityError:
+            return pa.array(values, pa.large_string() if text else pa.large_binary())
+
+    def _numbers(self, values: Any, dtype: tf.DType, wanted: Any, place: Place) -> pa.Array:
+        mask = None
+        if None in values if not isinstance(values, np.ndarray) else False:
+            mask = np.fromiter((v is None for v in values), bool, len(values))
+            values = [0 if v is None else v for v in values]
+        arrow = _arrow_or_none(dtype)
+        if arrow is None:  # complex, bfloat16 and others, which Arrow does not have
+            tensor = self._converted(values, dtype, place)
+            return self._placeholder(tensor, len(values), place)
+        array = self._dtypes.array(values, dtype, place, wanted is not None)
+        return pa.array(array, arrow, mask=mask)
+
+    def _by_arrow(self, values: Any, arrow: Any, place: Place) -> pa.Array:
+        """Returns values of other types (dates, decimals) as Arrow converts them."""
+        try:
+            return pa.array(values, arrow)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+
+            def alone(value: Any) -> Any:
+                return pa.array([value], arrow)
+
+            index, value = _first_failing(values, alone)
+            raise UnsupportedTypeError(
+                path=place.at(index),
+                expected="a number, a string, a bool, a list, a record, or a value that Arrow "
+                "converts",
+                received=shown(value),
+                mend="Convert the value first. Arrow says: " + str(error).split("\n", 1)[0][:200],
+            ) from error
+
+    # Tensors, and values that a spec casts.
+
+    def _placeholder(self, tensor: Any, count: int, place: Place) -> pa.Array:
+        self.tensors.append((place.names, tensor))
+        return pa.array(np.arange(count))
+
+    def _converted(self, values: Any, dtype: tf.DType, place: Place) -> tf.Tensor:
+        def convert(given: Any) -> Any:
+            return cast_value(tf.TensorSpec([len(given)], dtype), given, place.text)
+
+        try:
+            return convert(list(values))
+        except ExtensorError as error:
+            index, value = _first_failing(values, lambda v: convert([v]))
+            raise DTypeError(
+                path=place.at(index), expected=dtype.name, received=shown(value), mend=error.mend
+            ) from error
+
+    def _stacked(self, values: Any, wanted: Any, place: Place) -> Any:
+        """Returns tensors, one for each record, as one tensor or RaggedTensor."""
+        try:
+            if any(isinstance(v, tf.RaggedTensor) for v in values):
+                return tf.ragged.stack(list(values))
+            tensors = [tf.convert_to_tensor(v) for v in values]
+            if len({t.dtype for t in tensors}) == 1 and len({t.shape.rank for t in tensors}) == 1:
+                return tf.ragged.stack(tensors) if tensors[0].shape.rank else tf.stack(tensors)
+        except (TypeError, ValueError) as error:
+            problem = str(error).split("\n", 1)[0][:200]
+        else:
+            problem = "; ".join(dict.fromkeys(f"{t.dtype.name}{t.shape}" for t in tensors))
+        raise StructureError(
+            path=place.text or "records",
+            expected="tensors of one dtype and rank, one for each record",
+            received=problem,
+            mend="Cast or reshape the tensors first.",
+        )
+
+    def _cast(self, values: Any, wanted: Cast, place: Place) -> Any:
+        return cast_value(column_spec(wanted, len(values)), list(values), place.text)
+
+    # Unions.
+
+    def _union(self, values: Any, groups: list[set[type]], place: Place) -> pa.Array:
+        """Returns values of different kinds as a dense union, one child for each kind."""
+        codes = np.zeros(len(values), np.int8)
+        offsets = np.zeros(len(values), np.int32)
+        children: list[pa.Array] = []
+        ordered = sorted(groups, key=lambda types: _first(values, types))
+        for code, types in enumerate(ordered):
+            # A null belongs to the first kind.
+            held = types | {type(None)} if code == 0 else types
+            indices = np.fromiter((type(v) in held for v in values), bool, len(values)).nonzero()[0]
+            codes[indices] = code
+            offsets[indices] = np.arange(len(indices))
+            at = _Chosen(place, indices)
+            children.append(self.array([values[i] for i in indices.tolist()], None, at))
+        return pa.UnionArray.from_dense(
+            pa.array(codes), pa.array(offsets), children, [str(c.type) for c in children]
+        )
+
+
+class _Chosen(Place):
+    """The place of some of the values of a column."""
+
+    __slots__ = ("_indices", "_whole")
+
+    def __init__(self, whole: Place, indices: Any) -> None:
+        super().__init__(whole.text, whole.names, whole)
+        self._whole = whole
+        self._indices = indices
+
+    def record(self, index: int) -> str:
+        """Returns the number of the record that contains a value."""
+        return self._whole.record(int(self._indices[index]))
+
+    def field(self, name: str) -> Place:
+        return _Chosen(self._whole.field(name), self._indices)
+
+
+def struct_array(names: list[str], columns: list[Any], count: int, mask: Any = None) -> pa.Array:
+    """Returns an array of structs, also without fields.
+
+    Args:
+        names: The names of the fields.
+        columns: Their columns.
+        count: The number of structs.
+        mask: True for each null; None for no nulls.
+    """
+    fields = [pa.field(n, column.type) for n, column in zip(names, columns, strict=True)]
+    return pa.Array.from_buffers(pa.struct(fields), count, [_validity(mask)], children=columns)
+
+
+def offsets_of(lists: Any) -> np.ndarray[Any, Any]:
+    """Returns where the items of each list begin in the list of all items, and their number."""
+    offsets = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)), out=offsets[1:])
+    return offsets
+
+
+def expect_size(offsets: Any, size: int | None, place: Place) -> int:
+    """Returns the length of all lists, which must have one length: `size`, unless that is None.
+
+    Raises:
+        StructureError: If a list has another length (also a ValueError).
+    """
+    lengths = np.diff(offsets)
+    fixed = size is not None
+    if size is None:
+        size = int(lengths[0]) if len(lengths) else 0
+    wrong = lengths != size
+    if wrong.any():
+        index = int(np.argmax(wrong))
+        raise StructureError(
+            path=place.at(index),
+            expected=f"a list of {size}" + ("" if fixed else f", as record {place.record(0)} has"
+                                            if place.record(0) else ", like the first"),
+            received=f"a list of {lengths[index]}",
+            mend="Pad or cut the lists to one length, or use a spec of ragged lists.",
+        )  # fmt: skip
+    return size
+
+
+def _validity(mask: Any) -> Any:
+    return None if mask is None else pa.array(~mask).buffers()[1]
+
+
+def _first(values: Any, types: set[type]) -> int:
+    return next(i for i, value in enumerate(values) if type(value) in types)
+
+
+def _first_failing(values: Any, convert: Callable[[Any], Any]) -> tuple[int, Any]:
+    """Returns the index and the value of the first value that `convert` refuses."""
+    for index, value in enumerate(values):
+        try:
+            convert(value)
+        except Exception:  # whatever the conversion raises for a value
+            return index, value
+    return 0, values[0]
+
+
+def _listed(record: Mapping[Any, Any]) -> str:
+    names = list(map(repr, itertools.islice(record, 5)))
+    more = ", ..." if len(record) > 5 else ""
+    return f"the keys {', '.join(names)}{more}" if names else "no keys"
+
+
+def _wanted_kind(wanted: Any) -> str | None:
+    if isinstance(wanted, Fields):
+        return kinds.RECORD
+    if isinstance(wanted, Lists):
+        return kinds.LIST
+    if wanted.dtype == tf.string:
+        return kinds.STRING
+    if wanted.arrow is not None:  # a time or a decimal, as its number or as an object
+        return None
+    return kinds.BOOL if wanted.dtype == tf.bool else kinds.NUMBER
+
+
+def _wanted_text(wanted: Any) -> str:
+    if isinstance(wanted, Fields):
+        return "a record, as a dict"
+    if isinstance(wanted, Lists):
+        return "a list"
+    return wanted.dtype.name
+
+
+def _unfit(value: Any, wanted: Any, at: str) -> ExtensorError:
+    """Returns the error for a value of another kind than the spec wants."""
+    if isinstance(wanted, Leaf) and kinds.kind_of(type(value), [value]) not in (
+        kinds.LIST,
+        kinds.RECORD,
+    ):
+        return DTypeError(
+            path=at,
+            expected=wanted.dtype.name,
+            received=shown(value),
+            mend=f"Give values that convert to {wanted.dtype.name}, or change the spec.",
+        )
+    return StructureError(
+        path=at,
+        expected=_wanted_text(wanted),
+        received=shown(value),
+        mend="Nest one list for each dimension, and write records as dicts.",
+    )
+
+
+def _conflict(values: Any, groups: list[set[type]], place: Place) -> StructureError | DTypeError:
+    """Returns the error for values of different kinds in one column."""
+    first, second = sorted(_first(values, types) for types in groups)[:2]
+    one, other = place.record(first), place.record(second)
+    where = f", as in record {one}" if one != other else ""
+    kind, its = (kinds.kind_of(type(values[i]), [values[i]]) for i in (first, second))
+    nested = {kind, its} & {kinds.LIST, kinds.RECORD}
+    make = StructureError if nested else DTypeError
+    return make(
+        path=place.at(second),
+        expected=f"{kind}{where} ({shown(values[first])})",
+        received=f"{its} ({shown(values[second])})",
+        mend='Give all records one type, or keep both: conflicts="union"'
+        + ("." if nested else "; dtype= or spec= fixes the type of the field."),
+    )
+
+
+def _arrow_or_none(dtype: tf.DType) -> Any:
+    return _ARROW.get(dtype)
+
+
+def _arrow(dtype: tf.DType) -> pa.DataType:
+    return _ARROW.get(dtype) or pa.float32()

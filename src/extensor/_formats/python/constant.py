@@ -1,0 +1,313 @@
+"""constant and constant_value: Python data to StructuredTensors."""
+
+# This file calls methods of records and specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow.location import splits_dtype
+from extensor._arrow.read import from_arrow
+from extensor._formats.python import kinds
+from extensor._formats.python.columns import Columns, expect_size, offsets_of
+from extensor._formats.python.dtypes import Dtypes
+from extensor._formats.python.inferred import inferred
+from extensor._formats.python.place import Place, shown
+from extensor._formats.python.wanted import Lists, collection_levels
+from extensor._protocol.casting import cast_value
+from extensor._struct.deep_nesting import refuse_deep_nesting
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.reshape import split
+from extensor._struct.spec import StructuredTensorSpec
+from extensor._struct.tensor import StructuredTensor
+from extensor._struct.value import StructuredTensorValue
+from extensor.errors import DTypeError, FieldError, StructureError
+
+
+@refuse_deep_nesting("constant")
+def constant(
+    pyval: Any,
+    spec: StructuredTensorSpec | None = None,
+    dtype: Any = None,
+    row_splits_dtype: Any = tf.int64,
+    nulls: Any = None,
+    conflicts: str = "error",
+) -> StructuredTensor:
+    """Returns Python data as a StructuredTensor.
+
+    Without a spec, the values decide. Python numbers get the dtypes that `tf.ragged.constant`
+    gives them: int32 (int64 if a number needs it), and float32. Numbers of NumPy keep their
+    dtypes. Empty lists are float32. A dict becomes a single record; lists of dicts become a
+    collection, which is dense if all lists of a level have one length. Lists inside of records
+    are ragged; the outermost one of a single record is dense.
+
+    Args:
+        pyval: A dict, or (nested) lists of dicts. A record may also be an object of a dataclass,
+            a NamedTuple, an attrs or pydantic class. Values are numbers, strings, bytes, bools,
+            NumPy arrays, tensors, dates, lists, records, and members of enums.
+        spec: The spec of the result; then this function is `spec.cast(pyval)`, and `dtype` and
+            `row_splits_dtype` must be left out.
+        dtype: The dtype of all numbers, or a dict from path to dtype.
+        row_splits_dtype: The dtype of the row splits of lists, tf.int64 or tf.int32.
+        nulls: What becomes of None and of missing keys, as in `xt.from_arrow`; by default, they
+            are an error.
+        conflicts: `"error"`, or `"union"` for fields whose values have different types.
+
+    Raises:
+        StructureError: If lists and records differ in structure (also a ValueError).
+        DTypeError: If a value does not fit a dtype, or records differ in type (also a TypeError).
+        NullError: If a value is None or missing, and `nulls` is left out (also a ValueError).
+        FieldError: If a record does not have the fields of the spec (also a KeyError).
+        FormatError: If a str cannot be encoded as UTF-8 (also a ValueError).
+
+    >>> recipes = xt.struct.constant([
+    ...     {"title": "Pancakes", "steps": [{"minutes": 5}, {"minutes": 20}]},
+    ...     {"title": "Tea", "steps": []}])
+    >>> recipes
+    <StructuredTensor shape=(2,) {title: string, steps: [*] {minutes: int32}}>
+    >>> xt.struct.constant({"title": "Tea", "grams": [2.5, 250]})["grams"].numpy()
+    array([  2.5, 250. ], dtype=float32)
+    """
+    if conflicts not in ("error", "union"):
+        raise DTypeError(
+            path="constant: conflicts",
+            expected='"error" or "union"',
+            received=repr(conflicts)[:60],
+            mend="Leave it out for an error.",
+        )
+    if spec is not None:
+        if not isinstance(spec, StructuredTensorSpec):
+            raise DTypeError(
+                path="constant: spec",
+                expected="the spec of a StructuredTensor",
+                received=shown(spec),
+                mend="Get one from xt.spec_of(records), xt.spec_from_schema(schema) or "
+                "xt.struct.spec_from(cls).",
+            )
+        if dtype is not None:
+            raise DTypeError(
+                path="constant: dtype",
+                expected="no dtype, because the spec has the dtypes",
+                received=f"both spec= and dtype={dtype!r}",
+                mend="Leave one of them out.",
+            )
+        return of_spec(pyval, spec, nulls)
+    splits = splits_dtype(row_splits_dtype)
+    chosen = Dtypes(dtype)
+    levels, place, flat = _levels(pyval)
+    columns = Columns(chosen, nulls not in (None, "error"), conflicts == "union")
+    array = inferred(flat) if dtype is None and set(map(type, flat)) == {dict} else None
+    if array is None:
+        array = columns.array(flat, None, place) if flat else pa.array([], pa.struct([]))
+        chosen.expect_all_used()
+    return _built(array, levels, columns, splits, nulls)
+
+
+@refuse_deep_nesting("constant_value")
+def constant_value(
+    pyval: Any,
+    spec: StructuredTensorSpec | None = None,
+    dtype: Any = None,
+    row_splits_dtype: Any = tf.int64,
+    nulls: Any = None,
+    conflicts: str = "error",
+) -> StructuredTensorValue:
+    """Returns Python data as a StructuredTensorValue: records of NumPy arrays.
+
+    The arguments and errors are those of `xt.struct.constant`.
+
+    >>> xt.struct.constant_value([{"x": 1}, {"x": 2}])["x"]
+    array([1, 2], dtype=int32)
+    """
+    with tf.init_scope():
+        records = constant(pyval, spec, dtype, row_splits_dtype, nulls, conflicts)
+        return StructuredTensorValue.from_tensor(records)
+
+
+def of_spec(pyval: Any, spec: Any, nulls: Any = None, path: str = "") -> Any:
+    """Returns records of a spec from Python data; see `StructuredTensorSpec.cast`.
+
+    Args:
+        pyval: Nested lists of dicts or objects, or one dict of the values of all records.
+        spec: The spec.
+        nulls: As in `constant`.
+        path: The path of the records, for errors.
+    """
+    if isinstance(pyval, Mapping) and spec.rank:
+        return _of_columns(pyval, spec, path)
+    place = Place(path, (path,) if path else ())
+    wanted: Any = collection_levels(spec)
+    columns = Columns(Dtypes(None), nulls not in (None, "error"), unions=False)
+    flat: Any = [pyval]
+    levels: list[Any] = []
+    while isinstance(wanted, Lists):
+        _expect_lists(flat, place)
+        offsets = offsets_of(flat)
+        outer, place = place, place.records(offsets)
+        size = expect_size(offsets, wanted.size, outer) if wanted.dense else None
+        levels.append((size, offsets))
+        flat = list(itertools.chain.from_iterable(flat))
+        wanted = wanted.items
+    array = columns.array(flat, wanted, place)
+    policy = {**columns.masks, **nulls} if isinstance(nulls, Mapping) else (
+        nulls if nulls is not None or not columns.masks else columns.masks
+    )  # fmt: skip
+    splits = next(iter(spec._row_splits_dtypes()), tf.int64)
+    built = _built(array, levels, columns, splits, policy)
+    return spec.cast(built)
+
+
+def _of_columns(values: Mapping[str, Any], spec: Any, path: str) -> Any:
+    """Returns records of a dense spec from one dict of the values of all records."""
+    names = spec.record.field_specs
+    if spec.record is not spec:
+        raise StructureError(
+            path=path or "records",
+            expected="lists of records, because the records are ragged",
+            received="a dict",
+            mend="Nest one list for each dimension of the records.",
+        )
+    if set(values) != set(names):
+        raise FieldError(
+            path=path or "records",
+            expected=f"the fields {', '.join(names)}",
+            received=", ".join(map(str, values)) or "an empty dict",
+            mend="Give a value for exactly these fields.",
+        )
+    if not names:
+        raise StructureError(
+            path=path or "records",
+            expected="lists of empty records, which show their number",
+            received="an empty dict",
+            mend="Nest one list for each dimension of the records.",
+        )
+    fields: dict[str, Any] = {}
+    for name, each in names.items():
+        at = str(Place(path).field(name).text)
+        value = values[name]
+        if isinstance(each, StructuredTensorSpec) and isinstance(value, (list, tuple, Mapping)):
+            fields[name] = of_spec(value, each, path=at)
+        else:
+            fields[name] = cast_value(each, value, at)
+    return spec._with_fields(fields)
+
+
+def _levels(pyval: Any) -> tuple[list[Any], Place, list[Any]]:
+    """Returns the levels of lists of a collection, the place of the records, and all records."""
+    flat: Any = [pyval]
+    place = Place()
+    levels: list[Any] = []
+    while True:
+        types = set(map(type, flat))
+        found = {kinds.kind_of(cls, flat) for cls in types - {type(None)}}
+        if found != {kinds.LIST} or type(None) in types:
+            break
+        offsets = offsets_of(flat)
+        levels.append(offsets)
+        place = place.records(offsets)
+        flat = list(itertools.chain.from_iterable(flat))
+    if found != {kinds.RECORD} and (flat or not levels):
+        for index, value in enumerate(flat):
+            if value is None and kinds.RECORD in found:
+                continue  # a record that is null
+            if value is None or kinds.kind_of(type(value), flat) != kinds.RECORD:
+                raise _no_records(value, place.at(index), len(found) > 1)
+    return _dense_below(levels), place, flat
+
+
+def _no_records(value: Any, at: str, mixed: bool) -> StructureError:
+    return StructureError(
+        path="constant" if at == "records" else at,
+        expected="records: dicts, or objects of a class with fields",
+        received=shown(value),
+        mend="Nest all records in the same number of lists."
+        if mixed
+        else 'Name the values of a plain list: {"x": values}.',
+    )
+
+
+def _expect_lists(values: Any, place: Place) -> None:
+    for index, value in enumerate(values):
+        if value is None or kinds.kind_of(type(value), [value]) != kinds.LIST:
+            raise StructureError(
+                path=place.at(index),
+                expected="a list",
+                received=shown(value),
+                mend="Nest one list for each dimension of the records.",
+            )
+
+
+def _dense_below(levels: list[Any]) -> list[Any]:
+    """Returns for each level its size, None where it is ragged, and its offsets.
+
+    As in a RaggedTensor, the dimensions below the last one whose lists differ in length are dense.
+    """
+    lengths = [np.diff(offsets) for offsets in levels]
+    ragged = [axis for axis, each in enumerate(lengths) if (each != each[:1]).any()]
+    first_dense = ragged[-1] + 1 if ragged else 0
+    sizes = [int(each[0]) if len(each) else 0 for each in lengths]
+    return list(zip([None] * first_dense + sizes[first_dense:], levels, strict=True))
+
+
+def _built(
+    array: pa.Array, levels: list[Any], columns: Columns, splits: tf.DType, nulls: Any
+) -> Any:
+    """Returns the records of an Arrow array, with the dimensions of the collection."""
+    records: Any = from_arrow(array, splits) if nulls is None else from_arrow(
+        array, splits, nulls=nulls
+    )  # fmt: skip
+    for names, tensor in columns.tensors:
+        records = _placed(records, names, tensor, splits)
+    if columns.tensors:
+        return _with_levels(records, levels, splits)
+    with tf.init_scope():
+        return _with_levels(records, levels, splits)
+
+
+def _with_levels(records: Any, levels: list[Any], splits: tf.DType) -> Any:
+    if not levels:
+        return records[0]
+    for size, offsets in reversed(levels[1:]):
+        if size is not None:
+            records = split(records, [len(offsets) - 1, size])
+        else:
+            row_splits = tf.constant(offsets, splits)
+            records = RaggedStructuredTensor.of_parts(records, row_splits)
+    return records
+
+
+def _placed(value: Any, names: tuple[str, ...], column: Any, splits: tf.DType) -> Any:
+    """Returns records with a placeholder replaced by a column of all its values.
+
+    Args:
+        value: The records, or the placeholder.
+        names: The names on the path from the records to the placeholder.
+        column: The values.
+        splits: The dtype of row splits.
+    """
+    if isinstance(value, RaggedStructuredTensor):
+        inner = _placed(value.values, names, column, splits)
+        return RaggedStructuredTensor.of_parts(inner, value.row_splits)
+    if isinstance(value, DenseStructuredTensor):
+        name, *rest = names
+        return value.map_parts(
+            lambda part, own: _placed(part, tuple(rest), column, splits) if own == name else part,
+            value.rank,
+        )
+    if isinstance(column, tf.RaggedTensor) and column.row_splits.dtype != splits:
+        column = column.with_row_splits_dtype(splits)
+    if isinstance(value, tf.RaggedTensor):
+        inner = _placed(value.values, (), column, splits)
+        return tf.RaggedTensor.from_row_splits(inner, value.row_splits, validate=False)
+    sizes = value.shape.as_list()
+    for axis in reversed(range(1, len(sizes))):
+        column = split(column, [int(np.prod(sizes[:axis])), sizes[axis]])
+    return column

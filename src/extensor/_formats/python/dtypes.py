@@ -1,0 +1,192 @@
+"""The dtypes of columns of Python numbers: chosen by the caller, or those of the values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._formats.python import kinds
+from extensor._formats.python.place import Place, shown
+from extensor._path import Path
+from extensor.errors import DTypeError, FieldError
+
+
+class Dtypes:
+    """The argument `dtype`: one dtype of all numbers, or dtypes by path.
+
+    Raises:
+        DTypeError: If it is neither (also a TypeError).
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        self._all: tf.DType | None = None
+        self._by_path: dict[Path, tf.DType] = {}
+        self._used: set[Path] = set()
+        if isinstance(dtype, Mapping):
+            self._by_path = {Path.of(path): _dtype(each) for path, each in dtype.items()}
+        elif dtype is not None:
+            self._all = _dtype(dtype)
+            if not _is_number(self._all):
+                raise DTypeError(
+                    path="dtype",
+                    expected="a dtype of numbers, for all fields that are numbers",
+                    received=self._all.name,
+                    mend="Strings and bools keep their dtypes; leave dtype= out.",
+                )
+
+    def expect_all_used(self) -> None:
+        """Raises FieldError for a path of `dtype` at which there are no values."""
+        for path in self._by_path:
+            if path not in self._used:
+                raise FieldError(
+                    path="dtype",
+                    expected="paths of numbers, strings or bools",
+                    received=f"{path}, where there are none",
+                    mend="Check the path.",
+                )
+
+    def of_numbers(self, text: str, _: Any) -> tf.DType | None:
+        """Returns the dtype that the caller chose for a path, or None."""
+        if not self._by_path:
+            return self._all
+        path = Path.parse(text)
+        self._used.add(path)
+        return self._by_path.get(path, self._all)
+
+    def of(self, kind: str, types: set[type], values: Any, place: Place) -> tf.DType | None:
+        """Returns the dtype of a column; None if Arrow chooses it.
+
+        Args:
+            kind: The kind of the values.
+            types: Their types.
+            values: The values.
+            place: Their place.
+
+        Raises:
+            DTypeError: If the caller chose a dtype that the values do not fit.
+        """
+        chosen = self.of_numbers(place.text, None)
+        own = {kinds.STRING: tf.string, kinds.BOOL: tf.bool}.get(kind)
+        if own is not None:
+            if chosen not in (None, own) and chosen is not self._all:
+                raise _not_of(chosen, values, place)
+            return own
+        if kind != kinds.NUMBER:
+            return None
+        if chosen is not None:
+            if not _is_number(chosen):
+                raise _not_of(chosen, values, place)
+            return chosen
+        return _natural(types, values, place)
+
+    def array(self, values: Any, dtype: tf.DType, place: Place, wanted: bool) -> Any:
+        """Returns numbers as a NumPy array of a dtype.
+
+        Raises:
+            DTypeError: If a number does not fit the dtype (also a TypeError).
+        """
+        np_dtype = np.dtype(dtype.as_numpy_dtype)
+        if isinstance(values, np.ndarray) and values.dtype == np_dtype:
+            return values
+        types = set(map(type, values))
+        if dtype.is_integer:
+            if not all(issubclass(cls, (int, np.integer)) for cls in types):
+                raise _not_held(values, dtype, place, wanted)
+            wide = np.uint64 if dtype == tf.uint64 else np.int64
+            try:
+                numbers = np.fromiter(values, wide, len(values))
+            except (OverflowError, ValueError):
+                raise _not_held(values, dtype, place, wanted) from None
+            if numbers.size and not dtype.min <= numbers.min() <= numbers.max() <= dtype.max:
+                raise _not_held(values, dtype, place, wanted)
+            if wide is np.uint64 and any(value < 0 for value in values):
+                raise _not_held(values, dtype, place, wanted)
+            return numbers.astype(np_dtype)
+        if any(issubclass(cls, (complex, np.complexfloating)) for cls in types):
+            raise _not_held(values, dtype, place, wanted)
+        try:
+            numbers = np.fromiter(values, np.float64, len(values))
+        except (OverflowError, ValueError):
+            raise _not_held(values, dtype, place, wanted) from None
+        if np_dtype == np.float64:
+            return numbers
+        with np.errstate(over="ignore"):
+            narrow = numbers.astype(np_dtype)
+        if (np.isinf(narrow) & ~np.isinf(numbers)).any():
+            raise _not_held(values, dtype, place, wanted)
+        return narrow
+
+
+def _dtype(dtype: Any) -> tf.DType:
+    try:
+        return tf.dtypes.as_dtype(dtype)
+    except TypeError:
+        raise DTypeError(
+            path="dtype",
+            expected="a dtype such as tf.float64, or a dict from path to dtype",
+            received=repr(dtype)[:60],
+            mend='Write dtype=tf.float64 or dtype={"steps.minutes": tf.float64}.',
+        ) from None
+
+
+def _is_number(dtype: tf.DType) -> bool:
+    return dtype.is_floating or dtype.is_integer or dtype.is_complex
+
+
+def _natural(types: set[type], values: Any, place: Place) -> tf.DType:
+    """Returns the dtype that tf.ragged.constant gives to Python numbers; NumPy's keep theirs."""
+    own = [np.dtype(cls) for cls in types if issubclass(cls, np.generic)]
+    if own:
+        weak = [kind() for kind in (int, float, complex)
+                if any(issubclass(cls, kind) and not issubclass(cls, np.generic)
+                       for cls in types)]  # fmt: skip
+        return tf.dtypes.as_dtype(np.result_type(*own, *weak))
+    if any(issubclass(cls, complex) for cls in types):
+        return tf.complex128
+    if any(issubclass(cls, float) for cls in types):
+        return tf.float32
+    try:
+        numbers = np.fromiter((v for v in values if v is not None), np.int64)
+    except OverflowError:
+        raise _not_held(values, tf.int64, place, wanted=False) from None
+    wide = numbers.size and (numbers.min() < tf.int32.min or numbers.max() > tf.int32.max)
+    return tf.int64 if wide else tf.int32
+
+
+def _fits(value: Any, dtype: tf.DType) -> bool:
+    if dtype.is_integer:
+        whole = isinstance(value, (int, np.integer))
+        return whole and dtype.min <= int(value) <= dtype.max
+    if isinstance(value, (complex, np.complexfloating)):
+        return False
+    try:
+        wide = float(value)
+    except OverflowError:
+        return False
+    with np.errstate(over="ignore"):
+        return bool(np.isinf(wide) or not np.isinf(np.array(wide).astype(dtype.as_numpy_dtype)))
+
+
+def _not_held(values: Any, dtype: tf.DType, place: Place, wanted: bool) -> DTypeError:
+    index = next((i for i, v in enumerate(values) if v is not None and not _fits(v, dtype)), 0)
+    return DTypeError(
+        path=place.at(index),
+        expected=f"a number that {dtype.name} can hold",
+        received=shown(values[index]),
+        mend="Round or scale the number, or change the spec."
+        if wanted
+        else "Choose the dtype of the field: dtype= or spec=.",
+    )
+
+
+def _not_of(dtype: tf.DType, values: Any, place: Place) -> DTypeError:
+    index = next(i for i, value in enumerate(values) if value is not None)
+    return DTypeError(
+        path=place.at(index),
+        expected=f"{dtype.name}, as dtype= says",
+        received=shown(values[index]),
+        mend="Choose another dtype for this path.",
+    )

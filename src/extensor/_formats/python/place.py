@@ -1,0 +1,86 @@
+"""Where a column of Python values is in the records, for errors."""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+import numpy as np
+
+from extensor._path import quoted
+
+_shown = reprlib.Repr()
+_shown.maxstring = _shown.maxother = 40
+_shown.maxlevel = 2
+_shown.maxdict = _shown.maxlist = _shown.maxtuple = 3
+
+
+class Place:
+    """The path of a column, and the mapping from its values to records.
+
+    Args:
+        text: The path as text; `[*]` after a field means the items of its list.
+        names: The names of the fields on the path.
+        parent: The place of the column that contains this column.
+        offsets: For the items of lists, the offsets of the lists.
+        is_collection: Whether the values are lists of the collection of records itself.
+    """
+
+    __slots__ = ("_is_collection", "_offsets", "_parent", "names", "text")
+
+    def __init__(
+        self,
+        text: str = "",
+        names: tuple[str, ...] = (),
+        parent: Place | None = None,
+        offsets: Any = None,
+        is_collection: bool = False,
+    ) -> None:
+        self.text = text
+        self.names = names
+        self._parent = parent
+        self._offsets = offsets
+        self._is_collection = is_collection
+
+    def field(self, name: str) -> Place:
+        """Returns the place of a field of records."""
+        text = f"{self.text}.{quoted(name)}" if self.text else quoted(name)
+        return Place(text, (*self.names, name), self)
+
+    def items(self, offsets: Any) -> Place:
+        """Returns the place of the items of lists with these offsets."""
+        return Place(f"{self.text}[*]", self.names, self, offsets)
+
+    def records(self, offsets: Any) -> Place:
+        """Returns the place of the items of lists of the collection itself."""
+        return Place("", (), self, offsets, is_collection=True)
+
+    def at(self, index: int) -> str:
+        """Returns the path and the number of the record that contains a value, as text."""
+        record = self.record(index)
+        if not record:
+            return self.text or "records"
+        return f"{self.text}, record {record}" if self.text else f"record {record}"
+
+    def record(self, index: int) -> str:
+        """Returns the number of the record that contains a value: `7`, `[0, 7]` or ``."""
+        place: Place | None = self
+        numbers: list[int] = []
+        while place is not None:
+            if place._offsets is not None:
+                outer = int(np.searchsorted(place._offsets, index, side="right")) - 1
+                if place._is_collection:
+                    numbers.append(index - int(place._offsets[outer]))
+                index = outer
+            place = place._parent
+        numbers.reverse()
+        return str(numbers[0]) if len(numbers) == 1 else str(numbers) if numbers else ""
+
+
+def shown(value: Any) -> str:
+    """Returns a value as short text: its type and, if it is plain Python, its repr."""
+    if value is None:
+        return "null"
+    if isinstance(value, (dict, list, tuple, str, bytes, int, float, complex)):
+        return f"{type(value).__name__} {_shown.repr(value)}"
+    return type(value).__name__

@@ -1,0 +1,148 @@
+"""What a spec wants of a column of Python values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow.arrow_type import inner_fields
+from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.spec import StructuredTensorSpec
+from extensor._tf import stacked, unstacked
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Lists of one length if `dense`, and of this size unless it is None.
+
+    Attributes:
+        items: What is wanted of the items.
+        dense: Whether all lists have one length.
+        size: The length, or None.
+        nullable: Whether a list may be null.
+    """
+
+    items: Any
+    dense: bool
+    size: int | None
+    nullable: bool = False
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Records with exactly these fields."""
+
+    fields: Mapping[str, Any]
+    nullable: bool = False
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Numbers, bools or strings of a dtype.
+
+    Attributes:
+        dtype: The dtype.
+        arrow: The Arrow type that the spec keeps for the field, or None.
+        nullable: Whether a value may be null.
+    """
+
+    dtype: tf.DType
+    arrow: Any = None
+    nullable: bool = False
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Values that the spec itself casts, such as those of an extension type.
+
+    Attributes:
+        spec: The spec of one value.
+        nullable: False: the spec decides what a null is.
+    """
+
+    spec: Any
+    nullable: bool = False
+
+
+def collection_levels(spec: StructuredTensorSpec) -> Any:
+    """Returns what is wanted of a collection of records: Lists for each dimension, or Fields."""
+    return _levels(spec, 0)
+
+
+def _field(spec: Any, outer: int, arrow: Any) -> Any:
+    """Returns what is wanted of a field.
+
+    Args:
+        spec: The spec of the field.
+        outer: The rank of the records that have the field.
+        arrow: The Arrow type of the field, or None.
+    """
+    from extensor._types.masked.spec import MaskedSpec
+
+    if isinstance(spec, MaskedSpec):
+        wanted = _field(spec.values, outer, arrow)
+        rank = spec.mask.shape.rank
+        return Cast(_element(spec, outer)) if rank is None else _masked(wanted, rank - outer)
+    if isinstance(spec, StructuredTensorSpec):
+        return _levels(spec, outer)
+    plain = isinstance(spec, tf.TensorSpec) or (
+        isinstance(spec, tf.RaggedTensorSpec) and spec.flat_values_spec is None
+    )
+    if not plain or spec.shape.rank is None:
+        return Cast(_element(spec, outer))
+    ragged_rank = spec.ragged_rank if isinstance(spec, tf.RaggedTensorSpec) else 0
+    wanted: Any = Leaf(spec.dtype, _measure(arrow))
+    for axis in reversed(range(outer, spec.shape.rank)):
+        wanted = Lists(wanted, not 0 < axis <= ragged_rank, spec.shape[axis])
+    return wanted
+
+
+def _levels(spec: StructuredTensorSpec, outer: int) -> Any:
+    record: Any = spec.record
+    kept = getattr(record, "arrow_types", {})
+    wanted: Any = Fields(
+        {n: _field(s, record.rank, kept.get(n)) for n, s in record.field_specs.items()}
+    )
+    cuts = ragged_dimensions(spec)
+    for axis in reversed(range(outer, spec.rank)):
+        wanted = Lists(wanted, not 0 < axis <= cuts, spec.shape[axis])
+    return wanted
+
+
+def ragged_dimensions(spec: Any) -> int:
+    """Returns the number of ragged dimensions; they follow the first dimension."""
+    count = 0
+    while isinstance(spec, RaggedStructuredTensorSpec):
+        count += not spec.is_row
+        spec = spec.values_spec
+    return count
+
+
+def _measure(arrow: Any) -> Any:
+    """Returns an Arrow type whose Python values are objects, such as a timestamp, or None."""
+    while arrow is not None and inner_fields(arrow):
+        arrow = inner_fields(arrow)[0].type
+    is_measure = arrow is not None and (pa.types.is_temporal(arrow) or pa.types.is_decimal(arrow))
+    return arrow if is_measure else None
+
+
+def _masked(wanted: Any, depth: int) -> Any:
+    if depth <= 0 or not isinstance(wanted, Lists):
+        return replace(wanted, nullable=True)
+    return replace(wanted, items=_masked(wanted.items, depth - 1))
+
+
+def _element(spec: Any, outer: int) -> Any:
+    """Returns the spec of the value of one record."""
+    for _ in range(outer):
+        spec = unstacked(spec)
+    return spec
+
+
+def column_spec(wanted: Cast, count: int) -> Any:
+    """Returns the spec of the values of `count` records in one dimension."""
+    return stacked(wanted.spec, count)

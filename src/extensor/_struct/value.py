@@ -1,0 +1,274 @@
+"""StructuredTensorValue: records of NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._path import Path, PathLike
+from extensor._struct import to_python
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.records import Records
+from extensor._struct.spec import no_such_field, resolve
+from extensor.errors import DTypeError, ImmutableError, StructureError
+
+_Ragged = tf.compat.v1.ragged.RaggedTensorValue
+_set = object.__setattr__
+
+
+class StructuredTensorValue:
+    """Records of NumPy arrays: the concrete value of a StructuredTensor, outside of any graph.
+
+    A field is a NumPy array, a `tf.compat.v1.ragged.RaggedTensorValue`, or another
+    StructuredTensorValue. Fields of extension types stay as they are. Get one from
+    `xt.struct.constant_value` or `from_tensor`.
+
+    Args:
+        shape: The shape of the collection of records, without unknown sizes. For records cut into
+            rows, with None for each ragged dimension.
+        fields: The values of each field for all records. Their first dimensions are `shape`.
+
+    Raises:
+        StructureError: If the dimensions of a field differ from `shape` (also a ValueError).
+        DTypeError: If the fields are not a mapping (also a TypeError).
+
+    >>> value = xt.StructuredTensorValue([2], {"x": np.array([1, 2])})
+    >>> value.to_py()
+    [{'x': 1}, {'x': 2}]
+    """
+
+    __slots__ = ("_fields", "_shape")
+
+    def __init__(self, shape: Any, fields: Mapping[str, Any]) -> None:
+        if not isinstance(fields, Mapping):
+            raise DTypeError(
+                path="StructuredTensorValue.fields",
+                expected="a mapping from field names to NumPy arrays",
+                received=type(fields).__name__,
+                mend='Write {"title": np.array(["Tea"])}.',
+            )
+        self._init(tf.TensorShape(shape), {n: _as_value(v) for n, v in fields.items()})
+        for name, field in self._fields.items():
+            given = _shape_of(field)
+            if given is not None and not self._shape.is_compatible_with(given[: self._shape.rank]):
+                raise StructureError(
+                    path=Path(name),
+                    expected=f"a shape that begins with {self._shape}",
+                    received=f"shape {given}",
+                    mend="Give every field one value for each record.",
+                )
+
+    def _init(self, shape: tf.TensorShape, fields: dict[str, Any]) -> None:
+        _set(self, "_shape", shape)
+        _set(self, "_fields", fields)
+
+    @classmethod
+    def from_tensor(cls, records: Any) -> StructuredTensorValue:
+        """Returns the value of a StructuredTensor.
+
+        Raises:
+            DTypeError: If it is not a StructuredTensor, or part of a graph (also a TypeError).
+
+        >>> xt.StructuredTensorValue.from_tensor(xt.DenseStructuredTensor([2], {"x": [1, 2]}))
+        StructuredTensorValue(shape=(2,), fields={'x': array([1, 2], dtype=int32)})
+        """
+        if not isinstance(records, Records):
+            raise DTypeError(
+                path="StructuredTensorValue.from_tensor",
+                expected="a StructuredTensor",
+                received=type(records).__name__,
+                mend="Make records of Python data with xt.struct.constant_value.",
+            )
+        to_python.expect_values(records, "from_tensor")
+        return _value_of(records)
+
+    def to_tensor(self) -> Any:
+        """Returns the records as a StructuredTensor.
+
+        >>> value = xt.struct.constant_value([{"x": 1}, {"x": 2}])
+        >>> value.to_tensor()
+        <StructuredTensor shape=(2,) {x: int32}>
+        """
+        fields = {name: _tensor_of(field) for name, field in self._fields.items()}
+        if None not in self._shape.as_list()[1:]:
+            return DenseStructuredTensor(self._shape, fields)
+        return _ragged(self._shape, fields)
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The shape of the collection of records; None for ragged dimensions."""
+        return self._shape
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions of the collection."""
+        return self._shape.rank
+
+    def field_names(self) -> tuple[str, ...]:
+        """Returns the names of the fields, in their order."""
+        return tuple(self._fields)
+
+    def field_value(self, path: PathLike) -> Any:
+        """Returns the value of a field for all records.
+
+        Args:
+            path: The field's name, or a path through nested records.
+
+        Raises:
+            FieldError: If there is no such field (also a KeyError).
+        """
+        value: Any = self
+        done: list[str] = []
+        for name in resolve(path, self._fields):
+            if not isinstance(value, StructuredTensorValue):
+                raise no_such_field(Path(*done, name), ())
+            if name not in value._fields:
+                raise no_such_field(Path(*done, name), value.field_names())
+            value = value._fields[name]
+            done.append(name)
+        return value
+
+    def __getitem__(self, key: Any) -> Any:
+        """Returns a field, a record, a range of records, or a part of these.
+
+        Args:
+            key: As for a StructuredTensor: names, ints, slices, or a tuple of these.
+        """
+        if isinstance(key, (str, Path)):
+            return self.field_value(key)
+        with tf.init_scope():
+            return _value_of(self.to_tensor()[key])
+
+    def __len__(self) -> int:
+        if not self.rank:
+            raise DTypeError(
+                path="len(StructuredTensorValue)",
+                expected="records of rank 1 or more",
+                received="a single record, of shape ()",
+                mend="Write len(record.field_names()) for the number of its fields.",
+            )
+        return int(self._shape[0] or 0)
+
+    def to_py(self, text: bool = False) -> Any:
+        """Returns the records as plain Python: dicts for records, lists for dimensions.
+
+        Args:
+            text: Whether strings become str; by default, they are bytes.
+        """
+        with tf.init_scope():
+            return self.to_tensor().to_py(text=text)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, StructuredTensorValue)
+            and self._shape.as_list() == other._shape.as_list()
+            and self._fields.keys() == other._fields.keys()
+            and all(_equal(field, other._fields[n]) for n, field in self._fields.items())
+        )
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise ImmutableError(
+            path=f"StructuredTensorValue.{name}",
+            expected="no assignment of attributes, because records are immutable",
+            received=f"assignment of {name!r}",
+            mend="Make a new value of changed fields.",
+        )
+
+    def __reduce__(self) -> Any:
+        return StructuredTensorValue, (self._shape.as_list(), self._fields)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(map(str, self._shape.as_list()))
+        shape = f"({sizes},)" if self.rank == 1 else f"({sizes})"
+        return f"StructuredTensorValue(shape={shape}, fields={self._fields!r})"
+
+
+def _value_of(value: Any) -> Any:
+    if isinstance(value, Records):
+        made = StructuredTensorValue.__new__(StructuredTensorValue)
+        records: Any = value
+        names = records.field_names()
+        made._init(records.shape, {n: _value_of(records.field_value((n,))) for n in names})
+        return made
+    if isinstance(value, tf.RaggedTensor):
+        return _Ragged(_value_of(value.values), value.row_splits.numpy())
+    if isinstance(value, (tf.Tensor, tf.Variable)):
+        plain = value.numpy()
+        return plain if isinstance(plain, np.ndarray) else np.asarray(plain, _dtype_of(value))
+    return value
+
+
+def _dtype_of(value: Any) -> Any:
+    return object if value.dtype == tf.string else value.dtype.as_numpy_dtype
+
+
+def _as_value(value: Any) -> Any:
+    if isinstance(value, (Records, tf.Tensor, tf.RaggedTensor, tf.Variable)):
+        return _value_of(value)
+    if isinstance(value, (StructuredTensorValue, _Ragged, np.ndarray)):
+        return value
+    return value if hasattr(value, "__tf_type_spec__") else np.asarray(value)
+
+
+def _tensor_of(value: Any) -> Any:
+    if isinstance(value, StructuredTensorValue):
+        return value.to_tensor()
+    if isinstance(value, _Ragged):
+        return tf.RaggedTensor.from_row_splits(_tensor_of(value.values), value.row_splits)
+    return tf.convert_to_tensor(value) if isinstance(value, np.ndarray) else value
+
+
+def _shape_of(value: Any) -> Any:
+    if isinstance(value, _Ragged):
+        inner = _shape_of(value.values)
+        return tf.TensorShape([len(value.row_splits) - 1, None]).concatenate(inner[1:])
+    shape = getattr(value, "shape", None)
+    return None if shape is None else tf.TensorShape(shape)
+
+
+def _ragged(shape: tf.TensorShape, fields: dict[str, Any]) -> Any:
+    """Returns ragged records of fields that have the same rows."""
+    if not fields:
+        raise StructureError(
+            path="StructuredTensorValue.to_tensor",
+            expected="at least one field, which has the rows of ragged records",
+            received="0 fields",
+            mend="Keep the StructuredTensor itself.",
+        )
+    first = next(iter(fields.values()))
+    splits = first.row_splits
+    values = {}
+    for name, field in fields.items():
+        if not np.array_equal(field.row_splits, splits):
+            raise StructureError(
+                path=Path(name),
+                expected="the same rows as the other fields",
+                received="rows of other lengths",
+                mend="Give every field the rows of the records.",
+            )
+        values[name] = field.values
+    inner = tf.TensorShape([int(splits[-1])]).concatenate(shape[2:])
+    if None not in inner.as_list()[1:]:
+        below: Any = DenseStructuredTensor(inner, values)
+    else:
+        below = _ragged(inner, values)
+    return RaggedStructuredTensor.from_row_splits(below, splits)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, _Ragged) or isinstance(b, _Ragged):
+        return (
+            isinstance(a, _Ragged)
+            and isinstance(b, _Ragged)
+            and np.array_equal(a.row_splits, b.row_splits)
+            and _equal(a.values, b.values)
+        )
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    return bool(a == b)
