@@ -129,6 +129,8 @@ def _cut_like(batch: tf.RaggedTensor, values: Any, row_splits: tf.Tensor) -> tf.
     """Returns flat values cut into one row for each item of a ragged batch."""
     flat: Any = batch.flat_values
     rows = cut_rows(values, row_splits, tf.unstack(tf.shape(flat, tf.int64), flat.shape.rank))
+    if isinstance(rows, tf.RaggedTensor):  # TensorFlow does not mix row splits of two dtypes
+        batch = batch.with_row_splits_dtype(rows.row_splits.dtype)
     return batch.with_flat_values(rows)
 
 

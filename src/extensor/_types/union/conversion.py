@@ -125,14 +125,10 @@ def of_values(values: list[Any], spec: Any) -> Any:
             )
         names.append(kind if kind in exact else exact[0])
     numbers = [spec.names.index(name) for name in names]
-    variants = {
-        name: cast_value(
-            spec.variants[name],
-            [v for v, own in zip(flat, names, strict=True) if own == name],
-            f"UnionTensor.Spec.{name}",
-        )
-        for name in spec.names
-    }
+    variants: dict[str, Any] = {}
+    for name in spec.names:
+        rows = [v for v, own in zip(flat, names, strict=True) if own == name]
+        variants[name] = _cast(spec.variants[name], rows, f"UnionTensor.Spec.{name}")
     codes: Any = tf.constant(numbers, tf.int8, [len(numbers)])
     if rank != 1:
         codes = _nested(numbers, shape)
@@ -144,6 +140,14 @@ def of_values(values: list[Any], spec: Any) -> Any:
     return spec.value_type.of_parts(
         cast_value(spec.codes, codes, "UnionTensor"), variants, spec.names
     )
+
+
+def _cast(spec: Any, rows: list[Any], path: str) -> Any:
+    if not isinstance(spec, MaskedTensor.Spec) or None not in rows:
+        return cast_value(spec, rows, path)
+    zero = {tf.string: "", tf.bool: False}.get(spec.dtype, 0)
+    values = cast_value(spec.values, [zero if row is None else row for row in rows], path)
+    return MaskedTensor(values, [row is not None for row in rows])
 
 
 def _flattened(values: Any, rank: int, flat: list[Any]) -> Any:

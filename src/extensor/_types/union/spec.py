@@ -111,6 +111,13 @@ class UnionSpec:
             )
         return self._like(unstacked_spec(self.codes, "UnionTensor.Spec"))
 
+    def __tf_cut_rows__(self, num_rows: int | None, row_splits_dtype: tf.DType) -> Any:
+        """Returns the spec of a union that is cut into rows; see `UnionTensor.__tf_cut_rows__`."""
+        codes = self.codes
+        shape = tf.TensorShape([num_rows, None]).concatenate(codes.shape[1:])
+        ragged_rank = getattr(codes, "ragged_rank", 0) + 1
+        return self._like(tf.RaggedTensorSpec(shape, codes.dtype, ragged_rank, row_splits_dtype))
+
     # The boxes are the codes, and for each variant its rows, cut into 0 or 1 row for each code.
 
     def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec]:

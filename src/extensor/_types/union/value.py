@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from extensor import extension_type
@@ -78,20 +79,17 @@ class UnionTensor(OperatorsMixin):
     ) -> None:
         check.expect_names(variants, list(variants) if names is None else list(names))
         self.names = tuple(variants if names is None else names)
-        self.variants = FrozenDict({name: _rows(variants[name], name) for name in self.names})
-        if not isinstance(codes, tf.RaggedTensor):
-            codes = codes if _is_int8(codes) else integers(codes, "UnionTensor.codes")
-            codes = tf.convert_to_tensor(codes)
-        if codes.dtype != tf.int8:
-            check.counts(codes, self.names, self.variants)  # before numbers are cut to one byte
-            codes = tf.cast(codes, tf.int8)
-        self.codes = codes
+        self.variants = {name: _rows(variants[name], name) for name in self.names}
+        codes = self.codes = _codes(codes, self.names, self.variants)
         if validate and not tf.executing_eagerly():
             checks = check.in_graph(flat_codes(codes), self.names, self.variants)
             with tf.control_dependencies(assertions("UnionTensor", checks)):
                 self.codes = tf.nest.map_structure(tf.identity, codes, expand_composites=True)
 
     def __post_init__(self) -> None:
+        # xt.replace may pass lists.
+        self.codes = _codes(self.codes, self.names, self.variants)
+        self.variants = {name: _rows(self.variants[name], name) for name in self.names}
         check.counts(self.codes, self.names, self.variants)
 
     @classmethod
@@ -259,9 +257,11 @@ class UnionTensor(OperatorsMixin):
         codes = tf.RaggedTensor.from_row_splits(self.codes, row_splits, validate=False)
         return self.of_parts(codes, self.variants, self.names)
 
-    def __tf_uncut_rows__(self) -> tuple[UnionTensor, Any]:
-        """Returns the union without its outermost ragged dimension, and the row splits."""
+    def __tf_uncut_rows__(self) -> tuple[UnionTensor, Any] | None:
+        """Returns the union before it was cut into rows, and the row splits; None if it was not."""
         codes = self.codes
+        if not isinstance(codes, tf.RaggedTensor):
+            return None
         return self.of_parts(codes.values, self.variants, self.names), codes.row_splits
 
     def __repr__(self) -> str:
@@ -285,8 +285,15 @@ def _kind(rows: Any) -> str:
     return type(rows).__name__
 
 
-def _is_int8(codes: Any) -> bool:
-    return getattr(codes, "dtype", None) in (tf.int8, "int8")
+def _codes(codes: Any, names: tuple[str, ...], variants: Mapping[str, Any]) -> Any:
+    """Returns type codes as an int8 tensor or RaggedTensor."""
+    if not isinstance(codes, tf.RaggedTensor):
+        is_int8 = getattr(codes, "dtype", None) in (tf.int8, np.int8)
+        codes = tf.convert_to_tensor(codes if is_int8 else integers(codes, "UnionTensor.codes"))
+    if codes.dtype == tf.int8:
+        return codes
+    check.counts(codes, names, variants)  # before numbers are cut to one byte
+    return tf.cast(codes, tf.int8)
 
 
 def _rows(rows: Any, name: str) -> Any:
