@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
+from extensor._protocol.symbolic import symbolic_rows
 from extensor.errors import DTypeError
 
 
@@ -78,6 +79,9 @@ def cut_rows(values: Any, row_splits: tf.Tensor, sizes: Sequence[Any] | None = N
         return values
     if hasattr(type(values), "__tf_cut_rows__"):
         return values.__tf_cut_rows__(row_splits)
+    symbolic = symbolic_rows(values, row_splits)
+    if symbolic is not None:
+        return symbolic
     if isinstance(values, tf.RaggedTensor):
         row_splits = tf.cast(row_splits, values.row_splits.dtype)
     rows = tf.RaggedTensor.from_row_splits(values, row_splits, validate=False)

@@ -19,6 +19,7 @@ from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.spec import not_overridden
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.stand_in import plain_spec
+from extensor._protocol.symbolic import symbolic_spec
 from extensor._protocol.tree import Static, compatible, mapped, merged, reshaped
 from extensor._tf import BaseResourceVariable, VariableSpec
 from extensor.errors import FieldError, ImmutableError, MissingAttributeError, ProtocolError
@@ -36,7 +37,10 @@ def part_of(value: Any) -> Any:
         return VariableSpec.from_value(value)
     if is_tensor_like(value):
         return tf.type_spec_from_value(value)
-    return Static(value) if isinstance(value, tf.TypeSpec) else value
+    if isinstance(value, tf.TypeSpec):
+        return Static(value)
+    symbol = symbolic_spec(value)
+    return value if symbol is None else symbol
 
 
 def is_spec(value: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._struct.symbolic import symbolic_rows, symbolic_spec
+from extensor._protocol.symbolic import symbolic_rows, symbolic_spec
 from extensor.errors import UnsupportedTypeError
 
 

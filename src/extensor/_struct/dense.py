@@ -23,6 +23,7 @@ from extensor._struct.field import (
     as_field,
     batchable,
     expect_fields,
+    marks_rows,
     row_splits_dtypes,
     shape_of,
     spec_of_field,
@@ -362,9 +363,9 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         )
         # Whether this spec has information that the fields' values do not have: that a field is
         # one row of a ragged tensor, or, if no field has a shape, the number of records.
-        self._has_extra_information = any(
-            isinstance(s, tf.RaggedTensorSpec) and s.ragged_rank == 0 for s in field_specs.values()
-        ) or (rank > 0 and not any(hasattr(s, "shape") for s in field_specs.values()))
+        self._has_extra_information = any(map(marks_rows, field_specs.values())) or (
+            rank > 0 and not any(hasattr(s, "shape") for s in field_specs.values())
+        )
         self._arrow_types = types
         self._saved_types: Any = None
         self._key: Any = None

@@ -12,9 +12,9 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.lossless import is_tensor_like, lossless
-from extensor._struct.parts import row_parts
+from extensor._protocol.symbolic import is_symbolic, symbolic_spec
+from extensor._struct.parts import row_parts, stacks_by_parts
 from extensor._struct.records import Records
-from extensor._struct.symbolic import is_symbolic, symbolic_spec
 from extensor._tf import BaseResourceVariable, BatchableTypeSpec, CompositeTensor, VariableSpec
 from extensor.errors import DTypeError, ProtocolError, StructureError
 
@@ -107,7 +107,7 @@ def spec_of_field(value: Any, hint: Any = None) -> tf.TypeSpec:
         value: The field's value.
         hint: A spec that describes the value, perhaps with fewer sizes. If it is a
             `RaggedTensorSpec` of ragged rank 0 (one row of a ragged tensor), so is the result:
-            stacking such rows gives a ragged tensor.
+            stacking such rows gives a ragged tensor. If it contains such a spec, it is the result.
     """
     if isinstance(value, tf.Tensor):
         if isinstance(hint, tf.RaggedTensorSpec):
@@ -115,8 +115,22 @@ def spec_of_field(value: Any, hint: Any = None) -> tf.TypeSpec:
         return tf.TensorSpec(value.shape, value.dtype)
     if isinstance(value, BaseResourceVariable):
         return VariableSpec.from_value(value)
+    if marks_rows(hint) and not isinstance(hint, tf.RaggedTensorSpec):
+        return hint
     spec = symbolic_spec(value)
     return tf.type_spec_from_value(value) if spec is None else spec
+
+
+def marks_rows(spec: Any) -> bool:
+    """Returns whether a spec is, or contains, the spec of one row of a ragged tensor.
+
+    False for records, which keep this information themselves.
+    """
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return spec.ragged_rank == 0
+    if hasattr(spec, "record"):
+        return False
+    return stacks_by_parts(spec) and any(map(marks_rows, tf.nest.flatten(spec.component_specs)))
 
 
 def batchable(spec: tf.TypeSpec, path: Path) -> Any:

@@ -15,6 +15,7 @@ from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.box import box, unbox
 from extensor._protocol.box_ragged import take as take_box
+from extensor._struct import masked
 from extensor._struct.parts import map_parts
 from extensor._struct.records import Records
 from extensor._struct.row_splits import cut
@@ -38,14 +39,15 @@ def select(records: Records, key: Any) -> Any:
     positions: list[Any] = []
     for part in key if isinstance(key, tuple) else (key,):
         if isinstance(part, (str, Path)):
-            if not _is_records(value):
+            inner = masked.records_in(value)
+            if inner is None:
                 raise no_such_field(at / str(part), ())
-            positions = list(_expanded(tuple(positions), value.rank, at))
-            names = resolve(part, value.field_names())
+            positions = list(_expanded(tuple(positions), inner.rank, at))
+            names = resolve(part, inner.field_names())
             try:
-                value = value.field_value(names)
+                value = _at(value, names, at)
             except UnsupportedTypeError:  # values of this type cannot be cut into rows
-                if not positions:
+                if not positions or value is not inner:
                     raise
                 row = take(value.with_only(names), tuple(positions), at)
                 value, positions = row.field_value(names), []
@@ -55,8 +57,11 @@ def select(records: Records, key: Any) -> Any:
     return take(value, tuple(positions), at) if positions else value
 
 
-def _is_records(value: Any) -> bool:
-    return isinstance(value, Records)
+def _at(value: Any, names: tuple[str, ...], at: Path) -> Any:
+    for name in names:
+        at = at / name
+        value = masked.field(value, name, at)
+    return value
 
 
 def _position(part: Any, at: Path) -> Any:

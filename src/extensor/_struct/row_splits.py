@@ -14,10 +14,10 @@ from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._protocol.box import box
 from extensor._protocol.row_splits import check_row_splits
+from extensor._protocol.symbolic import symbolic_rows
 from extensor._struct.field import row_splits_dtypes, shape_of
 from extensor._struct.parts import row_parts
 from extensor._struct.records import Records
-from extensor._struct.symbolic import symbolic_rows
 from extensor._tf import BaseResourceVariable
 from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
 

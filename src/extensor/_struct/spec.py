@@ -70,6 +70,8 @@ class StructuredTensorSpec(StackableTypeSpec):
         spec: Any = self
         done: list[str] = []
         for name in resolve(path, self.record.field_specs):
+            while stacks_by_parts(spec) and isinstance(getattr(spec, "mask", None), tf.TypeSpec):
+                spec = spec.values  # of masked records
             if not isinstance(spec, StructuredTensorSpec):
                 raise no_such_field(Path(*done, name), ())
             if name not in spec.record.field_specs:

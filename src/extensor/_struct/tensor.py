@@ -9,14 +9,13 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._path import Path, PathLike
-from extensor._struct import display, index, to_python
+from extensor._struct import display, index, masked, to_python
 from extensor._struct.records import Records
 from extensor._struct.spec import (
     StructuredTensorSpec,
     no_such_field,
     resolve,
 )
-from extensor._tf import as_numpy
 from extensor.errors import DTypeError, ExtensorError, ImmutableError
 
 _set = object.__setattr__
@@ -122,10 +121,8 @@ class StructuredTensor(Records):
         value: Any = self
         at = Path()
         for name in resolve(path, self.field_names()):
-            if not isinstance(value, StructuredTensor):
-                raise no_such_field(at / name, ())
             at = at / name
-            value = value._field(name, at)
+            value = masked.field(value, name, at)
         return value
 
     def with_updates(
@@ -163,9 +160,11 @@ class StructuredTensor(Records):
                 nested.setdefault(names[0], {})[names[1:]] = value
         for name, inner in nested.items():
             parent = by_name[name] if name in by_name else self._field(name, at / name)
-            if not isinstance(parent, StructuredTensor):
+            if masked.records_in(parent) is None:
                 raise no_such_field(Path(*at, name, *next(iter(inner))), ())
-            by_name[name] = parent._with_updates(inner, at / name)
+            by_name[name] = masked.in_masks(
+                parent, lambda old, new=inner, at=at / name: old._with_updates(new, at)
+            )
         return self._updated(by_name, at)
 
     def without(self, *field_names: PathLike) -> StructuredTensor:
@@ -183,7 +182,11 @@ class StructuredTensor(Records):
         """
         tree = self._tree(field_names)
         kept = [n for n in self.field_names() if n not in tree or tree[n]]
-        nested = {n: self._records_at(n).without(*tree[n]) for n in kept if n in tree}
+        nested = {
+            n: masked.in_masks(self._at(n), lambda old, below=tree[n]: old.without(*below))
+            for n in kept
+            if n in tree
+        }
         return self._selected(kept)._updated(nested, Path())
 
     def with_only(self, *field_names: PathLike) -> StructuredTensor:
@@ -200,7 +203,11 @@ class StructuredTensor(Records):
         ('est_time',)
         """
         tree = self._tree(field_names)
-        nested = {n: self._records_at(n).with_only(*inner) for n, inner in tree.items() if inner}
+        nested = {
+            n: masked.in_masks(self._at(n), lambda old, below=below: old.with_only(*below))
+            for n, below in tree.items()
+            if below
+        }
         return self._selected(tree)._updated(nested, Path())
 
     def _tree(self, paths: tuple[PathLike, ...]) -> dict[str, list[tuple[str, ...]]]:
@@ -223,12 +230,10 @@ class StructuredTensor(Records):
         value: Any = self
         at = Path()
         for name in names:
-            if not isinstance(value, StructuredTensor):
-                raise no_such_field(at / name, ())
             at = at / name
-            value = value._uncut_field(name, at)
+            value = masked.uncut_field(value, name, at)
 
-    def _records_at(self, name: str) -> StructuredTensor:
+    def _at(self, name: str) -> Any:
         return self._field(name, Path(name))
 
     def to_py(self) -> Any:
@@ -244,8 +249,8 @@ class StructuredTensor(Records):
     def numpy(self) -> dict[str, Any]:
         """Returns a dict of the fields as NumPy arrays; fields of records are dicts too.
 
-        A ragged field becomes an array of arrays, like `tf.RaggedTensor.numpy`. Needs eager
-        execution.
+        A ragged field becomes an array of arrays, like `tf.RaggedTensor.numpy`. A masked field
+        becomes an array of `numpy.ma`; masked lists are None. Needs eager execution.
 
         Raises:
             DTypeError: If the tensors are part of a graph and hold no values (also a TypeError).
@@ -255,7 +260,7 @@ class StructuredTensor(Records):
          'y': array([array([3], dtype=int32), array([], dtype=int32)], dtype=object)}
         """
         to_python.expect_values(self, "numpy")
-        return {name: as_numpy(self[name]) for name in self.field_names()}
+        return {name: masked.as_numpy(self[name]) for name in self.field_names()}
 
     def __getitem__(self, key: Any) -> Any:
         """Returns a field, a record, a range of records, or a part of these.

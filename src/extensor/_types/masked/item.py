@@ -132,6 +132,56 @@ def stacked(values: list[Any]) -> Any:
     return batch_of(type(values[0]), values)
 
 
+def without_none(plain: Any, spec: Any, depth: int) -> tuple[Any, Any]:
+    """Returns nested lists with other items in place of None, and a mask of the same lists.
+
+    Args:
+        plain: Nested lists of items.
+        spec: The spec of the values.
+        depth: The number of nested lists around an item.
+
+    Returns:
+        The mask is None if no item is None.
+    """
+    mask = _not_none(plain, depth)
+    return (plain, None) if _all(mask) else (_filled(plain, mask, _neutral(spec, depth)), mask)
+
+
+def _not_none(plain: Any, depth: int) -> Any:
+    if depth and isinstance(plain, (list, tuple)):
+        return [_not_none(item, depth - 1) for item in cast("list[Any]", plain)]
+    return plain is not None
+
+
+def _all(mask: Any) -> bool:
+    return all(map(_all, cast("list[Any]", mask))) if isinstance(mask, list) else mask
+
+
+def _filled(plain: Any, mask: Any, neutral: Any) -> Any:
+    if isinstance(mask, list):
+        pairs = zip(plain, cast("list[Any]", mask), strict=True)
+        return [_filled(item, valid, neutral) for item, valid in pairs]
+    return plain if mask else neutral
+
+
+def _neutral(spec: Any, depth: int) -> Any:
+    """Returns a Python value for an item that is not valid: zeros, empty strings, empty lists.
+
+    Args:
+        spec: The spec of the values.
+        depth: The number of dimensions of the values that are not part of an item.
+    """
+    shape = static_shape(spec)
+    if shape.rank is not None and shape.rank > depth:
+        return [_neutral(spec, depth + 1)] * (shape[depth] or 0)
+    record = getattr(spec, "record", None)
+    if record is not None:
+        return {name: _neutral(s, record.rank) for name, s in record.field_specs.items()}
+    if hasattr(spec, "mask"):
+        return None
+    return "" if spec.dtype == tf.string else spec.dtype.as_numpy_dtype().item()
+
+
 def to_py(values: Any, mask: Any) -> Any:
     """Returns values as numbers, lists and dicts, with None for items that are not valid."""
     plain = values.to_py() if hasattr(values, "to_py") else _listed(values)

@@ -49,16 +49,28 @@ class MaskedSpec:
         """Returns a value as a MaskedTensor of this spec; without a mask, all of it is valid.
 
         Args:
-            value: A MaskedTensor, an array of `numpy.ma`, or a value that casts to `values`.
+            value: A MaskedTensor, an array of `numpy.ma`, or a value that casts to `values`. In
+                lists, None is an item that is not valid.
             casting_context: The casting context of TensorFlow.
         """
         if isinstance(value, np.ma.MaskedArray):
             value = {"values": np.ma.getdata(value), "mask": ~np.ma.getmaskarray(value)}
-        if isinstance(value, (tf.TypeSpec, self.value_type, Mapping)) or (
-            # It may be of an older class of the same name.
-            hasattr(value, "mask") and hasattr(value, "values")
+        is_parts = isinstance(value, Mapping) and {"values", "mask"} == set(cast("Any", value))
+        if (
+            is_parts
+            or isinstance(value, (tf.TypeSpec, self.value_type))
+            or (
+                # It may be of an older class of the same name.
+                hasattr(value, "mask") and hasattr(value, "values")
+            )
         ):
             return cast("Any", super()).cast(value, casting_context)
+        if value is None or isinstance(value, (list, tuple)):
+            value, mask = item.without_none(value, self.values, self.mask.shape.rank)
+            if mask is not None:
+                value = cast_value(self.values, value, type(self).__qualname__)
+                mask = cast_value(self.mask, mask, f"{type(self).__qualname__}.mask")
+                return self.value_type.of_parts(value, mask)
         values = cast_value(self.values, value, type(self).__qualname__)
         return self.value_type.of_parts(values, item.all_valid(values, self.mask.shape.rank))
 

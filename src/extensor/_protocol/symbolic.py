@@ -1,8 +1,8 @@
-"""Symbolic values as fields: placeholders for tensors while a model is built, such as KerasTensor.
+"""Symbolic values in values: placeholders for tensors while a model is built, such as KerasTensor.
 
-A field can hold a symbolic value as it is. The class of a symbolic value belongs to another
-library and derives from no class of extensor. So extensor uses two functions with
-`functools.singledispatch`, and an implementation is registered for the class:
+A field of records, or of an extension type, can hold a symbolic value as it is. The class of a
+symbolic value belongs to another library and derives from no class of extensor. So extensor uses
+two functions with `functools.singledispatch`, and an implementation is registered for the class:
 
 >>> class Symbol:
 ...     def __init__(self, spec):

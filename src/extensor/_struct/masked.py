@@ -1,0 +1,95 @@
+"""Paths through masked records: a field of a masked record has the mask of the record too."""
+
+# This file calls methods of records that are private to this package.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor import _tf
+from extensor._authoring.rows import uncut_rows
+from extensor._path import Path
+from extensor._struct.records import Records
+from extensor._struct.spec import no_such_field
+
+
+def is_masked(value: Any) -> bool:
+    """Returns whether a value is a MaskedTensor, or a spec the spec of one."""
+    # Imported here, because `import extensor` stays fast without the module.
+    from extensor._types.masked.value import MaskedTensor
+
+    return isinstance(value, (MaskedTensor, MaskedTensor.Spec))
+
+
+def records_in(value: Any) -> Any:
+    """Returns the records of a field's value, without the masks around them; None for others."""
+    while not isinstance(value, Records):
+        if not is_masked(value):
+            return None
+        value = value.values
+    return value
+
+
+def in_masks(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Returns a value with a function applied to the records in it; the masks stay."""
+    if isinstance(value, Records):
+        return change(value)
+    return type(value).of_parts(in_masks(value.values, change), value.mask)
+
+
+def field(value: Any, name: str, at: Path) -> Any:
+    """Returns a field of records, masked or not; a field of masked records has their mask too.
+
+    Args:
+        value: The value of a field.
+        name: The name of a field in it.
+        at: The path from the root to that field, for errors.
+
+    Raises:
+        FieldError: If the value is not records (also a KeyError).
+    """
+    if isinstance(value, Records):
+        return value._field(name, at)
+    if not is_masked(value):
+        raise no_such_field(at, ())
+    return type(value).combined(field(value.values, name, at), value.mask)
+
+
+def uncut_field(value: Any, name: str, at: Path) -> Any:
+    """Returns a field of records before they were cut into rows, without masks around them.
+
+    Raises:
+        FieldError: If the value is not records (also a KeyError).
+    """
+    records = records_in(value)
+    if records is None:
+        raise no_such_field(at, ())
+    return records._uncut_field(name, at)
+
+
+def as_numpy(value: Any) -> Any:
+    """Returns a field's value in NumPy; see `StructuredTensor.numpy`."""
+    if not isinstance(value, _tf.CompositeTensor) or not is_masked(value):
+        return _tf.as_numpy(value)
+    records = records_in(value)
+    if records is not None:
+        return {name: as_numpy(field(value, name, Path(name))) for name in records.field_names()}
+    if isinstance(value.values, tf.Tensor):
+        return value.to_numpy()
+    rows = uncut_rows(value)
+    if rows is not None:  # a mask of the items of lists
+        flat, splits = as_numpy(rows[0]), rows[1].numpy().tolist()
+        lists = [flat[a:b] for a, b in itertools.pairwise(splits)]
+    else:
+        lists = list(as_numpy(value.values)) if value.mask.shape.rank == 1 else value.to_py()
+        if value.mask.shape.rank == 1:
+            lists = [row if ok else None for row, ok in zip(lists, value.mask.numpy(), strict=True)]
+    array = np.empty(len(lists), object)
+    array[:] = lists
+    return array
