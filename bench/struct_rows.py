@@ -8,9 +8,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pyarrow as pa
 import tensorflow as tf
 
 import extensor as xt
+from bench import recipe
 from bench.measure import Call
 from bench.row import Limit, NoLimit, Row, Under, Within
 
@@ -43,6 +45,8 @@ def rows() -> list[Row]:
             Under(10e-6),
             _with_updates,
         ),
+        Row("struct.constant of 50,000 recipes, vs pa.array alone", Within(1.6), _constant),
+        Row("to_py of 50,000 recipes, vs to_pylist of Arrow", Within(1.5), _to_py),
         *_against_both("nest.flatten into components", NoLimit(), _flatten),
         *_against_both("nest.pack_sequence_as", NoLimit(), _pack),
     ]
@@ -117,6 +121,19 @@ def _with_updates(folder: Path) -> tuple[Call, Call]:
     new = tf.zeros([_LENGTH])
     ours, theirs = _ours().make(_fields()), _theirs().make(_fields())
     return lambda: ours.with_updates(x0=new), lambda: theirs.with_updates({"x0": new})
+
+
+def _constant(folder: Path) -> tuple[Call, Call]:
+    rows = recipe.recipes(50_000).to_pylist()
+    if xt.struct.constant(rows[:100]).to_py(text=True) != rows[:100]:
+        raise AssertionError("struct.constant changed the records.")
+    return lambda: xt.struct.constant(rows), lambda: pa.array(rows)
+
+
+def _to_py(folder: Path) -> tuple[Call, Call]:
+    table = recipe.recipes(50_000)
+    records, array = xt.from_arrow(table), table.to_struct_array()
+    return records.to_py, array.to_pylist
 
 
 def _flatten(kind: _Kind) -> Call:

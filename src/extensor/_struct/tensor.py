@@ -236,15 +236,27 @@ class StructuredTensor(Records):
     def _at(self, name: str) -> Any:
         return self._field(name, Path(name))
 
-    def to_py(self) -> Any:
+    def to_py(self, text: bool = False) -> Any:
         """Returns the records as plain Python: dicts for records, lists for dimensions.
 
-        Strings are bytes, like those of every TensorFlow value. Needs eager execution.
+        Values that a mask excludes are None. Values of a union are those of their variant.
 
-        >>> xt.DenseStructuredTensor([2], {"x": [1, 2]}).to_py()
-        [{'x': 1}, {'x': 2}]
+        Args:
+            text: Whether strings become str; by default, they are bytes, like those of every
+                TensorFlow value.
+
+        Raises:
+            DTypeError: If a tensor is part of a graph and holds no values; the error names its
+                path (also a TypeError).
+            FormatError: If `text`, and a string is not UTF-8 (also a ValueError).
+
+        >>> recipes = xt.DenseStructuredTensor([2], {"title": ["Tea", "Soup"]})
+        >>> recipes.to_py()
+        [{'title': b'Tea'}, {'title': b'Soup'}]
+        >>> recipes.to_py(text=True)
+        [{'title': 'Tea'}, {'title': 'Soup'}]
         """
-        return to_python.to_py(self)
+        return to_python.to_py(self, text)
 
     def numpy(self) -> dict[str, Any]:
         """Returns a dict of the fields as NumPy arrays; fields of records are dicts too.

@@ -1,0 +1,56 @@
+"""Records as plain Python."""
+
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from extensor.errors import DTypeError, FormatError
+
+NESTED = [
+    {"title": "Tee", "steps": [{"do": "Käse", "tools": ["pot", "cup"]}], "one": {"word": "a"}},
+    {"title": "", "steps": [], "one": {"word": "b"}},
+]
+
+
+def test_text_is_str_at_every_depth():
+    records = xt.struct.constant(NESTED)
+    assert records.to_py(text=True) == NESTED
+    assert records[0].to_py(text=True) == NESTED[0]
+    assert records.to_py()[0]["steps"] == [{"do": "Käse".encode(), "tools": [b"pot", b"cup"]}]
+
+
+def test_text_of_a_masked_field_is_str_and_none():
+    words = xt.types.MaskedTensor(["a", "b"], [True, False])
+    records = xt.DenseStructuredTensor([2], {"word": words})
+    assert records.to_py(text=True) == [{"word": "a"}, {"word": None}]
+    assert records[0].to_py(text=True) == {"word": "a"}
+
+
+def test_bytes_that_are_not_text_are_an_error_that_names_their_path():
+    records = xt.struct.constant([{"r": {"raw": b"a"}}, {"r": {"raw": b"\xff"}}])
+    assert records.to_py()[1] == {"r": {"raw": b"\xff"}}
+    with pytest.raises(FormatError, match=r"^r\.raw: expected text in UTF-8, got b'\\xff'"):
+        records.to_py(text=True)
+
+
+def test_a_symbolic_value_is_an_error_that_names_its_path():
+    found = []
+
+    @tf.function
+    def call(x):
+        inner = xt.DenseStructuredTensor([2], {"known": tf.constant([1, 2]), "x": x})
+        records = xt.DenseStructuredTensor([2], {"r": inner})
+        with pytest.raises(DTypeError, match=r"^to_py: r\.\w+: .*tensors of a graph") as caught:
+            records.to_py()
+        found.append(caught.value)
+        return x
+
+    call(tf.constant([1, 2]))
+    assert found
+
+
+@pytest.mark.parametrize("count", [1, 3, 101, 300])
+def test_any_number_of_fields_and_any_name(count):
+    names = [f"{i} \"quoted' \\ {{x}}\n" for i in range(count)]
+    rows = [dict.fromkeys(names, i) for i in range(3)]
+    assert xt.struct.constant(rows).to_py() == rows
