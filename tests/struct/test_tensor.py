@@ -779,9 +779,8 @@ def test_dots_stand_for_the_dimensions_of_the_records_where_they_are_written():
     assert value[0, ..., "x"].numpy().tolist() == [1, 2, 3]
 
 
-@pytest.mark.parametrize("key", [None, True, np.bool_(True), 1.5, [0, 1], ["title"], np.array([0]),
-                                 tf.constant([0]), tf.constant(0.5), b"title", {"title"},
-                                 (0, None)], ids=str)  # fmt: skip
+@pytest.mark.parametrize("key", [True, np.bool_(True), 1.5, tf.constant(True), tf.constant(0.5),
+                                 b"title", {"title"}, ([0.5],)], ids=str)  # fmt: skip
 def test_what_is_no_index_is_an_error(key):
     with pytest.raises(DTypeError, match="a field name, an int, a slice") as caught:
         recipes()[key]
@@ -803,14 +802,6 @@ def test_a_position_outside_is_an_error_that_names_the_path(key, path):
     assert isinstance(caught.value, IndexError)
     assert caught.value.path == path
     assert caught.value.mend
-
-
-def test_one_element_of_each_row_is_refused_as_of_a_ragged_tensor():
-    with pytest.raises(ValueError, match="inner ragged dimension"):
-        tf.ragged.constant([[1], [2]])[:, 0]
-    for key in ((slice(None), 0), ("minutes", slice(None), 0)):
-        with pytest.raises(ValueError, match="inner ragged dimension"):
-            steps()[key]
 
 
 def test_fields_of_other_types_are_indexed_by_their_boxes():

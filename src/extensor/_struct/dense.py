@@ -299,6 +299,9 @@ class DenseStructuredTensor(StructuredTensor):
     def _split(self, sizes: reshape.Sizes) -> DenseStructuredTensor:
         return self.map_parts(lambda part, _: reshape.split(part, sizes), self._rank + 1)
 
+    def _expanded(self, axis: int) -> DenseStructuredTensor:
+        return self.map_parts(lambda part, _: reshape.expanded(part, axis), self._rank + 1)
+
 
 @register_type_spec(name="extensor.DenseStructuredTensorSpec")
 class DenseStructuredTensorSpec(StructuredTensorSpec):

@@ -200,16 +200,14 @@ class RaggedStructuredTensor(StructuredTensor):
         if first == index.ALL and isinstance(rest[0], slice) and rest[0] == index.ALL:
             values = index.take(self._values, rest, at)
             return RaggedStructuredTensor.of_parts(values, self._row_splits)
-        # TensorFlow's ragged indexing selects the indices of the values; gather takes the values.
-        picked = index.gather(self._values, index.numbered(self)[(first, *rest[:1])])
-        kept = sum(isinstance(p, slice) for p in positions[:2])
-        return index.take(picked, (index.ALL,) * kept + rest[1:], at)
+        return index.gathered_at(self, positions, at)
 
     def _gathered(self, numbers: Any) -> Any:
         if isinstance(numbers, tf.RaggedTensor):
             values = self._gathered(numbers.values)
             return RaggedStructuredTensor.of_parts(values, numbers.row_splits)
-        return index.gather(self._values, tf.gather(index.numbered(self), numbers))
+        rows, values = index.numbered(self, 2)
+        return index.gather(values, tf.gather(rows, numbers))
 
     def __tf_cut_rows__(self, row_splits: Any) -> RaggedStructuredTensor:
         """Returns the records cut into rows; see `xt.authoring.cut_rows`. Validates nothing."""
@@ -221,6 +219,15 @@ class RaggedStructuredTensor(StructuredTensor):
     def _split(self, sizes: reshape.Sizes) -> RaggedStructuredTensor:
         splits = reshape.uniform_row_splits(sizes, self._row_splits.dtype)
         return RaggedStructuredTensor.of_parts(self, splits)
+
+    def _expanded(self, axis: int) -> RaggedStructuredTensor:
+        if axis > 1:
+            values = self._values._expanded(axis - 1)
+            return RaggedStructuredTensor.of_parts(values, self._row_splits)
+        nrows = self.shape[0]
+        if nrows is None:
+            nrows = tf.size(self._row_splits, self._row_splits.dtype) - 1
+        return self._split([1, nrows] if axis == 0 else [nrows, 1])
 
 
 @register_type_spec(name="extensor.RaggedStructuredTensorSpec")

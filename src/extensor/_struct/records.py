@@ -50,3 +50,7 @@ class Records(abc.ABC):
     @abc.abstractmethod
     def _split(self, sizes: list[Any]) -> Any:
         """Returns the records with the outermost dimension split; see `reshape.split`."""
+
+    @abc.abstractmethod
+    def _expanded(self, axis: int) -> Any:
+        """Returns the records with a new dimension of size 1; see `reshape.expanded`."""

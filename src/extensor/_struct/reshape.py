@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._dispatch.call import follows_protocol
 from extensor._protocol.box import box, unbox
 from extensor._struct.parts import map_parts
 from extensor._struct.records import Records
@@ -52,6 +53,31 @@ def split(value: Any, sizes: Sizes) -> Any:
         return by_part
     boxes = [_reshaped(tensor, sizes, 1) for tensor in box(spec, value, 1)]
     return unbox(result, boxes)
+
+
+def expanded(value: Any, axis: int) -> Any:
+    """Returns a value with a new dimension of size 1 before the dimension `axis`.
+
+    Args:
+        value: Any value of a field.
+        axis: At most the rank of the records that have the value.
+    """
+    if isinstance(value, Records):
+        return value._expanded(axis)
+    if isinstance(value, (tf.Tensor, BaseResourceVariable, tf.RaggedTensor)):
+        return tf.expand_dims(value, axis)
+    if follows_protocol(type(value)):
+        return tf.expand_dims(value, axis)
+    spec = tf.type_spec_from_value(value)
+    boxes = [tf.expand_dims(tensor, axis) for tensor in box(spec, value, axis)]
+    sizes: list[Any] = []
+    for _ in range(axis):
+        shape = getattr(spec, "shape", None)
+        sizes.append(shape[0] if isinstance(shape, tf.TensorShape) and shape.rank else None)
+        spec = unstacked(spec)
+    for size in reversed([*sizes, 1]):
+        spec = stacked(spec, size)
+    return unbox(spec, boxes)
 
 
 def uniform_row_splits(sizes: Sizes, dtype: tf.DType) -> tf.Tensor:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import abc
+import difflib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -302,11 +303,13 @@ def no_such_field(path: Path, names: tuple[str, ...]) -> FieldError:
     listed = ", ".join(str(Path(name)) for name in names[:20])
     if len(names) > 20:
         listed += f", ... ({len(names)} in all)"
+    close = difflib.get_close_matches(path.names[-1], names, 3)
+    meant = f"Did you mean {' or '.join(str(Path(n)) for n in close)}? " if close else ""
     return FieldError(
         path=path,
         expected=f"one of the fields {listed}" if names else "a record with fields",
         received=f"{Path(path.names[-1])}",
-        mend="Check the spelling; quote a name that contains a dot.",
+        mend=f"{meant}Check the spelling; quote a name that contains a dot.",
     )
 
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from extensor._formats.python.objects import is_object_class
 from extensor._protocol.lossless import is_tensor_like
-from extensor._struct.symbolic import is_symbolic
+from extensor._protocol.symbolic import is_symbolic
 
 RECORD, LIST, STRING, BOOL, NUMBER, TENSOR, OTHER = (
     "a record",

@@ -1,0 +1,11 @@
+"""Indexing: fields by name, records by position."""
+
+from extensor._struct.index.select import select as select
+from extensor._struct.index.take import ALL as ALL
+from extensor._struct.index.take import gather as gather
+from extensor._struct.index.take import gathered_at as gathered_at
+from extensor._struct.index.take import merged as merged
+from extensor._struct.index.take import numbered as numbered
+from extensor._struct.index.take import numbers_of as numbers_of
+from extensor._struct.index.take import take as take
+from extensor._struct.index.take import take_row as take_row

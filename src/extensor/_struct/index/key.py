@@ -1,0 +1,244 @@
+"""The positions in a key: ints, slices, None and arrays, each along one or more dimensions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor.errors import DTypeError, RowError, StructureError
+
+ALL = slice(None)
+
+
+def is_array(part: Any) -> bool:
+    """Returns whether a position is an array of positions: a tensor or a RaggedTensor."""
+    return isinstance(part, tf.RaggedTensor) or (
+        isinstance(part, tf.Tensor) and part.shape.rank != 0
+    )
+
+
+def position(part: Any, at: Path) -> Any:
+    """Returns one part of a key, with arrays and lists as tensors.
+
+    Raises:
+        DTypeError: If it is no position (also a TypeError).
+    """
+    if part is None or part is Ellipsis or isinstance(part, slice):
+        return part
+    if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
+        return int(part)
+    tensor: Any = part
+    if isinstance(part, (list, np.ndarray, tf.Variable)):
+        tensor = _as_tensor(part)
+    if isinstance(tensor, (tf.Tensor, tf.RaggedTensor)):
+        is_scalar = tensor.shape.rank == 0
+        if tensor.shape.rank is not None and (
+            tensor.dtype.is_integer or (tensor.dtype == tf.bool and not is_scalar)
+        ):
+            return tensor
+    raise DTypeError(
+        path=at or "index",
+        expected="a field name, an int, a slice, ..., None, or an array of ints or bools",
+        received=type(part).__name__,
+        mend="Select several fields with a list of names or with_only, and several records with "
+        "a list or tensor of ints or bools.",
+    )
+
+
+def _as_tensor(part: Any) -> Any:
+    """Returns a list or array as a tensor, lists of different lengths as a RaggedTensor."""
+    if isinstance(part, list) and not part:
+        return tf.zeros([0], tf.int64)
+    try:
+        return tf.convert_to_tensor(part)
+    except (ValueError, TypeError):
+        try:
+            return tf.ragged.constant(part)
+        except (ValueError, TypeError):
+            return None
+
+
+def dimensions(part: Any) -> int:
+    """Returns the number of dimensions that a position selects from."""
+    if part is None:
+        return 0
+    if is_array(part) and (part.dtype == tf.bool or isinstance(part, tf.RaggedTensor)):
+        return part.shape.rank
+    return 1
+
+
+def kept(part: Any) -> int:
+    """Returns the number of dimensions of the result that come from a position."""
+    if isinstance(part, slice) or part is None:
+        return 1
+    if not is_array(part):
+        return 0
+    return 1 if _is_mask(part) else part.shape.rank
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, tf.Tensor) and part.dtype == tf.bool
+
+
+def expanded(positions: Sequence[Any], rank: int, at: Path) -> tuple[Any, ...]:
+    """Returns the positions with `...` replaced by full slices.
+
+    Raises:
+        RowError: If there are more positions than dimensions (also an IndexError).
+    """
+    positions = tuple(positions)
+    dots = [i for i, part in enumerate(positions) if part is Ellipsis]
+    used = sum(dimensions(part) for part in positions if part is not Ellipsis)
+    if used > rank or len(dots) > 1:
+        raise RowError(
+            path=at or "index",
+            expected=f"at most {rank} position(s), one for each dimension of the records",
+            received=f"{used + len(dots)} positions" if len(dots) > 1 else f"{used} positions",
+            mend="Only positions after a field name index the field's own dimensions.",
+        )
+    if dots:
+        filled = (ALL,) * (rank - used)
+        positions = positions[: dots[0]] + filled + positions[dots[0] + 1 :]
+    return positions
+
+
+def without_new_axes(positions: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
+    """Returns the positions without None, and the axes that None adds to the result."""
+    axes: list[int] = []
+    axis = 0
+    in_group = False
+    for part in positions:
+        if part is None:
+            axes.append(axis)
+        group = is_array(part)
+        axis += 0 if group and in_group else kept(part)
+        in_group = group or (in_group and part is not None and not isinstance(part, slice))
+    return tuple(part for part in positions if part is not None), axes
+
+
+def joined(positions: tuple[Any, ...], at: Path) -> tuple[Any, ...]:
+    """Returns positions in which masks are ints, and ints between arrays are arrays.
+
+    So arrays beside each other are zipped, as in NumPy.
+
+    Raises:
+        StructureError: If a slice separates two arrays, or an int and an array; NumPy then moves
+            the arrays' dimensions to the front (also a ValueError).
+    """
+    places = [i for i, part in enumerate(positions) if is_array(part)]
+    if not places:
+        return positions
+    fixed = [i for i, part in enumerate(positions) if not isinstance(part, slice)]
+    if fixed[-1] - fixed[0] >= len(fixed):
+        raise StructureError(
+            path=at or "index",
+            expected="arrays and ints beside each other",
+            received="a slice between them",
+            mend="Index in two steps, such as records[0][:, [1, 2]].",
+        )
+    ragged = [i for i in places if isinstance(positions[i], tf.RaggedTensor)]
+    if ragged and (len(places) > 1 or any(isinstance(p, slice) for p in positions[: ragged[0]])):
+        raise StructureError(
+            path=at or "index",
+            expected="a ragged array as the only array, without slices before it",
+            received="a ragged array beside other positions",
+            mend="Index in two steps.",
+        )
+    result: list[Any] = []
+    for i, part in enumerate(positions):
+        if isinstance(part, tf.Tensor) and part.dtype == tf.bool:
+            result += tf.unstack(tf.where(part), part.shape.rank, axis=1)
+        elif isinstance(part, int) and places[0] < i < places[-1]:
+            result.append(tf.constant([part], tf.int64))
+        else:
+            result.append(part)
+    _expect_one_shape([p for p in result if isinstance(p, tf.Tensor) and is_array(p)], at)
+    return tuple(result)
+
+
+def _expect_one_shape(arrays: list[Any], at: Path) -> None:
+    shape = tf.TensorShape([])
+    for array in arrays:
+        try:
+            shape = tf.broadcast_static_shape(shape, array.shape)
+        except ValueError as error:
+            raise StructureError(
+                path=at or "index",
+                expected="arrays of one shape, or of shapes that broadcast, because arrays in one "
+                "key are zipped",
+                received=" and ".join(f"shape {array.shape}" for array in arrays),
+                mend="Index with one array after the other: records[rows][:, columns].",
+            ) from error
+
+
+def expect_in_range(positions: Sequence[Any], shape: Any, at: Path) -> None:
+    """Raises RowError for a position outside of a static size, or a mask of another size."""
+    axis = 0
+    for part in positions:
+        sizes = list(shape[axis : axis + dimensions(part)])
+        axis += dimensions(part)
+        if isinstance(part, tf.Tensor) and part.dtype == tf.bool:
+            if not tf.TensorShape(sizes).is_compatible_with(part.shape):
+                raise StructureError(
+                    path=at or "index",
+                    expected=f"a mask of shape {tf.TensorShape(sizes)}, one bool for each record",
+                    received=f"shape {part.shape}",
+                    mend="Compute the mask from a field of the same records.",
+                )
+            continue
+        size = sizes[0] if sizes else None
+        numbers = known_ints(part)
+        if size is None or numbers is None or not numbers.size:
+            continue
+        wrong = numbers[(numbers >= size) | (numbers < -size)]
+        if wrong.size:
+            raise RowError(
+                path=at or "index",
+                expected=f"a position from {-size} to {size - 1}"
+                if size
+                else "a dimension with at least one element",
+                received=f"position {wrong.flat[0]}",
+                mend=f"This dimension has size {size}.",
+            )
+
+
+def known_ints(part: Any) -> Any:
+    """Returns the positions in an int or a dense tensor as an array, if they are known."""
+    if isinstance(part, int):
+        return np.asarray(part)
+    if isinstance(part, tf.Tensor) and part.dtype.is_integer:
+        return part.numpy() if hasattr(part, "numpy") else tf.get_static_value(part)
+    return None
+
+
+def new_sizes(positions: Sequence[Any]) -> int:
+    """Returns the number of dimensions that positions select from."""
+    return sum(map(dimensions, positions))
+
+
+def without_trailing(positions: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Returns the positions without the full slices at the end."""
+    is_full = [isinstance(part, slice) and part == ALL for part in positions]
+    dropped = len(list(itertools.takewhile(bool, reversed(is_full))))
+    return positions[: len(positions) - dropped]
+
+
+def is_plain(positions: Sequence[Any]) -> bool:
+    """Returns whether no position is an array."""
+    return not any(is_array(part) for part in positions)
+
+
+def names_in(part: Any) -> Any:
+    """Returns the names or paths in a list of them, and None for other parts of a key."""
+    if (
+        isinstance(part, list)
+        and part
+        and all(isinstance(n, (str, Path)) for n in cast("Any", part))
+    ):
+        return cast("Any", part)
+    return None

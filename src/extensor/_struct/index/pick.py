@@ -1,0 +1,334 @@
+"""Takes the part of a tensor or RaggedTensor at positions, as NumPy and awkward do.
+
+TensorFlow's own indexing takes ints and slices only, and no int at a ragged dimension.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._struct.index.key import ALL, expect_in_range, is_array, known_ints, without_trailing
+from extensor.errors import RowError, StructureError
+
+Key = tuple[Any, ...]
+
+
+def pick(value: Any, positions: Key, at: Path) -> Any:
+    """Returns the part of a tensor or RaggedTensor at positions.
+
+    Args:
+        value: A tensor or RaggedTensor.
+        positions: Ints, slices and arrays of ints, from `key.joined`, along its first dimensions.
+        at: The path of the value, for errors.
+
+    Raises:
+        RowError: If a row is too short for a position (also an IndexError). In a graph, running
+            it raises an InvalidArgumentError instead.
+    """
+    return _Picker(at).below(value, 0, positions)
+
+
+class _Picker:
+    def __init__(self, at: Path) -> None:
+        self.at = at
+
+    def below(self, value: Any, depth: int, key: Key) -> Any:
+        """Returns a value with positions applied below its first `depth` dimensions."""
+        key = without_trailing(key)
+        if not key:
+            return value
+        if key[0] == ALL if isinstance(key[0], slice) else False:
+            return self.below(value, depth + 1, key[1:])
+        if depth == 0 or not isinstance(value, tf.RaggedTensor):
+            expect_in_range(key, value.shape[depth:], self.at)
+        if not isinstance(value, tf.RaggedTensor):
+            return self._in_dense(value, depth, key)
+        if depth > 1:
+            return value.with_values(self.below(value.values, depth - 1, key))
+        return self._in_rows(value, key) if depth else self._at_rows(value, key)
+
+    # The first dimension of a RaggedTensor.
+
+    def _at_rows(self, value: Any, key: Key) -> Any:
+        first, rest = key[0], key[1:]
+        if isinstance(first, slice):
+            step = first.step
+            if step is None or isinstance(step, (int, np.integer)):
+                rows = value[first]
+            else:  # TensorFlow takes no tensor as the step of a ragged dimension
+                rows = tf.gather(value, sliced(tf.range(value.nrows()), (first,)))
+            return self.below(rows, 1, rest)
+        if isinstance(first, tf.RaggedTensor):
+            return self.below(self._per_row(value, first), first.shape.rank, rest)
+        if is_array(first):
+            arrays, rest = _arrays(key)
+            size = value.row_splits.shape[0]
+            size = value.nrows() if size is None else size - 1
+            return self._zipped(value, [not_negative(arrays[0], size), *arrays[1:]], rest)
+        splits = value.row_splits
+        before = first - 1 if isinstance(first, int) and first < 0 else first
+        if isinstance(first, int):
+            start, end = splits[before], splits[before + 1]
+        else:
+            start, end = splits[:-1][first], splits[1:][first]
+        return self.below(value.values[start:end], 0, rest)
+
+    def _zipped(self, value: Any, arrays: list[Any], rest: Key) -> Any:
+        """Returns the items at arrays of positions along the first dimensions.
+
+        The first array is in range, and not negative.
+        """
+        rows = arrays[0]
+        if len(arrays) > 1 and isinstance(value, tf.RaggedTensor):
+            starts, limits = _bounds(value)
+            places = self._places(tf.gather(starts, rows), tf.gather(limits, rows), arrays[1])
+            return self._zipped(value.values, [places, *arrays[2:]], rest)
+        if len(arrays) > 1:
+            sizes = [value.shape[i] or tf.shape(value)[i] for i in range(1, len(arrays))]
+            others = [not_negative(a, s) for a, s in zip(arrays[1:], sizes, strict=True)]
+            return self.below(tf.gather_nd(value, _pairs([rows, *others])), _rank(arrays), rest)
+        return self.below(tf.gather(value, rows), rows.shape.rank, rest)
+
+    # The second dimension of a RaggedTensor, in every row.
+
+    def _in_rows(self, value: Any, key: Key) -> Any:
+        first, rest = key[0], key[1:]
+        starts, limits = _bounds(value)
+        if isinstance(first, slice):
+            begin, end, step = _range(first, starts, limits)
+            places = tf.ragged.range(begin, end, step, row_splits_dtype=starts.dtype)
+            rows = places.with_values(tf.gather(value.values, places.values))
+            return self.below(rows, 2, rest)
+        arrays, rest = _arrays(key) if is_array(first) else ([first], rest)
+        if not is_array(first):
+            places = self._places(starts, limits, first)
+            return self.below(tf.gather(value.values, places), 1, rest)
+        inner = tf.reshape(starts, [-1] + [1] * arrays[0].shape.rank)
+        ends = tf.reshape(limits, [-1] + [1] * arrays[0].shape.rank)
+        places = self._places(inner, ends, arrays[0])
+        return self._zipped(value.values, [places, *arrays[1:]], rest)
+
+    def _places(self, starts: Any, limits: Any, positions: Any) -> Any:
+        """Returns where the items at positions of rows are in the values.
+
+        Args:
+            starts: Where each row begins.
+            limits: Where each row ends.
+            positions: The position in each row; negative from its end.
+        """
+        if not isinstance(positions, int):
+            positions = tf.cast(positions, starts.dtype)
+        if isinstance(positions, int):
+            places = (limits if positions < 0 else starts) + positions
+            fits = places >= starts if positions < 0 else places < limits
+        else:
+            places = tf.where(positions < 0, limits, starts) + positions
+            fits = (places >= starts) & (places < limits)
+        if hasattr(fits, "numpy"):
+            known = fits.numpy()
+            if not known.all():
+                self._refuse(known, starts, limits, positions)
+            return places
+        message = f"{self.at or 'index'}: a row is too short for the position in the index."
+        with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(fits), [message])]):
+            return tf.identity(places)
+
+    def _refuse(self, fits: Any, starts: Any, limits: Any, positions: Any) -> None:
+        wrong = np.unravel_index(np.argmin(fits), fits.shape)
+        length, number = (
+            int(np.broadcast_to(np.asarray(part), fits.shape)[wrong])
+            for part in (limits - starts, positions)
+        )
+        row = f"row {wrong[0]}" if len(wrong) else "the row"
+        raise RowError(
+            path=self.at or "index",
+            expected=f"position {number} in every row",
+            received=f"{length} elements in {row}",
+            mend="Take a slice, such as [:, :1], or select the rows that are long enough first.",
+        )
+
+    # Ragged arrays of positions.
+
+    def _per_row(self, value: Any, positions: tf.RaggedTensor) -> Any:
+        """Returns, for each row, the items at its own positions, or where its own mask is True."""
+        if not isinstance(value, tf.RaggedTensor):
+            value = tf.RaggedTensor.from_tensor(
+                value,
+                ragged_rank=positions.shape.rank - 1,
+                row_splits_dtype=positions.row_splits.dtype,
+            )
+        if positions.row_splits.dtype != value.row_splits.dtype:
+            positions = positions.with_row_splits_dtype(value.row_splits.dtype)
+        if positions.dtype == tf.bool:
+            self._expect_same_rows(value, positions, positions.shape.rank - 1)
+            return tf.ragged.boolean_mask(value, positions)
+        if positions.shape.rank > 2:
+            self._expect_same_rows(value, positions, 1)
+            inner: Any = positions.values
+            if not isinstance(inner, tf.RaggedTensor):
+                inner = tf.RaggedTensor.from_tensor(inner, ragged_rank=inner.shape.rank - 1)
+            return value.with_values(self._per_row(value.values, inner))
+        self._expect_same_count(value, positions)
+        starts, limits = _bounds(value)
+        rows = positions.value_rowids()
+        places = self._places(tf.gather(starts, rows), tf.gather(limits, rows), positions.values)
+        return positions.with_values(tf.gather(value.values, places))
+
+    def _expect_same_count(self, value: Any, positions: Any) -> None:
+        ours, theirs = value.row_splits.shape[0], positions.row_splits.shape[0]
+        if ours is not None and theirs is not None and ours != theirs:
+            raise self._other_rows(f"{ours - 1} rows", f"{theirs - 1} rows")
+
+    def _expect_same_rows(self, value: Any, positions: Any, levels: int) -> None:
+        """Raises StructureError if known rows of a key differ from those of the value."""
+        for _ in range(levels):
+            self._expect_same_count(value, positions)
+            a, b = value.row_splits, positions.row_splits
+            known = a is not b and hasattr(a, "numpy") and hasattr(b, "numpy")
+            if known and not np.array_equal(a.numpy(), b.numpy()):
+                raise self._other_rows("the rows of the value", "rows of other lengths")
+            value, positions = value.values, positions.values
+            if not (hasattr(value, "row_splits") and hasattr(positions, "row_splits")):
+                return
+
+    def _other_rows(self, expected: str, received: str) -> StructureError:
+        return StructureError(
+            path=self.at or "index",
+            expected=f"a ragged array with {expected}",
+            received=received,
+            mend="Compute it from a field of the same records.",
+        )
+
+    # Dense tensors.
+
+    def _in_dense(self, value: Any, depth: int, key: Key) -> Any:
+        count = next((i for i, part in enumerate(key) if is_array(part)), len(key))
+        before, key = key[:count], key[count:]
+        if before:
+            value = sliced(value, (ALL,) * depth + before)
+            depth += sum(isinstance(part, slice) for part in before)
+        if not key:
+            return value
+        if isinstance(key[0], tf.RaggedTensor):  # `depth` is 0: see `key.joined`
+            return self.below(self._per_row(value, key[0]), key[0].shape.rank, key[1:])
+        arrays, rest = _arrays(key)
+        value = tf.convert_to_tensor(value)
+        axes = range(depth, depth + len(arrays))
+        sizes = [value.shape[axis] or tf.shape(value)[axis] for axis in axes]
+        arrays = [not_negative(a, size) for a, size in zip(arrays, sizes, strict=True)]
+        if len(arrays) == 1:
+            value = tf.gather(value, arrays[0], axis=depth)
+        elif depth == 0:
+            value = tf.gather_nd(value, _pairs(arrays))
+        else:
+            front = [*axes, *range(depth), *range(axes[-1] + 1, value.shape.rank)]
+            value = tf.gather_nd(tf.transpose(value, front), _pairs(arrays))
+            moved = _rank(arrays)
+            order = [*range(moved, moved + depth), *range(moved)]
+            value = tf.transpose(value, [*order, *range(moved + depth, value.shape.rank)])
+        return self.below(value, depth + _rank(arrays), rest)
+
+
+def sliced(value: Any, key: Key) -> Any:
+    """Returns `value[key]`, with a static rank; TensorFlow loses it if the step is symbolic."""
+    result = value[_of_one_dtype(key)]
+    if result.shape.rank is None and value.shape.rank is not None:
+        outer = [None] * sum(isinstance(part, slice) for part in key)
+        result.set_shape([*outer, *value.shape[len(key) :]])
+    return result
+
+
+def _of_one_dtype(key: Key) -> Key:
+    """Returns a key whose tensors have one dtype, because TensorFlow packs them into one."""
+    bounds: list[Any] = []
+    for part in key:
+        bounds += [part.start, part.stop, part.step] if isinstance(part, slice) else [part]
+    if len({bound.dtype for bound in bounds if isinstance(bound, tf.Tensor)}) < 2:
+        return key
+
+    def cast(bound: Any) -> Any:
+        return tf.cast(bound, tf.int64) if isinstance(bound, tf.Tensor) else bound
+
+    return tuple(
+        slice(cast(part.start), cast(part.stop), cast(part.step))
+        if isinstance(part, slice)
+        else cast(part)
+        for part in key
+    )
+
+
+def _bounds(value: Any) -> tuple[Any, Any]:
+    return value.row_splits[:-1], value.row_splits[1:]
+
+
+def _arrays(key: Key) -> tuple[list[Any], Key]:
+    """Returns the arrays at the beginning of a key, and its rest."""
+    count = next((i for i, part in enumerate(key) if not is_array(part)), len(key))
+    return list(key[:count]), key[count:]
+
+
+def _rank(arrays: list[Any]) -> int:
+    return max(array.shape.rank for array in arrays)
+
+
+def _pairs(arrays: list[Any]) -> Any:
+    """Returns the indices for tf.gather_nd from arrays that broadcast."""
+    arrays = [tf.cast(array, tf.int64) for array in arrays]
+    shape = arrays[0].shape
+    if any(array.shape != shape for array in arrays) or not shape.is_fully_defined():
+        dynamic = tf.shape(arrays[0])
+        for array in arrays[1:]:
+            dynamic = tf.broadcast_dynamic_shape(dynamic, tf.shape(array))
+        arrays = [tf.broadcast_to(array, dynamic) for array in arrays]
+    return tf.stack(arrays, axis=-1)
+
+
+def not_negative(positions: Any, size: Any) -> Any:
+    """Returns positions along a dimension of a size, without negative ones."""
+    known = known_ints(positions)
+    if known is not None and (known >= 0).all():
+        return positions
+    if known is not None and isinstance(size, int):
+        return tf.constant(np.where(known < 0, known + size, known), positions.dtype)
+    return tf.where(positions < 0, positions + tf.cast(size, positions.dtype), positions)
+
+
+def _range(part: slice, starts: Any, limits: Any) -> tuple[Any, Any, Any]:
+    """Returns where a slice of each row begins and ends in the values, and the step."""
+    step: Any = 1 if part.step is None else part.step
+    if isinstance(step, (int, np.integer)):
+        if step == 0:
+            raise StructureError(
+                path="index",
+                expected="a step that is not 0",
+                received="step 0",
+                mend="Leave the step out for 1.",
+            )
+        begin, end = _ends(part, starts, limits, step > 0)
+        return begin, end, tf.cast(step, starts.dtype)
+    step = tf.cast(step, starts.dtype)
+    up, down = (_ends(part, starts, limits, forward) for forward in (True, False))
+    return tf.where(step > 0, up[0], down[0]), tf.where(step > 0, up[1], down[1]), step
+
+
+def _ends(part: slice, starts: Any, limits: Any, forward: bool) -> tuple[Any, Any]:
+    # Backwards, a slice begins at most at the last element, and ends before the first one.
+    low, high = (starts, limits) if forward else (starts - 1, limits - 1)
+
+    def place(bound: Any, default: Any) -> Any:
+        if bound is None:
+            return default
+        if isinstance(bound, (int, np.integer)):
+            places = (limits if bound < 0 else starts) + int(bound)
+        else:
+            bound = tf.cast(bound, starts.dtype)
+            places = tf.where(bound < 0, limits, starts) + bound
+        return tf.clip_by_value(places, low, high)
+
+    return (place(part.start, low), place(part.stop, high)) if forward else (
+        place(part.start, high), place(part.stop, low)
+    )  # fmt: skip

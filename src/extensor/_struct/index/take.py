@@ -1,0 +1,183 @@
+"""Takes the part of a value at positions: of records, of tensors, of values of any type."""
+
+# This file calls methods of records that are private to this package.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor import _tf
+from extensor._dispatch.call import follows_protocol
+from extensor._memory import array_over
+from extensor._path import Path
+from extensor._protocol.box import box, unbox
+from extensor._protocol.box_ragged import take as take_box
+from extensor._struct import reshape
+from extensor._struct.index import key
+from extensor._struct.index.key import ALL as ALL
+from extensor._struct.index.pick import not_negative, pick, sliced
+from extensor._struct.parts import map_parts
+from extensor._struct.records import Records
+from extensor._struct.row_splits import cut, outer_sizes
+from extensor._tf import BaseResourceVariable, CompositeTensor, stacked, unstacked
+
+_GATHERED = (tf.RaggedTensor, BaseResourceVariable)  # composites that tf.gather itself takes
+
+
+def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
+    """Returns the part of a field's value, or of records, at the given positions.
+
+    Args:
+        value: Any value of a field.
+        positions: Positions along its first dimensions: see `key.position`.
+        at: The path of the value, for errors.
+
+    Raises:
+        RowError: If a position is out of range (also an IndexError).
+    """
+    shape = getattr(value, "shape", None)
+    rank = None if shape is None else shape.rank if hasattr(shape, "rank") else len(shape)
+    axes: list[int] = []
+    if rank is not None:
+        positions, axes = key.without_new_axes(key.expanded(positions, rank, at))
+        key.expect_in_range(positions, shape or (), at)
+        positions = key.without_trailing(positions)
+    taken = _taken(value, key.joined(positions, at), at) if positions else value
+    for axis in axes:
+        taken = reshape.expanded(taken, axis)
+    return taken
+
+
+def _taken(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
+    if not key.is_plain(positions):
+        if not isinstance(value, (tf.Tensor, tf.RaggedTensor, BaseResourceVariable)):
+            return gathered_at(value, positions, at)
+        return pick(value, positions, at)
+    if isinstance(value, Records):
+        return value._taken(positions, at)
+    if isinstance(value, tf.RaggedTensor):
+        return pick(value, positions, at)
+    if hasattr(value, "row_splits") and not isinstance(positions[0], slice):
+        return take_row(value, positions, at)
+    if _is_without_indexing(value):
+        return _take_boxed(value, positions)
+    return sliced(value, positions) if isinstance(value, tf.Tensor) else value[positions]
+
+
+def gathered_at(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
+    """Returns a value at positions, some of which are arrays, by one gather for each field."""
+    first = positions[0]
+    if len(positions) == 1 and isinstance(first, tf.Tensor):
+        size = tf.TensorShape(getattr(value, "shape", None))[:1][0]
+        return gather(
+            value, not_negative(first, outer_sizes(value, 1)[0] if size is None else size)
+        )
+    numbers, flat = numbered(value, key.new_sizes(positions))
+    return gather(flat, pick(numbers, positions, at))
+
+
+def _is_without_indexing(value: Any) -> bool:
+    return isinstance(value, CompositeTensor) and not hasattr(type(value), "__getitem__")
+
+
+def _take_boxed(value: Any, positions: tuple[Any, ...]) -> Any:
+    """Returns `value[positions]` by indexing its boxes, for a type without `__getitem__`."""
+    spec: Any = tf.type_spec_from_value(value)
+    boxes = [take_box(b, positions) for b in box(spec, value, len(positions))]
+    for _ in positions:
+        spec = _tf.unstacked(spec)
+    for _ in range(sum(isinstance(p, slice) for p in positions)):
+        spec = _tf.stacked(spec, None)
+    return unbox(spec, boxes)
+
+
+def take_row(ragged: Any, positions: tuple[Any, ...], at: Path) -> Any:
+    """Returns one row, or part of one row, of ragged records or of a ragged tensor.
+
+    Args:
+        ragged: A value with `values` and `row_splits`.
+        positions: The index of the row, and positions within the row.
+        at: The path of the value, for errors.
+    """
+    first, rest = positions[0], positions[1:]
+    splits = ragged.row_splits
+    if isinstance(first, int):
+        if isinstance(splits, tf.Tensor) and hasattr(splits, "numpy"):
+            splits = array_over(splits)  # indexing in NumPy runs no op
+        before = first - 1 if first < 0 else first
+        start, end = splits[before], splits[before + 1]
+    else:  # a tensor, which may be negative
+        start, end = splits[:-1][first], splits[1:][first]
+    row = take(ragged.values, (slice(start, end),), at)
+    return take(row, rest, at) if rest else row
+
+
+def numbered(value: Any, count: int) -> tuple[Any, Any]:
+    """Returns the number of each item of a value, and the value with all items in one dimension.
+
+    Args:
+        value: Records, or another value.
+        count: How many dimensions the items have. All of them are in the shape of the numbers.
+
+    Returns:
+        A tensor, or a RaggedTensor, of integers; and the value with these dimensions merged.
+    """
+    if hasattr(value, "row_splits") and count > 1:
+        numbers, flat = numbered(value.values, count - 1)
+        rows = tf.RaggedTensor.from_row_splits(numbers, value.row_splits, validate=False)
+        return rows, flat
+    sizes: Any = list(tf.TensorShape(getattr(value, "shape", None))[:count])
+    if None in sizes:
+        found = outer_sizes(value, count)
+        sizes = [found[i] if size is None else size for i, size in enumerate(sizes)]
+    dtype = tf.int64 if not hasattr(value, "row_splits") else value.row_splits.dtype
+    return numbers_of(sizes, dtype), merged(value, sizes)
+
+
+def numbers_of(sizes: list[Any], dtype: tf.DType = tf.int64) -> tf.Tensor:
+    """Returns the integers from 0, in a tensor of the given sizes."""
+    total: Any = 1
+    for size in sizes:
+        total = total * size
+    numbers = tf.range(tf.cast(total, dtype), dtype=dtype)
+    return numbers if len(sizes) == 1 else tf.reshape(numbers, sizes)
+
+
+def merged(value: Any, sizes: list[Any]) -> Any:
+    """Returns a value with its outer dimensions, of the given sizes, merged into one."""
+    sizes = list(sizes)
+    while len(sizes) > 1:
+        value = reshape.merged(value, sizes[:2])
+        sizes[:2] = [sizes[0] * sizes[1]]
+    return value
+
+
+def gather(value: Any, numbers: Any) -> Any:
+    """Returns the elements of `value` at the given indices of its first dimension.
+
+    Args:
+        value: A tensor, RaggedTensor, StructuredTensor or other value that stacks.
+        numbers: An integer tensor, or a RaggedTensor of integers; the result is cut into the same
+            rows.
+    """
+    if isinstance(value, Records):
+        return value._gathered(numbers)
+    if (
+        isinstance(value, CompositeTensor)
+        and not isinstance(value, _GATHERED)
+        and not follows_protocol(type(value))
+    ):
+        if isinstance(numbers, tf.RaggedTensor):
+            return cut(gather(value, numbers.values), numbers.row_splits, Path())
+        spec: Any = tf.type_spec_from_value(value)
+        result = unstacked(spec)
+        for size in reversed(numbers.shape.as_list()):
+            result = stacked(result, size)
+        by_part = map_parts(value, lambda part: gather(part, numbers), result)
+        if by_part is not None:
+            return by_part
+        return unbox(result, [tf.gather(b, numbers) for b in box(spec, value, 1)])
+    return tf.gather(value, numbers)
