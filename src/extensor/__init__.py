@@ -10,6 +10,7 @@ from extensor._declare.decorator import extension_type, replace  # `_types` impo
 
 # isort: split
 from extensor import authoring, data, dispatch, errors, nest, struct
+from extensor._arrow.null_policy import fill
 from extensor._arrow.read import from_arrow
 from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.write import to_arrow
@@ -71,6 +72,7 @@ __all__ = [
     "dispatch",
     "errors",
     "extension_type",
+    "fill",
     "foldl",
     "foldr",
     "from_arrow",

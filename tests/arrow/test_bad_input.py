@@ -105,19 +105,21 @@ def test_a_null_names_its_path_and_the_first_record(place, form):
     elif form == "batch":
         table = table.slice(1).to_batches()[0]
         record = 2
-    fails(NullError, xt.from_arrow, table, path=place.split(",")[0], expected="without nulls",
-          received=f"1 null, the first in record {record}", mend="fill_null")  # fmt: skip
+    path = place.split(",")[0].replace(".steps.", ".steps[*].") + "[*]" * place.count("an element")
+    fails(NullError, xt.from_arrow, table, path=path, expected="without nulls",
+          received=f"1 null, the first in record {record}", mend="nulls={")  # fmt: skip
 
 
 def test_of_several_nulls_the_first_is_named():
     table = pa.table({"x": [[1], [2, None], [], [None, None]]})
-    fails(NullError, xt.from_arrow, table, path="x", expected="without nulls",
-          received="3 nulls, the first in record 1", mend="drop_null")  # fmt: skip
+    fails(NullError, xt.from_arrow, table, path="x[*]", expected="without nulls",
+          received="3 nulls, the first in record 1", mend="nulls={'x[*]': ...}")  # fmt: skip
 
 
 def test_a_null_record_is_an_error():
-    fails(NullError, xt.from_arrow, pa.array([{"x": 1}, None]), path="", expected="without nulls",
-          received="1 null, the first in record 1", mend="fill_null")  # fmt: skip
+    fails(NullError, xt.from_arrow, pa.array([{"x": 1}, None]), path="records",
+          expected="without nulls", received="1 null, the first in record 1",
+          mend="drop_null")  # fmt: skip
     with pytest.raises(NullError):
         xt.from_arrow(pa.scalar(None, pa.struct([("x", pa.int64())])))
 

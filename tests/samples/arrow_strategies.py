@@ -5,6 +5,8 @@ import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from extensor._arrow.arrow_type import inner_fields, with_inner_fields
+
 # Generated schemas differ in so many ways that a property over them asks for more examples.
 MANY = settings(max_examples=5 * settings.default.max_examples)
 
@@ -43,9 +45,22 @@ types = st.recursive(leaf_types, _nested, max_leaves=4)
 schemas = st.builds(lambda fields, meta: pa.schema(fields, meta), _fields(types, 4), metadata)
 
 
-def values(arrow_type: pa.DataType) -> st.SearchStrategy:
-    """Returns a strategy for Python values of an Arrow type, without nulls."""
+def _nullable(field: pa.Field) -> pa.Field:
+    return field.with_type(with_inner_fields(
+        field.type, [_nullable(inner) for inner in inner_fields(field.type)])).with_nullable(True)  # fmt: skip
+
+
+nullable_schemas = schemas.map(lambda schema: pa.schema([_nullable(f) for f in schema]))
+
+
+def values(arrow_type: pa.DataType, nulls: bool = False) -> st.SearchStrategy:
+    """Returns a strategy for Python values of an Arrow type, with or without nulls inside."""
     t = pa.types
+
+    def inner(inner_type: pa.DataType) -> st.SearchStrategy:
+        found = values(inner_type, nulls)
+        return st.none() | found if nulls else found
+
     if t.is_boolean(arrow_type):
         return st.booleans()
     if t.is_integer(arrow_type):
@@ -65,27 +80,27 @@ def values(arrow_type: pa.DataType) -> st.SearchStrategy:
         return st.binary(min_size=arrow_type.byte_width, max_size=arrow_type.byte_width)
     if t.is_fixed_size_list(arrow_type):
         size = arrow_type.list_size
-        return st.lists(values(arrow_type.value_type), min_size=size, max_size=size)
+        return st.lists(inner(arrow_type.value_type), min_size=size, max_size=size)
     if t.is_struct(arrow_type):
-        return st.fixed_dictionaries({f.name: values(f.type) for f in arrow_type.fields})
-    return st.lists(values(arrow_type.value_type), max_size=3)
+        return st.fixed_dictionaries({f.name: inner(f.type) for f in arrow_type.fields})
+    return st.lists(inner(arrow_type.value_type), max_size=3)
 
 
 @st.composite
-def arrays(draw, arrow_type: pa.DataType, count: int) -> pa.Array:
-    """An array of so many values, perhaps a slice out of a longer one."""
+def arrays(draw, arrow_type: pa.DataType, count: int, nulls: bool = False) -> pa.Array:
+    """An array of so many values, perhaps a slice out of a longer one; with nulls inside them."""
     before, after = draw(st.sampled_from([(0, 0), (1, 0), (0, 2), (3, 1)]))
-    whole = draw(st.lists(values(arrow_type), min_size=before + count + after,
+    whole = draw(st.lists(values(arrow_type, nulls), min_size=before + count + after,
                           max_size=before + count + after))  # fmt: skip
     return pa.array(whole, arrow_type).slice(before, count)
 
 
 @st.composite
-def records(draw, schema: pa.Schema, max_rows: int = 5):
-    """Records of a schema in any form that `from_arrow` takes."""
+def records(draw, schema: pa.Schema, max_rows: int = 5, nulls: bool = False):
+    """Records of a schema in any form that `from_arrow` takes, with or without nulls inside."""
     record = pa.struct(list(schema))
     counts = draw(st.lists(st.integers(0, max_rows), min_size=1, max_size=3))
-    chunks = [draw(arrays(record, n)) for n in counts]
+    chunks = [draw(arrays(record, n, nulls)) for n in counts]
     form = draw(st.sampled_from(["batch", "table", "struct array", "chunked array"]))
     if form == "struct array":
         return chunks[0]
@@ -103,10 +118,10 @@ def _batch(chunk: pa.StructArray, schema: pa.Schema) -> pa.RecordBatch:
 
 
 @st.composite
-def schemas_and_records(draw, max_rows: int = 5):
+def schemas_and_records(draw, max_rows: int = 5, nulls: bool = False):
     """A schema, and records of it."""
-    schema = draw(schemas)
-    return schema, draw(records(schema, max_rows))
+    schema = draw(nullable_schemas if nulls else schemas)
+    return schema, draw(records(schema, max_rows, nulls))
 
 
 def exactly(data) -> str:

@@ -62,7 +62,12 @@ def _shared(buffer: pa.Buffer, first: int, length: int, np_dtype: np.dtype[Any])
 
 
 def booleans_in(array: pa.Array) -> tf.Tensor:
-    """Returns an Arrow array of booleans without nulls as a tensor. Copies: Arrow packs bits."""
+    """Returns an Arrow array of booleans as a tensor. Copies: Arrow packs bits.
+
+    Nulls are False.
+    """
+    if array.null_count:
+        array = array.fill_null(False)
     return tf.convert_to_tensor(array.to_numpy(zero_copy_only=False))
 
 
@@ -211,7 +216,9 @@ def strings_in(array: pa.Array, path: Path) -> tf.Tensor:
     data = array.buffers()[2]
     if count <= _FEW or total > _LONG * count:
         binary = pa.large_binary() if is_large_string(array.type) else pa.binary()
-        as_bytes = pa.Array.from_buffers(binary, count, array.buffers(), offset=array.offset)
+        # Without the validity bitmap: nulls are the bytes between their offsets.
+        own = [None, *array.buffers()[1:]]
+        as_bytes = pa.Array.from_buffers(binary, count, own, offset=array.offset)
         return tf.constant(as_bytes.to_numpy(zero_copy_only=False))
     keep_freed_memory()
     view = memoryview(data)
@@ -237,7 +244,12 @@ def categories_in(array: pa.Array, words: tf.Tensor) -> tf.Tensor:
     """
     if len(array) == 0:
         return tf.zeros([0], tf.string)
-    indices = array.indices.cast(pa.int64() if _is_wide(array.type.index_type) else pa.int32())
+    indices = array.indices
+    if array.null_count:
+        if not len(array.dictionary):
+            return tf.fill([len(array)], "")
+        indices = indices.fill_null(0)
+    indices = indices.cast(pa.int64() if _is_wide(array.type.index_type) else pa.int32())
     return tf.gather(words, indices.to_numpy())
 
 

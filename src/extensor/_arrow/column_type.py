@@ -13,8 +13,10 @@ import tensorflow as tf
 from extensor._arrow import buffers
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import expect_writable, natural_flat_type
-from extensor._arrow.nulls import refuse_nulls
+from extensor._arrow.nulls import refuse_nulls, with_nulls
+from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
+from extensor._struct.masked import is_masked
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, StructureError
 
@@ -93,12 +95,22 @@ class ColumnType(abc.ABC):
             NullError: If there is a null (also a ValueError).
             StructureError: If offsets point outside the values (also a ValueError).
         """
-        refuse_nulls(array, location)
+        if array.null_count or location.hidden is not None:
+            refuse_nulls(array, location)
+            array = self.without_hidden(array, location)
         return self._read(array, location)
+
+    def plain(self, array: pa.Array) -> pa.Array:
+        """Returns a column with all its nulls in its own validity bitmap."""
+        return array
+
+    def without_hidden(self, array: pa.Array, location: Location) -> pa.Array:
+        """Returns a column that `_read` can read, although it has hidden nulls."""
+        return array
 
     @abc.abstractmethod
     def _read(self, array: pa.Array, location: Location) -> Any:
-        """Returns a column without nulls as the value of a field."""
+        """Returns a column as the value of a field. Values that are null may be anything."""
 
     def write(self, value: Any, path: Path) -> pa.Array:
         """Returns the value of a field as a column of this type.
@@ -111,6 +123,8 @@ class ColumnType(abc.ABC):
         if isinstance(value, tf.Variable):
             value = tf.convert_to_tensor(value)
         expect_writable(value, path)
+        if is_masked(value) and value.mask.shape.rank == 1:
+            return with_nulls(self.write(value.values, path), value.mask.numpy(), path)
         return self._write(value, path)
 
     def vocabulary(self, array: pa.Array) -> pa.Array | None:
@@ -177,10 +191,12 @@ def is_flat(value: Any) -> bool:
 
 def is_rectangular(value: Any) -> bool:
     """Returns whether a value has a second dimension that is not ragged."""
-    return not hasattr(value, "row_splits") and len(value.shape) > 1
+    return uncut_rows(value) is None and len(value.shape) > 1
 
 
 def _value_text(value: Any) -> str:
+    if is_masked(value):
+        return f"masked {_value_text(value.values)}"
     if hasattr(value, "row_splits"):
         return "a ragged value"
     if is_rectangular(value):

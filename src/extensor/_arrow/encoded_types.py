@@ -65,11 +65,17 @@ class DictionaryType(ColumnType):
         """Returns this type, to be written with a dictionary that begins with these values."""
         return DictionaryType(self.arrow, self.words, words)
 
+    def plain(self, array: pa.Array) -> pa.Array:
+        """Returns a column whose dictionary has no null."""
+        if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
+            return array.dictionary.take(array.indices)
+        return array
+
     def _read(self, array: pa.Array, location: Location) -> Any:
         if not pa.types.is_dictionary(array.type):  # chunks that were decoded already
             return self.words.read(array, location)
         if is_string(self.arrow.value_type) and not array.dictionary.null_count:
-            words = self.words.read(array.dictionary, location)
+            words = self.words.read(array.dictionary, location.alone())
             return buffers.categories_in(array, words)
         # After decoding, a null is found only if an index points to it.
         return self.words.read(array.dictionary.take(array.indices), location)

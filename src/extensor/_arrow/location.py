@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._path import Path
+from extensor._path import Path, quoted
 from extensor.errors import DTypeError
 
 
@@ -20,9 +20,11 @@ class Location:
         parent: The location of the column that contains this column.
         offsets: For the values of a list, the offsets of the list, beginning with 0.
         size: For the values of a fixed-size list, the size of the list.
+        hidden: Which elements are below a null, as booleans, so that their own nulls do not
+            count; None if no element is.
     """
 
-    __slots__ = ("offsets", "parent", "path", "size", "splits")
+    __slots__ = ("hidden", "offsets", "parent", "path", "size", "splits")
 
     def __init__(
         self,
@@ -31,7 +33,9 @@ class Location:
         parent: Location | None = None,
         offsets: Any = None,
         size: int = 0,
+        hidden: Any = None,
     ) -> None:
+        self.hidden = hidden
         self.path = path
         self.splits = splits
         self.parent = parent
@@ -40,11 +44,32 @@ class Location:
 
     def field(self, name: str) -> Location:
         """Returns the location of a field of records."""
-        return Location(self.path / name, self.splits, self)
+        return Location(self.path / name, self.splits, self, hidden=self.hidden)
+
+    def hiding(self, nulls: Any) -> Location:
+        """Returns this location with more hidden elements."""
+        hidden = nulls if self.hidden is None else nulls | self.hidden
+        return Location(self.path, self.splits, self, hidden=hidden)
+
+    def alone(self) -> Location:
+        """Returns this location for one other element, which is not hidden."""
+        return Location(self.path, self.splits, self)
+
+    def text(self) -> str:
+        """Returns the path as text, with `[*]` for the items of a list."""
+        if self.parent is None:
+            return str(self.path)
+        outer = self.parent.text()
+        if len(self.path) > len(self.parent.path):
+            name = quoted(self.path.names[-1])
+            return f"{outer}.{name}" if outer else name
+        return outer + "[*]" if self.offsets is not None or self.size else outer
 
     def below(self, offsets: Any = None, size: int = 0) -> Location:
         """Returns the location of the values of a list, given its offsets or its fixed size."""
-        return Location(self.path, self.splits, self, offsets, size)
+        # Hidden lists of any length are empty (`nulls.without_hidden`), so they hide nothing.
+        hidden = np.repeat(self.hidden, size) if size and self.hidden is not None else None
+        return Location(self.path, self.splits, self, offsets, size, hidden)
 
     def record(self, element: int) -> int:
         """Returns the number of the record that contains an element."""

@@ -11,8 +11,10 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import inner_fields, is_list, with_inner_fields
+from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._struct.arrow_types import ArrowType, form_of
+from extensor._struct.masked import is_masked
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import UnsupportedTypeError
@@ -54,11 +56,14 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
     Raises:
         UnsupportedTypeError: If Arrow has no type for the value (also a TypeError).
     """
-    if hasattr(value, "row_splits"):
+    if is_masked(value) and value.mask.shape.rank <= rank:
+        return natural_type(value.values, path, rank)
+    rows = uncut_rows(value)
+    if rows is not None:
         if rank > 1:
-            return natural_type(value.values, path, rank - 1)
-        make = pa.large_list if value.row_splits.dtype == tf.int64 else pa.list_
-        return make(natural_type(value.values, path))
+            return natural_type(rows[0], path, rank - 1)
+        make = pa.large_list if rows[1].dtype == tf.int64 else pa.list_
+        return make(natural_type(rows[0], path))
     if isinstance(value, tf.Variable):
         value = tf.convert_to_tensor(value)
     expect_writable(value, path)
@@ -165,7 +170,8 @@ def expect_writable(value: Any, path: Path) -> None:
     Raises:
         UnsupportedTypeError: If the value has another type (also a TypeError).
     """
-    if not (isinstance(value, (tf.Tensor, StructuredTensor)) or hasattr(value, "row_splits")):
+    is_known = isinstance(value, (tf.Tensor, StructuredTensor)) or hasattr(value, "row_splits")
+    if not is_known and not is_masked(value):
         raise UnsupportedTypeError(
             path=path,
             expected="a tensor, a ragged tensor or records",

@@ -16,15 +16,18 @@ from extensor._arrow import buffers
 from extensor._arrow.arrow_type import is_large_list, names_of, without_fields
 from extensor._arrow.column_type import ColumnType, is_rectangular
 from extensor._arrow.location import Location
+from extensor._arrow.nulls import without_hidden
 from extensor._arrow.side_by_side import LARGE, side_by_side
+from extensor._authoring.rows import uncut_rows
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.row_splits import check_row_splits
 from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.dense import DenseStructuredTensor, DenseStructuredTensorSpec
+from extensor._struct.masked import is_masked
 from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
 from extensor._struct.reshape import merged, split
-from extensor._struct.row_splits import outer_sizes
+from extensor._struct.row_splits import cut, outer_sizes
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import FieldError, StructureError
@@ -166,12 +169,7 @@ class ListType(ColumnType):
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of a ragged tensor, or of ragged records."""
-        values: Any = self.values.spec(None, location)
-        shape = tf.TensorShape([count, None]).concatenate(values.shape[1:])
-        if isinstance(values, StructuredTensorSpec):
-            return RaggedStructuredTensorSpec(shape, values, location.splits)
-        ragged_rank = values.ragged_rank + 1 if isinstance(values, tf.RaggedTensorSpec) else 1
-        return tf.RaggedTensorSpec(shape, values.dtype, ragged_rank, location.splits)
+        return cut_spec(self.values.spec(None, location), count, location.splits)
 
     def check(self, array: pa.Array, path: Path) -> None:
         """Checks the values too."""
@@ -186,6 +184,12 @@ class ListType(ColumnType):
         """Returns this type with the values of the dictionary inside."""
         return type(self)(self.arrow, self.values.with_vocabulary(words))
 
+    def without_hidden(self, array: pa.Array, location: Location) -> pa.Array:
+        """Returns a column in which hidden lists are empty."""
+        return array if location.hidden is None else without_hidden(
+            array, location.hidden, location.path
+        )  # fmt: skip
+
     def _read(self, array: pa.Array, location: Location) -> Any:
         offsets = buffers.offsets_of(array, location.path)
         first, last = int(offsets[0]), int(offsets[-1])
@@ -198,13 +202,15 @@ class ListType(ColumnType):
         inner = self.values.read(values, location)
         if isinstance(inner, StructuredTensor):
             return RaggedStructuredTensor.of_parts(inner, row_splits)
-        return tf.RaggedTensor.from_row_splits(inner, row_splits, validate=False)
+        return cut(inner, row_splits, location.path)
 
     def _write(self, value: Any, path: Path) -> pa.Array:
-        if hasattr(value, "row_splits"):
-            inner = self.values.write(value.values, path)
-            check_row_splits(array_over(value.row_splits), len(inner), str(path))
-            return self._cut(inner, value.row_splits, path)
+        rows = uncut_rows(value)
+        if rows is not None:
+            values, row_splits = rows
+            inner = self.values.write(values, path)
+            check_row_splits(array_over(row_splits), len(inner), str(path))
+            return self._cut(inner, row_splits, path)
         if not is_rectangular(value):
             return super()._write(value, path)
         nrows, size = _outer_two(value)
@@ -243,6 +249,10 @@ class FixedSizeListType(ListType):
         values = self.values.spec(None if count is None else count * size, location)
         return split_spec(values, count, size, location.splits)
 
+    def without_hidden(self, array: pa.Array, location: Location) -> pa.Array:
+        """Returns a column as it is: its values are hidden where the list is."""
+        return array
+
     def check(self, array: pa.Array, path: Path) -> None:
         """Checks the number of values too."""
         buffers.check_start(array, path)
@@ -256,10 +266,11 @@ class FixedSizeListType(ListType):
         return split(inner, [len(array), size])
 
     def _write(self, value: Any, path: Path) -> pa.Array:
-        if hasattr(value, "row_splits"):
-            splits = value.row_splits.numpy()
+        rows = uncut_rows(value)
+        if rows is not None:
+            splits = rows[1].numpy()
             self._expect_size(np.diff(splits), path)
-            inner = self.values.write(value.values, path)
+            inner = self.values.write(rows[0], path)
             check_row_splits(splits, len(inner), str(path))
             return self._uncut(inner, len(splits) - 1)
         if not is_rectangular(value):
@@ -295,6 +306,18 @@ def _outer_two(value: Any) -> list[int]:
     return sizes.as_list() if sizes.is_fully_defined() else outer_sizes(value, 2).numpy().tolist()
 
 
+def cut_spec(values: Any, nrows: int | None, splits: tf.DType) -> Any:
+    """Returns the spec of values that are cut into rows of any length."""
+    shape = tf.TensorShape([nrows, None]).concatenate(values.shape[1:])
+    if isinstance(values, StructuredTensorSpec):
+        return RaggedStructuredTensorSpec(shape, values, splits)
+    if is_masked(values):
+        parts = (cut_spec(part, nrows, splits) for part in (values.values, values.mask))
+        return type(values)(*parts)
+    ragged_rank = values.ragged_rank + 1 if isinstance(values, tf.RaggedTensorSpec) else 1
+    return tf.RaggedTensorSpec(shape, values.dtype, ragged_rank, splits)
+
+
 def split_spec(values: Any, nrows: int | None, size: int, splits: tf.DType) -> tf.TypeSpec:
     """Returns the spec of values with the first dimension split into `nrows` rows of `size`."""
     shape = tf.TensorShape([nrows, size]).concatenate(values.shape[1:])
@@ -307,4 +330,7 @@ def split_spec(values: Any, nrows: int | None, size: int, splits: tf.DType) -> t
         return DenseStructuredTensorSpec(shape, fields, values._arrow_types)
     if isinstance(values, tf.RaggedTensorSpec):
         return tf.RaggedTensorSpec(shape, values.dtype, values.ragged_rank + 1, splits)
+    if is_masked(values):
+        parts = (split_spec(part, nrows, size, splits) for part in (values.values, values.mask))
+        return type(values)(*parts)
     return tf.TensorSpec(shape, values.dtype)

@@ -1,33 +1,121 @@
-"""The error for nulls in a column.
+"""The error for nulls in a column, and nulls below nulls.
 
 `ColumnType.read` calls `refuse_nulls` before it reads a column. A nullable column without nulls is
-accepted.
+accepted. So are nulls in values that are hidden: in a null record, or in a null list.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
+from extensor._arrow import buffers
 from extensor._arrow.location import Location
-from extensor.errors import NullError
+from extensor._path import Path
+from extensor.errors import NullError, StructureError
+
+
+def is_null(array: pa.Array) -> np.ndarray[Any, Any] | None:
+    """Returns which elements are null, as booleans; None if no element is."""
+    return array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
 
 
 def refuse_nulls(array: pa.Array, location: Location) -> None:
-    """Raises if there is a null in a column.
+    """Raises if there is a null in a column that no null around it hides.
 
     Raises:
         NullError: If there is a null; the error names the path and the first record with a null
             (also a ValueError).
     """
-    count = array.null_count
-    if count:
-        first = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
-        raise NullError(
-            path=location.path,
-            expected="a column without nulls",
-            received=f"{count} null{'s' if count > 1 else ''}, the first in record "
-            f"{location.record(first)}",
-            mend="Before the conversion, fill the nulls (pyarrow.compute.fill_null) or drop the "
-            "records (Table.filter, Table.drop_null).",
-        )
+    nulls = is_null(array)
+    if nulls is None:
+        return
+    if location.hidden is not None:
+        nulls = nulls & ~location.hidden
+    count = int(np.count_nonzero(nulls))
+    if not count:
+        return
+    path = location.text()
+    choices = 'xt.fill(value), "mask" or "empty"' if _is_list(array) else 'xt.fill(value) or "mask"'
+    raise NullError(
+        path=path or "records",
+        expected="a column without nulls",
+        received=f"{count} null{'s' if count > 1 else ''}, the first in record "
+        f"{location.record(int(np.argmax(nulls)))}",
+        mend=f"Choose what to do with nulls: nulls={{{key(path)!r}: ...}} with {choices}."
+        if location.path
+        else "Drop these records before the conversion, by Array.drop_null.",
+    )
+
+
+def key(path: str) -> str:
+    """Returns the key of a path in the argument `nulls`: with `[*]` at its end only."""
+    stem = path
+    while stem.endswith("[*]"):
+        stem = stem[:-3]
+    return stem.replace("[*]", "") + path[len(stem) :]
+
+
+def _is_list(array: pa.Array) -> bool:
+    return pa.types.is_list(array.type) or pa.types.is_large_list(array.type)
+
+
+def with_nulls(array: pa.Array, valid: Any, path: Path) -> pa.Array:
+    """Returns an array with nulls where `valid` is False; null lists are empty.
+
+    Args:
+        array: An array without nulls, and without an offset.
+        valid: A boolean for each element.
+        path: The path of the column, for errors.
+    """
+    if valid.all():
+        return array
+    children = []
+    if _is_list(array):  # Parquet stores no values in null lists
+        array = without_hidden(array, ~valid, path)
+        children = [array.values]
+    elif pa.types.is_fixed_size_list(array.type):
+        children = [array.values]
+    elif pa.types.is_struct(array.type):
+        children = [array.field(i) for i in range(array.type.num_fields)]
+    elif pa.types.is_nested(array.type) or array.type.num_buffers != len(array.buffers()):
+        numbers = np.arange(len(array))
+        return array.take(pa.array(numbers, mask=~valid))
+    bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    own = array.buffers()[1 : array.type.num_buffers]
+    return pa.Array.from_buffers(array.type, len(array), [bits, *own], children=children or None)
+
+
+def without_hidden(array: pa.Array, hidden: Any, path: Path) -> pa.Array:
+    """Returns an array of lists in which each hidden list is empty.
+
+    Args:
+        array: An array of `list` or `large_list`; may be a slice.
+        hidden: Which lists are null, or below a null.
+        path: The path of the column, for errors.
+
+    Raises:
+        StructureError: If the array is not valid (also a ValueError).
+    """
+    offsets = buffers.offsets_of(array, path)
+    lengths = np.diff(offsets)
+    if not lengths[hidden].any():
+        return array
+    values = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+    try:
+        values.validate(full=True)  # `filter` reads by the offsets of inner lists and strings
+    except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
+        raise StructureError(
+            path=path,
+            expected="a valid Arrow array",
+            received=f"an array that Arrow rejects ({error})",
+            mend="Fix the program that wrote these buffers; extensor read nothing from them.",
+        ) from error
+    kept = values.filter(pa.array(np.repeat(~hidden, lengths)))
+    starts = np.zeros(len(offsets), offsets.dtype)
+    np.cumsum(np.where(hidden, 0, lengths), out=starts[1:])
+    return pa.Array.from_buffers(
+        array.type, len(array), [None, pa.py_buffer(starts)], children=[kept]
+    )

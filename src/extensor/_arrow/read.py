@@ -13,7 +13,8 @@ from extensor._arrow.column_type import ColumnType
 from extensor._arrow.encoded_types import DictionaryType
 from extensor._arrow.location import Location, splits_dtype
 from extensor._arrow.nested_types import StructType
-from extensor._arrow.type_table import column_type
+from extensor._arrow.null_policy import PlacedNulls
+from extensor._arrow.type_table import column_type, described_nulls, inner_types
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
@@ -21,7 +22,9 @@ from extensor.errors import DTypeError, FormatError, StructureError
 
 
 @refuse_deep_nesting("from_arrow")
-def from_arrow(data: Any, row_splits_dtype: Any = tf.int64) -> StructuredTensor:
+def from_arrow(
+    data: Any, row_splits_dtype: Any = tf.int64, nulls: Any = "error"
+) -> StructuredTensor:
     """Returns Arrow records as a StructuredTensor.
 
     Numbers share Arrow's memory if it is 64-byte aligned. The memory that Arrow's own readers and
@@ -34,6 +37,16 @@ def from_arrow(data: Any, row_splits_dtype: Any = tf.int64) -> StructuredTensor:
             of structs, or a StructScalar.
         row_splits_dtype: The dtype of the row splits of lists. tf.int32 shares the offsets of
             Arrow's `list` type instead of widening them.
+        nulls: What to do with nulls: a policy for all fields, or a dict of policies by path. The
+            key `"steps"` is a list, `"steps[*]"` its items; `"*"` is all other fields. A policy is
+
+            - `"error"` (the default): a null raises.
+            - `"mask"`: the field is a MaskedTensor, whether the data has nulls or not. Under
+              `nulls="mask"` all fields, items and records are.
+            - `xt.fill(value)`, or a value that is not a string: the value takes the place of nulls.
+            - `"empty"`: null lists are empty lists.
+
+            A value or `"empty"` that is not for one path applies to the fields that it fits.
 
     Returns:
         A StructuredTensor of shape `[number of records]` with a field for each column: numbers,
@@ -45,8 +58,9 @@ def from_arrow(data: Any, row_splits_dtype: Any = tf.int64) -> StructuredTensor:
         DTypeError: If `data` is not records (also a TypeError).
         UnsupportedTypeError: If a type has no counterpart; the error names path and type (also a
             TypeError).
-        NullError: If there is a null; the error names the path and the first record with a null
-            (also a ValueError).
+        NullError: If there is a null, and its policy is "error"; the error names the path and the
+            first record with a null (also a ValueError).
+        FieldError: If there is a policy for a path that does not exist (also a KeyError).
         StructureError: If two fields of one record have the same name, the data is corrupt, or its
             nesting exceeds Python's recursion limit (also a ValueError).
         FormatError: If an object with the PyCapsule interface fails to export (also a ValueError).
@@ -60,25 +74,29 @@ def from_arrow(data: Any, row_splits_dtype: Any = tf.int64) -> StructuredTensor:
     <tf.RaggedTensor [[5, 20], [8]]>
     """
     with tf.init_scope():  # converts eagerly, also while a graph is being traced
-        return _converted(data, splits_dtype(row_splits_dtype))
+        policies = described_nulls(nulls)
+        return _converted(data, splits_dtype(row_splits_dtype), policies)
 
 
-def _converted(data: Any, splits: tf.DType) -> StructuredTensor:
+def _converted(data: Any, splits: tf.DType, nulls: PlacedNulls | None) -> StructuredTensor:
     if isinstance(data, pa.StructScalar):
-        return _converted(pa.array([data], data.type), splits)[0]
+        return _converted(pa.array([data], data.type), splits, nulls)[0]
     if isinstance(data, (pa.Array, pa.ChunkedArray)):
         if not holds_records(data.type):
             raise _no_records(f"Arrow type {data.type}")
-        rows = column_type(data.type, Path())
+        rows = column_type(data.type, Path(), nulls)
+        _expect_all_seen(nulls)
         return rows.read(_one_chunk(data, rows, Path()), Location(Path(), splits))
     if not isinstance(data, (pa.Table, pa.RecordBatch)):
         # Imported as arrays of structs: pyarrow's import as batches mishandles slices.
         if hasattr(data, "__arrow_c_stream__"):
-            return _converted(_exported(data, pa.chunked_array), splits)
+            return _converted(_exported(data, pa.chunked_array), splits, nulls)
         if hasattr(data, "__arrow_c_array__"):
-            return _converted(_exported(data, pa.array), splits)
+            return _converted(_exported(data, pa.array), splits, nulls)
         raise _no_records(type(data).__name__)
-    records = StructType.of(pa.struct(list(data.schema)), Path(), column_type)
+    arrow = pa.struct(list(data.schema))
+    records = StructType.of(arrow, Path(), inner_types(arrow, Path(), nulls))
+    _expect_all_seen(nulls)
     fields = enumerate(records.fields.items())
     columns = [_one_chunk(data.column(i), field, Path(name)) for i, (name, field) in fields]
     for name, column in zip(records.fields, columns, strict=True):
@@ -90,6 +108,11 @@ def _converted(data: Any, splits: tf.DType) -> StructuredTensor:
                 mend="The Arrow data is corrupt; validate() gives details.",
             )
     return records.read_columns(columns, data.num_rows, Location(Path(), splits))
+
+
+def _expect_all_seen(nulls: PlacedNulls | None) -> None:
+    if nulls is not None:
+        nulls.nulls.expect_all_seen()
 
 
 def _exported(data: Any, import_with: Callable[[Any], Any]) -> Any:

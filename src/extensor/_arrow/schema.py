@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.location import Location, splits_dtype
-from extensor._arrow.type_table import column_type
+from extensor._arrow.type_table import column_type, described_nulls
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensorSpec
@@ -14,7 +16,10 @@ from extensor._struct.dense import DenseStructuredTensorSpec
 
 @refuse_deep_nesting("spec_from_schema")
 def spec_from_schema(
-    schema: pa.Schema, nrows: int | None = None, row_splits_dtype: tf.DType = tf.int64
+    schema: pa.Schema,
+    nrows: int | None = None,
+    row_splits_dtype: tf.DType = tf.int64,
+    nulls: Any = "error",
 ) -> DenseStructuredTensorSpec:
     """Returns the spec of the StructuredTensor that `from_arrow` returns for data of a schema.
 
@@ -22,6 +27,7 @@ def spec_from_schema(
         schema: The Arrow schema.
         nrows: The number of records, or None if it varies.
         row_splits_dtype: As in `from_arrow`.
+        nulls: As in `from_arrow`. The spec of a masked field is the spec of a MaskedTensor.
 
     Raises:
         UnsupportedTypeError: If a type has no counterpart (also a TypeError).
@@ -34,7 +40,10 @@ def spec_from_schema(
     └── steps: string[*]
     """
     location = Location(Path(), splits_dtype(row_splits_dtype))
-    records = column_type(pa.struct(list(schema)), Path())
+    policies = described_nulls(nulls)
+    records = column_type(pa.struct(list(schema)), Path(), policies)
+    if policies is not None:
+        policies.nulls.expect_all_seen()
     spec = records.spec(nrows, location)
     assert isinstance(spec, DenseStructuredTensorSpec)
     return spec

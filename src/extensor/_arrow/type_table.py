@@ -36,6 +36,8 @@ from extensor._arrow.integer_types import (
 from extensor._arrow.list_types import ListViewType, MapType
 from extensor._arrow.natural_type import NUMBERS
 from extensor._arrow.nested_types import FixedSizeListType, ListType, StructType
+from extensor._arrow.null_policy import Nulls, PlacedNulls
+from extensor._arrow.nullable_type import NullableType
 from extensor._path import Path
 
 # For a type with parameters, the table has one example; `_BY_KEY` finds the class.
@@ -78,22 +80,37 @@ def _key(arrow: pa.DataType) -> Any:
 _BY_KEY = {_key(arrow): described for described, examples in TABLE.items() for arrow in examples}
 
 
-def column_type(arrow: pa.DataType, path: Path) -> ColumnType:
+def column_type(arrow: pa.DataType, path: Path, nulls: PlacedNulls | None = None) -> ColumnType:
     """Returns the ColumnType to read columns of an Arrow type.
 
     Args:
         arrow: The Arrow type.
         path: The path of the column, for errors.
+        nulls: What to do with nulls. Default: every null is an error.
 
     Raises:
         UnsupportedTypeError: If the type, or a type inside it, is not in the table (also a
             TypeError).
         StructureError: If two fields of a struct have the same name (also a ValueError).
     """
-    found = _described(arrow, path, column_type)
+    found = _described(arrow, path, inner_types(arrow, path, nulls))
     if found is None:
         raise unsupported(arrow, path)
-    return found
+    policy = "error" if nulls is None else nulls.policy(arrow)
+    return found if policy == "error" else NullableType(found, policy)
+
+
+def inner_types(arrow: pa.DataType, path: Path, nulls: PlacedNulls | None) -> Any:
+    """Returns the function that returns the ColumnTypes of the types inside a type."""
+    if nulls is None:
+        return column_type
+    return lambda inner, at: column_type(inner, at, nulls.inside(arrow, path, at))
+
+
+def described_nulls(nulls: Any) -> PlacedNulls | None:
+    """Returns the argument `nulls` of functions that read Arrow data, seen from the root."""
+    policies = Nulls(nulls)
+    return None if policies.are_errors else PlacedNulls(policies)
 
 
 def target_type(arrow: pa.DataType, path: Path) -> ColumnType:

@@ -30,6 +30,7 @@ def parquet(
     columns: Iterable[PathLike] | None = None,
     drop_remainder: bool = False,
     row_splits_dtype: Any = tf.int64,
+    nulls: Any = "error",
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the records of Parquet files in structured batches.
 
@@ -42,6 +43,7 @@ def parquet(
         drop_remainder: Whether to drop a last batch that is not full. The batch size is then part
             of the static shape.
         row_splits_dtype: As in `from_arrow`.
+        nulls: What to do with nulls, as in `from_arrow`.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, and its
@@ -50,8 +52,9 @@ def parquet(
     Raises:
         StructureError: If `batch_size` is not a positive number (also a ValueError).
         MissingFileError, DirectoryError, FormatError, FieldError: As in `read_parquet`, at once.
-        UnsupportedTypeError: As in `from_arrow`, at once. Errors that depend on contents, such as
-            those for nulls, are raised during iteration, as TensorFlow's errors of the dataset.
+        UnsupportedTypeError: As in `from_arrow`, at once, like the errors of `nulls`. Errors that
+            depend on contents, such as those for nulls, are raised during iteration, as
+            TensorFlow's errors of the dataset.
 
     >>> path = getfixture("tmp_path") / "recipes.parquet"
     >>> xt.write_parquet(xt.DenseStructuredTensor([3], {"est_time": [55.0, 30.0, 45.0]}), path)
@@ -72,8 +75,8 @@ def parquet(
     files = ParquetFiles(paths, columns)
     full, rest = divmod(files.num_rows, batch_size)
     count = full if drop_remainder or not rest else full + 1
-    spec = spec_from_schema(files.schema, batch_size if drop_remainder else None, splits)
-    records = _Records(files, batch_size, drop_remainder, spec, splits)
+    spec = spec_from_schema(files.schema, batch_size if drop_remainder else None, splits, nulls)
+    records = _Records(files, batch_size, drop_remainder, spec, splits, nulls)
     # No prefetch here: `stream` prefetches slabs, and cutting them into batches is fast.
     return stream(records.slabs, spec, count)
 
@@ -92,12 +95,14 @@ class _Records:
         drop_remainder: bool,
         spec: Any,
         splits: tf.DType,
+        nulls: Any,
     ) -> None:
         self._files = files
         self._batch_size = batch_size
         self._drop_remainder = drop_remainder
         self._spec = spec
         self._splits = splits
+        self._nulls = nulls
 
     def slabs(self) -> Iterator[tf.data.Dataset]:
         """Yields a dataset of the batches of each slab."""
@@ -121,7 +126,7 @@ class _Records:
             first: The number of the table's first record in the files, for errors.
         """
         try:
-            records = from_arrow(table, self._splits)
+            records = from_arrow(table, self._splits, self._nulls)
         except NullError as error:
             if table.num_rows == size:
                 raise NullError(

@@ -55,8 +55,8 @@ class _Cut:
         elif isinstance(value, RaggedStructuredTensor):
             cut = RaggedStructuredTensor.of_parts(value, self._row_splits(value.row_splits.dtype))
         else:
-            # Dense records: the boxes of all fields.
-            parts = value.__tf_type_spec__().to_components(value)
+            # Dense records or masked values: the boxes of all components.
+            parts = tf.nest.flatten(tf.type_spec_from_value(value).to_components(value))
             return [tensor for part in parts for tensor in self.boxes(part)]
         return box(tf.type_spec_from_value(cut), cut, 1)
 

@@ -47,6 +47,7 @@ def read_parquet(
     path_or_paths: FilePath | Iterable[FilePath],
     columns: Iterable[PathLike] | None = None,
     row_splits_dtype: Any = tf.int64,
+    nulls: Any = "error",
 ) -> StructuredTensor:
     """Returns the records of Parquet files as a StructuredTensor.
 
@@ -55,6 +56,7 @@ def read_parquet(
         columns: Paths of the fields to read, such as `["title", "ingredients.amount"]`. Other
             fields are not decoded. Fields come in this order. Default: all.
         row_splits_dtype: As in `from_arrow`.
+        nulls: What to do with nulls, as in `from_arrow`.
 
     Returns:
         A StructuredTensor of shape `[number of records]`.
@@ -78,7 +80,7 @@ def read_parquet(
     tables = list(files.tables())
     if any(table.schema != tables[0].schema for table in tables):
         tables = [table.cast(files.schema) for table in tables]  # dictionaries in some files only
-    return from_arrow(pa.concat_tables(tables), row_splits_dtype)
+    return from_arrow(pa.concat_tables(tables), row_splits_dtype, nulls)
 
 
 def write_parquet(

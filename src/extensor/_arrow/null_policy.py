@@ -1,0 +1,271 @@
+"""What reading does with nulls: the argument `nulls` of all functions that read Arrow data."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pyarrow as pa
+
+from extensor._arrow.arrow_type import is_list
+from extensor._path import Path, quoted
+from extensor.errors import DTypeError, FieldError, StructureError
+
+_WORDS = ("error", "mask", "empty")
+_REST = "*"
+
+Place = tuple[tuple[str, ...], int]
+"""The names of a field, and the number of lists around a value: 1 for the items of a list."""
+
+
+class Fill:
+    """A value in place of nulls; see `fill`."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"xt.fill({self.value!r})"
+
+
+def fill(value: Any) -> Fill:
+    """Returns the policy for nulls that replaces each of them by a value.
+
+    Args:
+        value: A Python value of the field's type: a number, a string, a list, a dict.
+
+    >>> table = pa.table({"title": ["bread", None]})
+    >>> xt.from_arrow(table, nulls={"title": xt.fill("unknown")}).to_py()
+    [{'title': b'bread'}, {'title': b'unknown'}]
+    """
+    return Fill(value)
+
+
+class Nulls:
+    """The policies of a schema, by place.
+
+    Args:
+        nulls: The argument of the functions that read Arrow data; see `from_arrow`.
+
+    Raises:
+        DTypeError, StructureError, PathError: If `nulls` is not a policy, or not policies by path.
+    """
+
+    def __init__(self, nulls: Any) -> None:
+        self._by_place: dict[Place, Any] = {}
+        self._default: Any = "error"
+        self._seen: dict[Place, None] = {}
+        self._is_used = False  # whether the default fits anywhere
+        if not isinstance(nulls, Mapping):
+            self._default = _policy(nulls, "nulls")
+            return
+        for path, policy in cast("Mapping[Any, Any]", nulls).items():
+            if path == _REST:
+                self._default = _policy(policy, "nulls")
+            else:
+                place = _place(path)
+                self._by_place[place] = _policy(policy, f"nulls, {text_of(place)}")
+
+    @property
+    def are_errors(self) -> bool:
+        """Whether every null is an error."""
+        return self._default == "error" and not self._by_place
+
+    def at(self, place: Place, arrow: pa.DataType) -> Any:
+        """Returns the policy of a place: "error", "mask", "empty" or a Fill.
+
+        Raises:
+            DTypeError: If the policy does not fit the type (also a TypeError).
+            FieldError: If a dict that fills records has other keys than the fields (also a
+                KeyError).
+        """
+        self._seen[place] = None
+        if not place[0]:
+            return "error"  # the records themselves
+        if place in self._by_place:
+            policy = self._by_place[place]
+            _expect_fit(policy, arrow, text_of(place))
+            return policy
+        if self._default in ("error", "mask"):
+            return self._default
+        try:
+            _expect_fit(self._default, arrow, text_of(place))
+        except (DTypeError, FieldError):
+            return "error"  # a default applies where it fits
+        self._is_used = True
+        return self._default
+
+    def expect_all_seen(self) -> None:
+        """Raises if there is a policy that applies nowhere.
+
+        Raises:
+            FieldError: If a path does not exist (also a KeyError).
+            DTypeError: If the policy for all other fields fits none (also a TypeError).
+        """
+        for place in self._by_place:
+            if place not in self._seen:
+                raise _no_place(text_of(place), [text_of(p) for p in self._seen if p[0]])
+        if self._default not in ("error", "mask") and not self._is_used:
+            fields = "a list" if self._default == "empty" else "a field of its type"
+            raise _does_not_fit("*", fields, f"no such field, for nulls={self._default!r}")
+
+
+def text_of(place: Place) -> str:
+    """Returns the text of a place, such as `steps.tools[*]`."""
+    return str(Path(*place[0])) + "[*]" * place[1]
+
+
+def _place(path: Any) -> Place:
+    if not isinstance(path, str):
+        return Path.of(path).names, 0
+    stem = path
+    while stem.endswith("[*]"):
+        stem = stem[:-3]
+    return Path.parse(stem).names, (len(path) - len(stem)) // 3
+
+
+def _policy(policy: Any, where: str) -> Any:
+    if policy is None:
+        return "error"
+    if not isinstance(policy, str):
+        return policy if isinstance(policy, Fill) else Fill(policy)
+    if policy in _WORDS:
+        return policy
+    near = difflib.get_close_matches(policy, _WORDS, 1)
+    raise StructureError(
+        path=where,
+        expected='"error", "mask", "empty", or a value in place of nulls',
+        received=repr(policy),
+        mend=f"Did you mean {near[0]!r}?" if near else f"To fill with a string, write "
+        f"xt.fill({policy!r}).",
+    )  # fmt: skip
+
+
+def _no_place(text: str, places: list[str]) -> FieldError:
+    near = difflib.get_close_matches(text, places, 3)
+    listed = ", ".join(places[:20]) + (f", ... ({len(places)} in all)" if len(places) > 20 else "")
+    return FieldError(
+        path=f"nulls, {text}",
+        expected=f"one of the paths {listed}",
+        received=text,
+        mend=f"Did you mean {' or '.join(near)}?" if near else "Check the spelling; items of a "
+        "list are path[*].",
+    )  # fmt: skip
+
+
+# Whether a policy fits a type.
+
+
+def _expect_fit(policy: Any, arrow: pa.DataType, where: str) -> None:
+    if policy == "empty" and not _may_be_empty(arrow):
+        raise _does_not_fit(where, f"a list, for nulls={policy!r}", f"Arrow type {arrow}")
+    if isinstance(policy, Fill):
+        _expect_value(policy.value, arrow, where)
+
+
+def _may_be_empty(arrow: pa.DataType) -> bool:
+    return is_list(arrow) or pa.types.is_map(arrow) or "list_view" in str(arrow).split("<")[0]
+
+
+def _expect_value(value: Any, arrow: pa.DataType, where: str) -> None:
+    """Raises unless a Python value converts to an Arrow type without loss."""
+    if isinstance(arrow, pa.BaseExtensionType):
+        arrow = arrow.storage_type
+    if pa.types.is_dictionary(arrow):
+        arrow = arrow.value_type
+    if pa.types.is_struct(arrow):
+        _expect_record(value, arrow, where)
+    elif pa.types.is_list(arrow) or is_list(arrow) or pa.types.is_fixed_size_list(arrow):
+        _expect_list(value, arrow, where)
+    elif (
+        value is None
+        or isinstance(value, bool) != pa.types.is_boolean(arrow)
+        or not _converts(value, arrow)
+    ):
+        raise _does_not_fit(where, f"a value of Arrow type {arrow}", repr(value))
+
+
+def _expect_record(value: Any, arrow: pa.DataType, where: str) -> None:
+    names = [field.name for field in arrow.fields]
+    if not isinstance(value, Mapping):
+        raise _does_not_fit(where, f"a dict with the fields {', '.join(names)}", repr(value))
+    record = cast("Mapping[Any, Any]", value)
+    if set(record) != set(names):
+        raise FieldError(
+            path=f"nulls, {where}",
+            expected=f"a dict with the fields {', '.join(names)}",
+            received=f"a dict with {', '.join(map(str, record)) or 'no fields'}",
+            mend="Give a value for each field of the record.",
+        )
+    for field in arrow.fields:
+        _expect_value(record[field.name], field.type, f"{where}.{quoted(field.name)}")
+
+
+def _expect_list(value: Any, arrow: pa.DataType, where: str) -> None:
+    size = arrow.list_size if pa.types.is_fixed_size_list(arrow) else None
+    if not isinstance(value, (list, tuple)) or size not in (None, len(cast("Any", value))):
+        expected = "a list" if size is None else f"a list of {size}"
+        raise _does_not_fit(where, expected, repr(value))
+    for item in cast("list[Any]", value):
+        _expect_value(item, arrow.value_type, f"{where}[*]")
+
+
+def _converts(value: Any, arrow: pa.DataType) -> bool:
+    try:
+        kept = pa.array([value], arrow)[0].as_py()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return False
+    if pa.types.is_integer(arrow):
+        return kept == value
+    # A float may be rounded, but not become infinite.
+    return not pa.types.is_floating(arrow) or math.isfinite(kept) or not math.isfinite(value)
+
+
+def _does_not_fit(where: str, expected: str, received: str) -> DTypeError:
+    return DTypeError(
+        path=f"nulls, {where}",
+        expected=expected,
+        received=received,
+        mend='Choose "mask", or xt.fill with a value of the type of the field.',
+    )
+
+
+class PlacedNulls:
+    """The policies of a schema, seen from one place in it.
+
+    Args:
+        nulls: The policies.
+        place: The place.
+    """
+
+    def __init__(self, nulls: Nulls, place: Place = ((), 0)) -> None:
+        self.nulls = nulls
+        self._place = place
+
+    def policy(self, arrow: pa.DataType) -> Any:
+        """Returns the policy for nulls of a type at this place."""
+        return self.nulls.at(self._place, arrow)
+
+    def inside(self, arrow: pa.DataType, path: Path, inner_path: Path) -> PlacedNulls | None:
+        """Returns the policies at the place of an inner type.
+
+        Args:
+            arrow: The type at this place.
+            path: Its path.
+            inner_path: The path of the inner type, with one more name for a field.
+
+        Returns:
+            None if the inner type has no place of its own, such as the words of a dictionary.
+        """
+        names, items = self._place
+        if len(inner_path) > len(path):
+            return PlacedNulls(self.nulls, ((*names, inner_path.names[-1]), 0))
+        if pa.types.is_dictionary(arrow) or pa.types.is_run_end_encoded(arrow):
+            return None
+        if isinstance(arrow, pa.BaseExtensionType):
+            return None
+        return PlacedNulls(self.nulls, (names, items + 1))

@@ -1,0 +1,296 @@
+"""What reading does with nulls, at any depth, and how masked fields are written."""
+
+import math
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import tensorflow as tf
+from hypothesis import given
+
+import extensor as xt
+from extensor.errors import DTypeError, FieldError, NullError, StructureError
+from extensor.types import MaskedTensor
+from tests.samples.arrow_strategies import MANY, schemas_and_records
+
+RECORD = pa.struct([("a", pa.int64()), ("s", pa.string())])
+SCHEMA = pa.schema([
+    ("n", pa.float32()), ("s", pa.string()), ("b", pa.bool_()), ("xs", pa.list_(pa.int64())),
+    ("m", RECORD), ("steps", pa.large_list(RECORD)), ("f", pa.list_(pa.int32(), 2)),
+    ("d", pa.dictionary(pa.int8(), pa.string())),
+])  # fmt: skip
+ROWS = [
+    {"n": 1.0, "s": "a", "b": True, "xs": [1, None], "m": {"a": None, "s": "x"},
+     "steps": [{"a": 1, "s": "q"}, None], "f": [1, 2], "d": "u"},
+    {name: None for name in SCHEMA.names},
+    {"n": 3.0, "s": "", "b": False, "xs": [], "m": {"a": 4, "s": None},
+     "steps": [{"a": None, "s": None}], "f": [None, 5], "d": "v"},
+]  # fmt: skip
+TABLE = pa.Table.from_pylist(ROWS, SCHEMA)
+
+
+def text(value):
+    """Decodes all strings, and replaces NaN, which differs from itself."""
+    if isinstance(value, list):
+        return [text(item) for item in value]
+    if isinstance(value, dict):
+        return {name: text(item) for name, item in value.items()}
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    return value.encode() if isinstance(value, str) else value
+
+
+@MANY
+@given(schemas_and_records(nulls=True))
+def test_masked_records_of_any_schema_come_and_go(case):
+    schema, data = case
+    records = xt.from_arrow(data, nulls="mask")
+    plain = text(data.to_pylist())
+    assert text(records.to_py()) == plain
+    spec = xt.spec_from_schema(schema, nulls="mask")
+    assert spec.is_compatible_with(xt.spec_of(records))
+    written = xt.to_arrow(records, schema)
+    written.validate(full=True)
+    assert text(written.to_pylist()) == plain
+    again = xt.to_arrow(records)
+    again.validate(full=True)
+    back = xt.from_arrow(again, nulls="mask")
+    assert text(back.to_py()) == plain
+
+
+@MANY
+@given(schemas_and_records(nulls=True))
+def test_masked_records_of_any_schema_batch_and_unbatch(case):
+    schema, data = case
+    records = xt.from_arrow(data, nulls="mask")
+    plain = text(data.to_pylist())
+    if not plain or any(not size for size in _sizes(pa.struct(list(schema)))):
+        return
+    rows = tf.data.Dataset.from_tensor_slices(records)
+    assert [text(row.to_py()) for row in rows] == plain
+    assert [row for batch in rows.batch(2) for row in text(batch.to_py())] == plain
+
+
+def _sizes(arrow):
+    """Yields the sizes of fixed-size lists, and of structs."""
+    if pa.types.is_struct(arrow):
+        yield arrow.num_fields
+        for field in arrow.fields:
+            yield from _sizes(field.type)
+    elif pa.types.is_nested(arrow):
+        yield arrow.list_size if pa.types.is_fixed_size_list(arrow) else 1
+        yield from _sizes(arrow.value_type)
+
+
+CHOSEN = {
+    "n": 0, "s": xt.fill("?"), "b": False, "xs": "empty", "xs[*]": -1, "m": {"a": 0, "s": "none"},
+    "m.a": 7, "m.s": "mask", "steps": [{"a": 9, "s": "z"}], "steps[*]": "mask", "steps[*].a": 0,
+    "steps.s": xt.fill(""), "f": [1, 2], "f[*]": 0, "d": xt.fill("w"),
+}  # fmt: skip
+FILLED = [
+    {"n": 1.0, "s": "a", "b": True, "xs": [1, -1], "m": {"a": 7, "s": "x"},
+     "steps": [{"a": 1, "s": "q"}, None], "f": [1, 2], "d": "u"},
+    {"n": 0.0, "s": "?", "b": False, "xs": [], "m": {"a": 0, "s": "none"},
+     "steps": [{"a": 9, "s": "z"}], "f": [1, 2], "d": "w"},
+    {"n": 3.0, "s": "", "b": False, "xs": [], "m": {"a": 4, "s": None},
+     "steps": [{"a": 0, "s": ""}], "f": [0, 5], "d": "v"},
+]  # fmt: skip
+
+
+def _read(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(TABLE, path)
+    return {
+        "from_arrow": lambda nulls: xt.from_arrow(TABLE, nulls=nulls).to_py(),
+        "read_parquet": lambda nulls: xt.read_parquet(path, nulls=nulls).to_py(),
+        "xt.data.parquet": lambda nulls: [
+            row for batch in xt.data.parquet(path, 2, nulls=nulls) for row in batch.to_py()
+        ],
+    }
+
+
+WAYS = ["from_arrow", "read_parquet", "xt.data.parquet"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_path_has_its_policy_at_every_way_in(way, tmp_path):
+    assert _read(tmp_path)[way](CHOSEN) == text(FILLED)
+    assert _read(tmp_path)[way]("mask") == text(ROWS)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_bad_policies_are_errors_at_every_way_in(way, tmp_path):
+    with pytest.raises(FieldError, match=r"Did you mean steps\.a"):
+        _read(tmp_path)[way]({"stps.a": 0})
+
+
+def test_a_policy_for_all_other_fields():
+    records = xt.from_arrow(TABLE, nulls={"*": "mask", "n": 0.5})
+    assert records["n"].numpy().tolist() == [1.0, 0.5, 3.0]
+    assert records["xs"].to_py() == [[1, None], None, []]
+    numbers = pa.table({"x": [1, None], "y": [None, 2.5], "s": ["a", "b"]})
+    assert xt.from_arrow(numbers, nulls=0).to_py() == text(
+        [{"x": 1, "y": 0.0, "s": "a"}, {"x": 0, "y": 2.5, "s": "b"}])  # fmt: skip
+    with pytest.raises(NullError, match="s: expected a column without nulls"):
+        xt.from_arrow(pa.table({"x": [1, None], "s": ["a", None]}), nulls=0)
+    lists = pa.table({"xs": [[1], None], "y": [1, 2]})
+    assert xt.from_arrow(lists, nulls="empty")["xs"].to_list() == [[1], []]
+    star = pa.table({"*": [1, None], "y": [1, 2]})
+    assert xt.from_arrow(star, nulls={("*",): 5})["*"].numpy().tolist() == [1, 5]
+
+
+def test_the_spec_is_masked_whether_nulls_are_seen_or_not():
+    whole = pa.table({"x": [1, 2]})
+    records = xt.from_arrow(whole, nulls={"x": "mask"})
+    assert isinstance(records["x"], MaskedTensor)
+    assert xt.spec_of(records) == xt.spec_of(
+        xt.from_arrow(pa.table({"x": [1, None]}), nulls="mask")
+    )
+    assert isinstance(xt.from_arrow(whole, nulls="error")["x"], tf.Tensor)
+
+
+# Hidden values.
+
+
+def _hidden():
+    """Null lists over values, and null records over values and nulls."""
+    lists = pa.ListArray.from_arrays(
+        pa.array([0, 2, 3, 4], pa.int32()), pa.array([1, None, 3, 4]),
+        mask=pa.array([True, False, True]),
+    )  # fmt: skip
+    records = pa.StructArray.from_arrays(
+        [pa.array(["a", None, "c"]), lists], names=["s", "l"], mask=pa.array([False, True, False])
+    )
+    return pa.table({"r": records, "l": lists})
+
+
+@pytest.mark.parametrize("first", [0, 1, 2, 3])
+def test_what_a_null_hides_is_no_null(first):
+    table = _hidden().slice(first)
+    records = xt.from_arrow(table, nulls={"r": "mask", "r.l": "mask", "l": "mask"})
+    assert records.to_py() == text(table.to_pylist())
+    assert records["l"].values.flat_values.shape[0] == (1 if first < 2 else 0)
+    empty = xt.from_arrow(table, nulls={"r": "mask", "r.l": "empty", "l": "empty"})
+    assert empty["l"].to_list() == [[], [3], []][first:]
+    with pytest.raises(NullError) if first < 1 else _nothing():
+        xt.from_arrow(table.select(["l"]))
+
+
+class _nothing:
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *_):
+        return True
+
+
+def test_hidden_nulls_of_fixed_size_lists():
+    lists = pa.array([[1, None], None, [3, 4]], pa.list_(pa.int64(), 2))
+    with pytest.raises(NullError, match=r"x\[\*\]: .* 1 null, the first in record 0"):
+        xt.from_arrow(pa.table({"x": lists}), nulls={"x": "mask"})
+    records = xt.from_arrow(pa.table({"x": lists.slice(1)}), nulls={"x": "mask"})
+    assert records["x"].to_py() == [None, [3, 4]]
+
+
+def test_nulls_in_dictionaries():
+    words = pa.array(["a", None])
+    twice = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), words)
+    none = pa.DictionaryArray.from_arrays(pa.array([None], pa.int8()), pa.array([], pa.string()))
+    assert xt.from_arrow(pa.table({"x": twice}), nulls="mask")["x"].to_py() == [b"a", None, None]
+    assert xt.from_arrow(pa.table({"x": none}), nulls="mask")["x"].to_py() == [None]
+    filled = xt.from_arrow(pa.table({"x": twice}), nulls={"x": xt.fill("z")})
+    assert filled["x"].numpy().tolist() == [b"a", b"z", b"z"]
+
+
+@pytest.mark.parametrize("count", [3, 2000])
+def test_many_null_strings(count):
+    words = [None if i % 3 else "salt" * (i % 5) for i in range(count)]
+    records = xt.from_arrow(pa.table({"x": words}), nulls="mask")
+    assert records["x"].to_py() == text(words)
+    assert xt.to_arrow(records).to_pylist() == [{"x": word} for word in words]
+
+
+# Errors.
+
+
+@pytest.mark.parametrize(
+    ("nulls", "error", "match"),
+    [
+        ("maks", StructureError, "Did you mean 'mask'"),
+        ({"s": "unknown"}, StructureError, r"xt\.fill\('unknown'\)"),
+        ({"nope": 0}, FieldError, "expected one of the paths n, s, b"),
+        ({"xs.a": 0}, FieldError, "Did you mean xs"),
+        ({"stps.a": 0}, FieldError, r"Did you mean steps\.a"),
+        ({"n": "empty"}, DTypeError, "nulls, n: expected a list"),
+        ({"xs[*]": "empty"}, DTypeError, r"nulls, xs\[\*\]: expected a list"),
+        ({"f": "empty"}, DTypeError, "nulls, f: expected a list, for"),
+        ({"n": True}, DTypeError, "a value of Arrow type float, got True"),
+        ({"b": 1}, DTypeError, "a value of Arrow type bool, got 1"),
+        ({"s": 3}, DTypeError, "a value of Arrow type string, got 3"),
+        ({"n": 1e300}, DTypeError, "a value of Arrow type float"),
+        ({"xs[*]": 1.5}, DTypeError, "a value of Arrow type int64, got 1.5"),
+        ({"xs[*]": 2**70}, DTypeError, "a value of Arrow type int64"),
+        ({"xs": 3}, DTypeError, "nulls, xs: expected a list, got 3"),
+        ({"f": [1]}, DTypeError, "a list of 2"),
+        ({"m": 3}, DTypeError, "a dict with the fields a, s, got 3"),
+        ({"m": {"a": 1}}, FieldError, "a dict with the fields a, s, got a dict with a"),
+        ({"m": {"a": 1, "s": None}}, DTypeError, r"nulls, m\.s: expected a value"),
+        ([1], DTypeError, "expected a field of its type"),
+        (object(), DTypeError, "expected a field of its type"),
+        ({"a..b": 0}, xt.errors.PathError, "expected a field name"),
+    ],
+)
+def test_a_bad_policy_is_an_error(nulls, error, match):
+    schema = SCHEMA.remove(SCHEMA.get_field_index("xs")) if nulls == [1] else SCHEMA
+    table = TABLE.select(schema.names)
+    if nulls == [1]:
+        table = table.select(["n", "s"])
+    with pytest.raises(error, match=match):
+        xt.from_arrow(table, nulls=nulls)
+    with pytest.raises(error, match=match):
+        xt.spec_from_schema(table.schema, nulls=nulls)
+
+
+@pytest.mark.parametrize(
+    ("nulls", "path", "count"),
+    [
+        ("error", "n", 1),
+        ({"*": "mask", "xs[*]": "error"}, "xs[*]", 1),
+        ({"*": "mask", "steps.a": "error"}, "steps[*].a", 1),
+        ({"*": "mask", "m.a": "error"}, "m.a", 1),
+        ({"*": "mask", "f[*]": "error"}, "f[*]", 1),
+    ],
+)
+def test_the_error_for_a_null_has_the_path_and_the_mend(nulls, path, count):
+    with pytest.raises(NullError) as caught:
+        xt.from_arrow(TABLE, nulls=nulls)
+    assert caught.value.path == path
+    assert f"{count} null, the first in record" in caught.value.received
+    key = path.replace("[*].", ".")
+    assert f"nulls={{{key!r}: ...}}" in caught.value.mend
+    mended = {"*": "mask", **(nulls if isinstance(nulls, dict) else {}), key: "mask"}
+    assert xt.from_arrow(TABLE, nulls=mended).to_py() == text(ROWS)
+
+
+# Writing.
+
+
+def test_masked_fields_are_written_to_parquet(tmp_path):
+    path = tmp_path / "rows.parquet"
+    records = xt.from_arrow(TABLE, nulls="mask")
+    xt.write_parquet(records, path)
+    assert pq.read_table(path).to_pylist() == ROWS
+    assert xt.read_parquet(path, nulls="mask").to_py() == text(ROWS)
+    assert pa.table(records).to_pylist() == ROWS
+    lists = xt.from_arrow(_hidden(), nulls="mask")
+    xt.write_parquet(lists, path)  # Parquet has no values in null lists
+    assert pq.read_table(path).to_pylist() == _hidden().to_pylist()
+
+
+def test_values_under_null_lists_are_not_written(tmp_path):
+    lists = MaskedTensor(tf.ragged.constant([[1, 2], [3]]), [False, True])
+    records = xt.DenseStructuredTensor([2], {"x": lists})
+    array = xt.to_arrow(records)
+    assert array.to_pylist() == [{"x": None}, {"x": [3]}]
+    xt.write_parquet(records, tmp_path / "x.parquet")
+    assert pq.read_table(tmp_path / "x.parquet").to_pylist() == array.to_pylist()
