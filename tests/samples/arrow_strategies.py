@@ -46,8 +46,8 @@ schemas = st.builds(lambda fields, meta: pa.schema(fields, meta), _fields(types,
 
 
 def _nullable(field: pa.Field) -> pa.Field:
-    return field.with_type(with_inner_fields(
-        field.type, [_nullable(inner) for inner in inner_fields(field.type)])).with_nullable(True)  # fmt: skip
+    inner = [_nullable(part) for part in inner_fields(field.type)]
+    return field.with_type(with_inner_fields(field.type, inner)).with_nullable(True)
 
 
 nullable_schemas = schemas.map(lambda schema: pa.schema([_nullable(f) for f in schema]))

@@ -124,7 +124,10 @@ class ColumnType(abc.ABC):
             value = tf.convert_to_tensor(value)
         expect_writable(value, path)
         if is_masked(value) and value.mask.shape.rank == 1:
-            return with_nulls(self.write(value.values, path), value.mask.numpy(), path)
+            values, valid = value.values, value.mask.numpy()
+            if is_flat(values) and not valid.all():
+                values = self._without_invalid(values, value.mask)
+            return with_nulls(self.write(values, path), valid, path)
         return self._write(value, path)
 
     def vocabulary(self, array: pa.Array) -> pa.Array | None:
@@ -134,6 +137,15 @@ class ColumnType(abc.ABC):
     def with_vocabulary(self, words: pa.Array) -> ColumnType:
         """Returns this type with the values that its dictionary begins with when it is written."""
         return self
+
+    def _without_invalid(self, values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """Returns values in which those that are not valid fit this type too."""
+        if values.dtype == tf.string:
+            width = self.arrow.byte_width if pa.types.is_fixed_size_binary(self.arrow) else 0
+            return tf.where(mask, values, b"\0" * width)
+        if natural_flat_type(values.dtype, Path()) == self.arrow:
+            return values
+        return tf.where(mask, values, tf.zeros([], values.dtype))
 
     def _write(self, value: Any, path: Path) -> pa.Array:
         """Returns numbers or booleans cast to this type by Arrow. Other values raise."""
