@@ -172,6 +172,18 @@ def test_what_a_null_hides_is_no_null(first):
     assert empty["l"].to_list() == [[], [3], []][first:]
 
 
+def test_hidden_and_filled_string_views():
+    views = pa.array(["a", "b", "a string of more than twelve bytes"], pa.string_view())
+    mask = pa.array([True, False])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 3], pa.int32()), views, mask=mask)
+    table = pa.table({"x": lists})
+    records = xt.from_arrow(table, nulls={"x": "mask"})
+    assert records.to_py() == text(table.to_pylist())
+    assert records["x"].values.flat_values.shape == [2]
+    filled = xt.from_arrow(table, nulls={"x": ["c"]})
+    assert filled["x"].to_list()[0] == [b"c"]
+
+
 def test_hidden_nulls_of_fixed_size_lists():
     lists = pa.array([[1, None], None, [3, 4]], pa.list_(pa.int64(), 2))
     with pytest.raises(NullError, match=r"x\[\*\]: .* 1 null, the first in record 0"):

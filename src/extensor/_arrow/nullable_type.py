@@ -90,7 +90,11 @@ class NullableType(ColumnType):
                 mend="Fix the program that wrote these buffers; extensor read nothing from them.",
             ) from error
         both = pa.concat_arrays([array, pa.array([self.policy.value], array.type)])
-        return both.take(pa.array(np.where(nulls, len(array), np.arange(len(array)))))
+        places = np.where(nulls, len(array), np.arange(len(array)))
+        try:
+            return both.take(pa.array(places))
+        except pa.ArrowNotImplementedError:  # string views
+            return pa.concat_arrays([both.slice(place, 1) for place in places.tolist()])
 
     def _read(self, array: pa.Array, location: Location) -> Any:
         raise NotImplementedError  # `read` does it all

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from extensor._arrow import buffers
+from extensor._arrow.arrow_type import is_list, is_string_view
 from extensor._arrow.location import Location
 from extensor._path import Path
 from extensor.errors import NullError, StructureError
@@ -38,7 +39,9 @@ def refuse_nulls(array: pa.Array, location: Location) -> None:
     if not count:
         return
     path = location.text()
-    choices = 'xt.fill(value), "mask" or "empty"' if _is_list(array) else 'xt.fill(value) or "mask"'
+    choices = (
+        'xt.fill(value), "mask" or "empty"' if is_list(array.type) else 'xt.fill(value) or "mask"'
+    )
     raise NullError(
         path=path or "records",
         expected="a column without nulls",
@@ -58,10 +61,6 @@ def key(path: str) -> str:
     return stem.replace("[*]", "") + path[len(stem) :]
 
 
-def _is_list(array: pa.Array) -> bool:
-    return pa.types.is_list(array.type) or pa.types.is_large_list(array.type)
-
-
 def with_nulls(array: pa.Array, valid: Any, path: Path) -> pa.Array:
     """Returns an array with nulls where `valid` is False; null lists are empty.
 
@@ -73,19 +72,25 @@ def with_nulls(array: pa.Array, valid: Any, path: Path) -> pa.Array:
     if valid.all():
         return array
     children = []
-    if _is_list(array):  # Parquet stores no values in null lists
+    if is_list(array.type):  # Parquet stores no values in null lists
         array = without_hidden(array, ~valid, path)
         children = [array.values]
     elif pa.types.is_fixed_size_list(array.type):
         children = [array.values]
     elif pa.types.is_struct(array.type):
         children = [array.field(i) for i in range(array.type.num_fields)]
+    elif is_string_view(array.type):
+        buffers_after = array.buffers()[1:]  # as many as the view needs
+        return pa.Array.from_buffers(array.type, len(array), [_bits(valid), *buffers_after])
     elif pa.types.is_nested(array.type) or array.type.num_buffers != len(array.buffers()):
         numbers = np.arange(len(array))
         return array.take(pa.array(numbers, mask=~valid))
-    bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
-    own = array.buffers()[1 : array.type.num_buffers]
-    return pa.Array.from_buffers(array.type, len(array), [bits, *own], children=children or None)
+    own = [_bits(valid), *array.buffers()[1 : array.type.num_buffers]]
+    return pa.Array.from_buffers(array.type, len(array), own, children=children or None)
+
+
+def _bits(valid: Any) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
 def without_hidden(array: pa.Array, hidden: Any, path: Path) -> pa.Array:
@@ -113,9 +118,18 @@ def without_hidden(array: pa.Array, hidden: Any, path: Path) -> pa.Array:
             received=f"an array that Arrow rejects ({error})",
             mend="Fix the program that wrote these buffers; extensor read nothing from them.",
         ) from error
-    kept = values.filter(pa.array(np.repeat(~hidden, lengths)))
+    kept = _kept(values, offsets - offsets[0], lengths, hidden)
     starts = np.zeros(len(offsets), offsets.dtype)
     np.cumsum(np.where(hidden, 0, lengths), out=starts[1:])
     return pa.Array.from_buffers(
         array.type, len(array), [None, pa.py_buffer(starts)], children=[kept]
     )
+
+
+def _kept(values: pa.Array, offsets: Any, lengths: Any, hidden: Any) -> pa.Array:
+    """Returns the values of the lists that are not hidden."""
+    try:
+        return values.filter(pa.array(np.repeat(~hidden, lengths)))
+    except pa.ArrowNotImplementedError:  # string views
+        spans = zip(offsets[:-1][~hidden].tolist(), lengths[~hidden].tolist(), strict=True)
+        return pa.concat_arrays([values.slice(0, 0), *(values.slice(*span) for span in spans)])
