@@ -95,8 +95,13 @@ class ColumnType(abc.ABC):
             NullError: If there is a null (also a ValueError).
             StructureError: If offsets point outside the values (also a ValueError).
         """
-        if array.null_count or location.hidden is not None:
+        if array.null_count:
             refuse_nulls(array, location)
+        return self.read_hidden(array, location)
+
+    def read_hidden(self, array: pa.Array, location: Location) -> Any:
+        """Returns a validated column as the value of a field; all its nulls are hidden."""
+        if location.hidden is not None:
             array = self.without_hidden(array, location)
         return self._read(array, location)
 

@@ -61,14 +61,14 @@ class NullableType(ColumnType):
         nulls = is_null(array)
         inside = location if nulls is None else location.hiding(nulls)
         if self.policy == "mask":
-            return self._masked(self.values.read(array, inside), nulls, len(array))
+            return self._masked(self.values.read_hidden(array, inside), nulls, len(array))
         if nulls is None or self.policy == "empty":
-            return self.values.read(array, inside)
+            return self.values.read_hidden(array, inside)
         assert isinstance(self.policy, Fill)
         if pa.types.is_nested(array.type):
             return self.values.read(self._filled(array, nulls, location.path), location)
         value = self.values.read(pa.array([self.policy.value], array.type), location.alone())
-        return tf.where(tf.constant(nulls), value, self.values.read(array, inside))
+        return tf.where(tf.constant(nulls), value, self.values.read_hidden(array, inside))
 
     def _masked(self, values: Any, nulls: Any, count: int) -> Any:
         # Imported here, because `import extensor` stays fast without the module.

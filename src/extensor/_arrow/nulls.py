@@ -20,7 +20,14 @@ from extensor.errors import NullError, StructureError
 
 def is_null(array: pa.Array) -> np.ndarray[Any, Any] | None:
     """Returns which elements are null, as booleans; None if no element is."""
-    return array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    if not array.null_count:
+        return None
+    bits = array.buffers()[0]
+    if bits is None:  # an array of Arrow's null type
+        return array.is_null().to_numpy(zero_copy_only=False)
+    end = array.offset + len(array)
+    valid = np.unpackbits(np.frombuffer(bits, np.uint8), count=end, bitorder="little")
+    return valid[array.offset :] == 0
 
 
 def refuse_nulls(array: pa.Array, location: Location) -> None:

@@ -75,21 +75,26 @@ def uncut_field(value: Any, name: str, at: Path) -> Any:
 
 def as_numpy(value: Any) -> Any:
     """Returns a field's value in NumPy; see `StructuredTensor.numpy`."""
-    if not isinstance(value, _tf.CompositeTensor) or not is_masked(value):
-        return _tf.as_numpy(value)
+    is_composite = isinstance(value, _tf.CompositeTensor)
+    return _masked_as_numpy(value) if is_composite and is_masked(value) else _tf.as_numpy(value)
+
+
+def _masked_as_numpy(value: Any) -> Any:
     records = records_in(value)
     if records is not None:
-        return {name: as_numpy(field(value, name, Path(name))) for name in records.field_names()}
+        return {n: as_numpy(field(value, n, Path(n))) for n in records.field_names()}
     if isinstance(value.values, tf.Tensor):
         return value.to_numpy()
     rows = uncut_rows(value)
+    lists: list[Any]
     if rows is not None:  # a mask of the items of lists
         flat, splits = as_numpy(rows[0]), rows[1].numpy().tolist()
         lists = [flat[a:b] for a, b in itertools.pairwise(splits)]
+    elif value.mask.shape.rank == 1:
+        pairs = zip(as_numpy(value.values), value.mask.numpy(), strict=True)
+        lists = [row if valid else None for row, valid in pairs]
     else:
-        lists = list(as_numpy(value.values)) if value.mask.shape.rank == 1 else value.to_py()
-        if value.mask.shape.rank == 1:
-            lists = [row if ok else None for row, ok in zip(lists, value.mask.numpy(), strict=True)]
+        return value.to_py()
     array = np.empty(len(lists), object)
     array[:] = lists
     return array
