@@ -1,5 +1,7 @@
 """Hypothesis strategies for Arrow data: any schema that has a counterpart, and records of it."""
 
+import decimal
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import settings
@@ -16,6 +18,21 @@ FLOATS = [pa.float16(), pa.float32(), pa.float64()]
 TEXTS = [pa.string(), pa.large_string(), pa.string_view()]
 BYTES = [pa.binary(), pa.large_binary(), pa.binary_view()]
 SIZED = [pa.binary(0), pa.binary(3)]
+TIMES = [pa.date32(), pa.date64(), pa.time32("s"), pa.time32("ms"), pa.time64("us"),
+         pa.time64("ns"), pa.timestamp("s"), pa.timestamp("us", "Europe/Paris"),
+         pa.timestamp("ns"), pa.duration("ms"), pa.duration("ns")]  # fmt: skip
+DECIMALS = [pa.decimal32(5, 2), pa.decimal64(12, 0), pa.decimal128(18, 3), pa.decimal128(38, 10),
+            pa.decimal256(10, 2), pa.decimal256(76, 30)]  # fmt: skip
+INTERVAL = pa.month_day_nano_interval()
+EXTENSIONS = [pa.bool8(), pa.uuid(), pa.json_(pa.large_string()), pa.opaque(pa.int16(), "a", "b"),
+              pa.fixed_shape_tensor(pa.float32(), [2, 1]),
+              pa.fixed_shape_tensor(pa.int8(), [2, 3], permutation=[1, 0])]  # fmt: skip
+ENCODED = [pa.dictionary(pa.int8(), pa.string()), pa.dictionary(pa.uint32(), pa.large_binary()),
+           pa.dictionary(pa.int64(), pa.float64(), ordered=True),
+           pa.dictionary(pa.int16(), pa.timestamp("s")), pa.dictionary(pa.int32(), pa.bool_()),
+           pa.run_end_encoded(pa.int16(), pa.string()), pa.run_end_encoded(pa.int64(), pa.int8()),
+           pa.run_end_encoded(pa.int32(), pa.decimal128(4, 1)),
+           pa.run_end_encoded(pa.int32(), pa.list_(pa.float16()))]  # fmt: skip
 
 # Arrow names are UTF-8, which has no surrogates.
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.sampled_from(
@@ -31,6 +48,16 @@ def _fields(types: st.SearchStrategy, max_size: int = 3) -> st.SearchStrategy:
 
 def _nested(inner: st.SearchStrategy) -> st.SearchStrategy:
     return st.one_of(
+        _nested_plainly(inner),
+        st.builds(pa.list_view, inner),
+        st.builds(pa.large_list_view, inner),
+        st.builds(lambda key, item, ordered: pa.map_(key, item, keys_sorted=ordered),
+                  leaf_types, inner, st.booleans()),
+    )  # fmt: skip
+
+
+def _nested_plainly(inner: st.SearchStrategy) -> st.SearchStrategy:
+    return st.one_of(
         st.builds(pa.list_, inner),
         st.builds(pa.large_list, inner),
         st.builds(lambda t, nullable: pa.list_(pa.field("element", t, nullable)),
@@ -40,9 +67,16 @@ def _nested(inner: st.SearchStrategy) -> st.SearchStrategy:
     )  # fmt: skip
 
 
-leaf_types = st.sampled_from([*INTEGERS, *FLOATS, pa.bool_(), *TEXTS, *BYTES, *SIZED])
+plain_types = st.sampled_from([*INTEGERS, *FLOATS, pa.bool_(), *TEXTS, *BYTES, *SIZED])
+leaf_types = plain_types | st.sampled_from(
+    [*TIMES, *DECIMALS, INTERVAL, *EXTENSIONS, *ENCODED, pa.list_(pa.null())]
+)
 types = st.recursive(leaf_types, _nested, max_leaves=4)
-schemas = st.builds(lambda fields, meta: pa.schema(fields, meta), _fields(types, 4), metadata)
+plain = st.recursive(plain_types, _nested_plainly, max_leaves=4)  # with the values of `to_py`
+
+
+def _schemas(types: st.SearchStrategy) -> st.SearchStrategy:
+    return st.builds(lambda fields, meta: pa.schema(fields, meta), _fields(types, 4), metadata)
 
 
 def _nullable(field: pa.Field) -> pa.Field:
@@ -50,7 +84,7 @@ def _nullable(field: pa.Field) -> pa.Field:
     return field.with_type(with_inner_fields(field.type, inner)).with_nullable(True)
 
 
-nullable_schemas = schemas.map(lambda schema: pa.schema([_nullable(f) for f in schema]))
+nullable_schemas = _schemas(plain).map(lambda schema: pa.schema([_nullable(f) for f in schema]))
 
 
 def values(arrow_type: pa.DataType, nulls: bool = False) -> st.SearchStrategy:
@@ -61,8 +95,27 @@ def values(arrow_type: pa.DataType, nulls: bool = False) -> st.SearchStrategy:
         found = values(inner_type, nulls)
         return st.none() | found if nulls else found
 
-    if t.is_boolean(arrow_type):
+    if t.is_boolean(arrow_type) or arrow_type == pa.bool8():
         return st.booleans()
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        return values(arrow_type.storage_type)
+    if t.is_dictionary(arrow_type) or t.is_run_end_encoded(arrow_type):
+        return values(arrow_type.value_type)
+    if t.is_temporal(arrow_type) and arrow_type != INTERVAL:
+        largest = _LARGEST.get(str(arrow_type), 2 ** (arrow_type.bit_width - 1) - 1)
+        smallest = 0 if t.is_time(arrow_type) else -largest
+        step = 86_400_000 if t.is_date64(arrow_type) else 1
+        return st.integers(smallest // step, largest // step).map(lambda i: i * step)
+    if arrow_type == INTERVAL:
+        months = st.integers(-(2**31), 2**31 - 1)
+        parts = st.tuples(months, months, st.integers(-(2**63), 2**63 - 1))
+        return parts.map(pa.MonthDayNano)
+    if t.is_decimal(arrow_type):
+        digits = st.integers(1 - 10**arrow_type.precision, 10**arrow_type.precision - 1)
+        return digits.map(lambda i: decimal.Decimal(i).scaleb(-arrow_type.scale, _EXACT))
+    if t.is_map(arrow_type):
+        pair = st.tuples(values(arrow_type.key_type), values(arrow_type.item_type))
+        return st.lists(pair, max_size=3)
     if t.is_integer(arrow_type):
         bits = arrow_type.bit_width
         if t.is_signed_integer(arrow_type):
@@ -83,7 +136,58 @@ def values(arrow_type: pa.DataType, nulls: bool = False) -> st.SearchStrategy:
         return st.lists(inner(arrow_type.value_type), min_size=size, max_size=size)
     if t.is_struct(arrow_type):
         return st.fixed_dictionaries({f.name: inner(f.type) for f in arrow_type.fields})
+    if t.is_null(arrow_type.value_type):
+        return st.just([])
     return st.lists(inner(arrow_type.value_type), max_size=3)
+
+
+_EXACT = decimal.Context(prec=100)
+# Python has no later days, and Arrow makes arrays of times of a day only.
+_LARGEST = {
+    "date32[day]": 700_000,
+    "date64[ms]": 700_000 * 86_400_000,
+    "time32[s]": 86_399,
+    "time32[ms]": 86_399_999,
+    "time64[us]": 86_399_999_999,
+    "time64[ns]": 86_399_999_999_999,
+    "timestamp[s]": 60_000_000_000,
+    "timestamp[us, tz=Europe/Paris]": 60_000_000_000_000_000,
+}
+
+
+def _array(whole: list, arrow_type: pa.DataType) -> pa.Array:
+    """Returns an array of Python values of any type, also of types that `pa.array` cannot make."""
+    t = pa.types
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(arrow_type, _array(whole, arrow_type.storage_type))
+    if t.is_dictionary(arrow_type):
+        return _array(whole, arrow_type.value_type).dictionary_encode().cast(arrow_type)
+    if t.is_run_end_encoded(arrow_type):
+        ends = pa.array(range(1, len(whole) + 1), arrow_type.run_end_type)
+        inner = _array(whole, arrow_type.value_type)
+        return pa.RunEndEncodedArray.from_arrays(ends, inner, type=arrow_type)
+    if t.is_struct(arrow_type):
+        columns = [_array([row[f.name] for row in whole], f.type) for f in arrow_type.fields]
+        return pa.Array.from_buffers(arrow_type, len(whole), [None], children=columns)
+    if t.is_map(arrow_type):
+        entries = pa.struct([arrow_type.key_field, arrow_type.item_field])
+        names = (entries.field(0).name, entries.field(1).name)
+        pairs = [dict(zip(names, pair, strict=True)) for row in whole for pair in row]
+        inner, width = _array(pairs, entries), np.int32
+    elif t.is_fixed_size_list(arrow_type):
+        inner = _array([item for row in whole for item in row], arrow_type.value_type)
+        return pa.Array.from_buffers(arrow_type, len(whole), [None], children=[inner])
+    elif t.is_nested(arrow_type):
+        inner = _array([item for row in whole for item in row], arrow_type.value_type)
+        large = t.is_large_list(arrow_type) or t.is_large_list_view(arrow_type)
+        width = np.int64 if large else np.int32
+    else:
+        return pa.array(whole, arrow_type)
+    offsets = np.cumsum([0, *map(len, whole)]).astype(width)
+    buffers = [None, pa.py_buffer(offsets)]
+    if t.is_list_view(arrow_type) or t.is_large_list_view(arrow_type):
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.diff(offsets))]
+    return pa.Array.from_buffers(arrow_type, len(whole), buffers, children=[inner])
 
 
 @st.composite
@@ -92,7 +196,8 @@ def arrays(draw, arrow_type: pa.DataType, count: int, nulls: bool = False) -> pa
     before, after = draw(st.sampled_from([(0, 0), (1, 0), (0, 2), (3, 1)]))
     whole = draw(st.lists(values(arrow_type, nulls), min_size=before + count + after,
                           max_size=before + count + after))  # fmt: skip
-    return pa.array(whole, arrow_type).slice(before, count)
+    whole = pa.array(whole, arrow_type) if nulls else _array(whole, arrow_type)
+    return whole.slice(before, count)
 
 
 @st.composite
@@ -118,9 +223,11 @@ def _batch(chunk: pa.StructArray, schema: pa.Schema) -> pa.RecordBatch:
 
 
 @st.composite
-def schemas_and_records(draw, max_rows: int = 5, nulls: bool = False):
+def schemas_and_records(
+    draw, max_rows: int = 5, nulls: bool = False, types: st.SearchStrategy = types
+):
     """A schema, and records of it."""
-    schema = draw(nullable_schemas if nulls else schemas)
+    schema = draw(nullable_schemas if nulls else _schemas(types))
     return schema, draw(records(schema, max_rows, nulls))
 
 
