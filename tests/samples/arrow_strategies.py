@@ -95,8 +95,10 @@ def values(arrow_type: pa.DataType, nulls: bool = False) -> st.SearchStrategy:
         found = values(inner_type, nulls)
         return st.none() | found if nulls else found
 
-    if t.is_boolean(arrow_type) or arrow_type == pa.bool8():
+    if t.is_boolean(arrow_type):
         return st.booleans()
+    if arrow_type == pa.bool8():
+        return st.integers(0, 1)
     if isinstance(arrow_type, pa.BaseExtensionType):
         return values(arrow_type.storage_type)
     if t.is_dictionary(arrow_type) or t.is_run_end_encoded(arrow_type):
@@ -129,7 +131,7 @@ def values(arrow_type: pa.DataType, nulls: bool = False) -> st.SearchStrategy:
         return st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
     if arrow_type in BYTES:
         return st.binary(max_size=30)
-    if arrow_type in SIZED:
+    if t.is_fixed_size_binary(arrow_type):
         return st.binary(min_size=arrow_type.byte_width, max_size=arrow_type.byte_width)
     if t.is_fixed_size_list(arrow_type):
         size = arrow_type.list_size
@@ -150,6 +152,7 @@ _LARGEST = {
     "time32[ms]": 86_399_999,
     "time64[us]": 86_399_999_999,
     "time64[ns]": 86_399_999_999_999,
+    "duration[ms]": 80_000_000_000_000,
     "timestamp[s]": 60_000_000_000,
     "timestamp[us, tz=Europe/Paris]": 60_000_000_000_000_000,
 }

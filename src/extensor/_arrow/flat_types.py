@@ -10,6 +10,7 @@ import tensorflow as tf
 from extensor._arrow import buffers
 from extensor._arrow.arrow_type import unsupported
 from extensor._arrow.column_type import ColumnType, is_flat
+from extensor._arrow.encoded_types import DictionaryType
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import NUMBERS
 from extensor._path import Path
@@ -59,7 +60,10 @@ class BooleanType(ColumnType):
 
 
 class StringType(ColumnType):
-    """Strings of characters or bytes, with 32-bit or 64-bit offsets."""
+    """Strings of characters or bytes, with 32-bit or 64-bit offsets.
+
+    A reader of files may give a dictionary of these strings instead.
+    """
 
     copies_strings = True
 
@@ -67,7 +71,15 @@ class StringType(ColumnType):
         """Returns the spec of a vector of strings."""
         return tf.TensorSpec([count], tf.string)
 
+    def check(self, array: pa.Array, path: Path) -> None:
+        """Checks the dictionary too, if there is one."""
+        super().check(array, path)
+        if pa.types.is_dictionary(array.type):
+            DictionaryType(array.type, self).check(array, path)
+
     def _read(self, array: pa.Array, location: Location) -> Any:
+        if pa.types.is_dictionary(array.type):
+            return DictionaryType(array.type, self).read(array, location)
         return buffers.strings_in(array, location.path)
 
     def _write(self, value: Any, path: Path) -> pa.Array:

@@ -127,8 +127,9 @@ def _kept_type(kept: pa.DataType, natural: pa.DataType, is_empty: bool) -> pa.Da
         pairs = inner_fields(entries) if t.is_struct(entries) else []
         if [pair.name for pair in pairs] != ["key", "value"]:
             return natural
+        # The records of key and value have kept their own types.
         given = zip(inner_fields(kept), pairs, strict=True)
-        return with_inner_fields(kept, [_merged(k, n, is_empty) for k, n in given])
+        return with_inner_fields(kept, [k.with_type(n.type) for k, n in given])
     if is_list(kept) and is_list(natural):
         if t.is_fixed_size_list(kept) and t.is_fixed_size_list(natural):
             kept = pa.list_(kept.value_field, natural.list_size)

@@ -78,7 +78,24 @@ def from_arrow(
         return _converted(data, splits_dtype(row_splits_dtype), policies)
 
 
-def _converted(data: Any, splits: tf.DType, nulls: PlacedNulls | None) -> StructuredTensor:
+def read_table(
+    table: pa.Table, row_splits_dtype: Any, nulls: Any, schema: pa.Schema
+) -> StructuredTensor:
+    """Returns a table that was read from files as a StructuredTensor.
+
+    Args:
+        table: A table in which columns of strings may be dictionaries.
+        row_splits_dtype: As in `from_arrow`.
+        nulls: As in `from_arrow`.
+        schema: The schema of the files.
+    """
+    with refuse_deep_nesting("from_arrow"), tf.init_scope():
+        return _converted(table, splits_dtype(row_splits_dtype), described_nulls(nulls), schema)
+
+
+def _converted(
+    data: Any, splits: tf.DType, nulls: PlacedNulls | None, schema: pa.Schema | None = None
+) -> StructuredTensor:
     if isinstance(data, pa.StructScalar):
         return _converted(pa.array([data], data.type), splits, nulls)[0]
     if isinstance(data, (pa.Array, pa.ChunkedArray)):
@@ -94,7 +111,8 @@ def _converted(data: Any, splits: tf.DType, nulls: PlacedNulls | None) -> Struct
         if hasattr(data, "__arrow_c_array__"):
             return _converted(_exported(data, pa.array), splits, nulls)
         raise _no_records(type(data).__name__)
-    arrow = pa.struct(list(data.schema))
+    declared: Any = data.schema if schema is None else schema
+    arrow = pa.struct(list(declared))
     records = StructType.of(arrow, Path(), inner_types(arrow, Path(), nulls))
     _expect_all_seen(nulls)
     fields = enumerate(records.fields.items())
@@ -153,9 +171,9 @@ def _one_chunk(array: Any, described: ColumnType, path: Path) -> pa.Array:
     try:
         return pa.chunked_array(filled, array.type).combine_chunks()
     except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
-        if isinstance(described, DictionaryType):  # too many strings for the index type
-            words = array.cast(array.type.value_type)
-            return _one_chunk(words, described.words, path)
+        if pa.types.is_dictionary(array.type):  # too many words for the index type
+            words = described.words if isinstance(described, DictionaryType) else described
+            return _one_chunk(array.cast(array.type.value_type), words, path)
         raise StructureError(
             path=path,
             expected="chunks that fit into one Arrow array",

@@ -18,7 +18,7 @@ from extensor._arrow.arrow_type import (
     with_inner_fields,
 )
 from extensor._arrow.chosen_columns import chosen_columns, leaf_paths, pruned_schema
-from extensor._arrow.read import from_arrow
+from extensor._arrow.read import read_table
 from extensor._arrow.write import to_arrow
 from extensor._path import Path, PathLike
 from extensor._struct.tensor import StructuredTensor
@@ -80,7 +80,7 @@ def read_parquet(
     tables = list(files.tables())
     if any(table.schema != tables[0].schema for table in tables):
         tables = [table.cast(files.schema) for table in tables]  # dictionaries in some files only
-    return from_arrow(pa.concat_tables(tables), row_splits_dtype, nulls)
+    return read_table(pa.concat_tables(tables), row_splits_dtype, nulls, files.schema)
 
 
 def write_parquet(
