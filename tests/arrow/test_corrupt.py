@@ -129,3 +129,77 @@ def test_names_are_utf8():
         refused(FormatError, path, data)
         with pytest.raises(FormatError):
             xt.spec_from_schema(data.schema)
+
+
+HOSTILE = """
+import numpy as np, pyarrow as pa
+import extensor as xt
+from extensor.errors import StructureError
+
+def buffer(*numbers, dtype=np.int32):
+    return pa.py_buffer(np.array(numbers, dtype))
+
+def array(arrow, count, buffers, *children, offset=0):
+    return pa.Array.from_buffers(arrow, count, [None, *buffers], 0, offset, list(children))
+
+def spoiled(arrow, count, buffers, *children):
+    # pyarrow tests some arrays when it makes them, so the memory changes later.
+    memory = [np.array(b, np.int32) for b, _ in buffers]
+    made = array(arrow, count, [pa.py_buffer(m) for m in memory], *children)
+    for m, (_, bad) in zip(memory, buffers):
+        m[:] = bad
+    return made
+
+numbers, words = pa.array([1, 2, 3]), pa.array(["a", "b", "c"])
+runs, views = pa.run_end_encoded(pa.int32(), pa.string()), pa.list_view(pa.string())
+ends = np.array([1, 2, 3], np.int32)
+ended = pa.Array.from_buffers(pa.int32(), 3, [None, pa.py_buffer(ends)])
+decreasing = array(runs, 3, [], ended, words)
+ends[:] = [2, 1, 3]
+pairs = pa.StructArray.from_arrays([words, numbers], ["key", "value"])
+mapping = pa.map_(pa.string(), pa.int64())
+nulls = pa.StructArray.from_arrays([pa.array(["a", None, "c"]), numbers], ["key", "value"])
+big = 1 << 30
+cases = [
+    decreasing,
+    spoiled(views, 2, [([0, 1], [0, 1]), ([1, 1], [1, big])], words),
+    spoiled(views, 2, [([0, 1], [0, -1]), ([1, 1], [1, 1])], words),
+    spoiled(views, 2, [([0, 1], [0, big]), ([1, 1], [1, 1])], words),
+    spoiled(views, 2, [([0, 1], [0, 1]), ([1, 1], [-1, 1])], words),
+    spoiled(mapping, 2, [([0, 1, 3], [0, 1, big])], pairs),
+    spoiled(mapping, 2, [([0, 1, 3], [0, 2, 1])], pairs),
+    array(pa.date32(), 2, [buffer(1, 2)], offset=-1),
+    pa.DictionaryArray.from_arrays(pa.array([0, 9], pa.int8()), numbers, safe=False),
+    pa.DictionaryArray.from_arrays(pa.array([0, -1], pa.int8()), numbers, safe=False),
+]
+wide = array(pa.decimal128(5, 2), 1, [buffer(1, 7, dtype=np.int64)])
+for bad in cases + [wide]:
+    struct = pa.StructArray.from_arrays([bad], ["y"]) if bad.offset >= 0 else None
+    for column in [bad] + ([struct] if struct is not None else []):
+        for data in (pa.RecordBatch.from_arrays([column], ["x"]),):
+            try:
+                xt.from_arrow(data)
+            except StructureError as error:
+                assert error.path in ("x", "x.y", "x.key"), error
+            else:
+                raise AssertionError(bad.type)
+try:
+    xt.from_arrow(pa.table({"x": array(mapping, 2, [buffer(0, 1, 3)], nulls)}))
+except (xt.errors.NullError, StructureError) as error:
+    assert error.path in ("x", "x.key"), error
+else:
+    raise AssertionError("a null key")
+"""
+
+
+def test_hostile_arrays_of_every_new_type_are_refused_before_they_are_read(run_python):
+    run_python(HOSTILE)
+
+
+def test_list_views_may_overlap_and_come_in_any_order():
+    values = pa.array(["a", "b", None, "c"])
+    parts = [pa.py_buffer(np.array(p, np.int32)) for p in ([3, 0, 0], [1, 2, 1])]
+    views = pa.Array.from_buffers(pa.list_view(pa.string()), 3, [None, *parts], children=[values])
+    ragged = xt.from_arrow(pa.table({"x": views}))["x"]
+    assert ragged.to_list() == [[b"c"], [b"a", b"b"], [b"a"]]
+    assert xt.from_arrow(pa.table({"x": views.slice(1)}))["x"].to_list() == [[b"a", b"b"], [b"a"]]

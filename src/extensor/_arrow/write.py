@@ -26,8 +26,10 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
         records: A StructuredTensor that holds values (not part of a graph).
         schema: The Arrow schema or struct type of the result; for records of higher rank, the
             type of the lists of structs. Fields come in the schema's order. Numbers are cast by
-            Arrow's safe cast: floats may lose precision, integers may not. Without a schema,
-            numbers keep their type; strings become `string` (text in UTF-8); ragged dimensions
+            Arrow's safe cast: floats may lose precision, but neither overflow nor change an
+            integer. Without a schema, a field that came from Arrow is written as the type that it
+            came with, as long as its dtype and structure are the same. Other numbers keep their
+            type; strings become `string` (text in UTF-8); ragged dimensions
             become `large_list` for int64 row splits and `list` for int32; further dense dimensions
             become `fixed_size_list`.
 
