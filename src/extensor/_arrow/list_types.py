@@ -15,6 +15,7 @@ from extensor._arrow.location import Location
 from extensor._arrow.nested_types import ListType
 from extensor._memory import array_over
 from extensor._path import Path
+from extensor.errors import NullError
 
 
 class ListViewType(ListType):
@@ -54,3 +55,14 @@ class MapType(ListType):
         """Returns the type."""
         entries = [arrow.key_field.with_name("key"), arrow.item_field.with_name("value")]
         return cls(arrow, inner_type(pa.struct(entries), path))
+
+    def _of_offsets(self, inner: pa.Array, offsets: Any, count: int) -> pa.Array:
+        keys = inner.field(0)
+        if keys.null_count:  # Arrow would abort the process
+            raise NullError(
+                path="key",
+                expected="keys of a map without nulls",
+                received=f"{keys.null_count} nulls",
+                mend="Fill the keys, or give schema= with a list of structs.",
+            )
+        return super()._of_offsets(inner, offsets, count)
