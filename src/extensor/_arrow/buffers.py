@@ -113,7 +113,7 @@ def views_of(array: pa.Array, path: Path) -> tuple[Any, Any]:
     parts: list[Any] = []
     for buffer in array.buffers()[1:3]:
         count = 0 if buffer is None else buffer.size // dtype.itemsize
-        if count < array.offset + len(array):
+        if buffer is None or count < array.offset + len(array):
             raise corrupt(path, f"{array.offset + len(array)} lists", f"a buffer of {count}")
         parts.append(np.frombuffer(buffer, dtype, len(array), array.offset * dtype.itemsize))
     offsets, sizes = parts

@@ -74,9 +74,10 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
         return pa.list_(natural_type(value, path, rank + 1), size)
     if isinstance(value, StructuredTensor):
         fields: list[pa.Field] = []
+        records: Any = value
         for name in value.field_names():
             at = path / name
-            inner, kept = value._field(name, at), value._arrow_types.get(name)
+            inner, kept = value._field(name, at), records._arrow_types.get(name)
             field = pa.field(name, natural_type(inner, at, rank))
             if kept is not None and kept.form == form_of(inner, rank):
                 field = _kept_field(kept, field, inner)
