@@ -18,6 +18,7 @@ from extensor._protocol.stackable_spec import ragged_row
 from extensor._protocol.stand_in import plain_spec
 from extensor._protocol.tree import compatible
 from extensor._struct import arrow_types, index, reshape
+from extensor._struct.code import code_of, shape_code
 from extensor._struct.common_shape import common_shape, known_rank, merged_shape
 from extensor._struct.field import (
     as_field,
@@ -430,7 +431,8 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return cls(shape, fields, loaded)
 
     def __repr__(self) -> str:
-        return f"DenseStructuredTensorSpec({self._shape}, {self._field_specs!r})"
+        fields = ", ".join(f"{n!r}: {code_of(spec)}" for n, spec in self._field_specs.items())
+        return f"xt.DenseStructuredTensorSpec({shape_code(self._shape)}, {{{fields}}})"
 
     def _cmp_key(self) -> Any:
         if self._key is None:

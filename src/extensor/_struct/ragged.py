@@ -16,6 +16,7 @@ from extensor._protocol.casting import cast_value, castable_type, required
 from extensor._protocol.registry import register_type_spec
 from extensor._protocol.stackable_spec import expect_boxes
 from extensor._struct import index, reshape
+from extensor._struct.code import dtype_code, shape_code
 from extensor._struct.common_shape import known_rank
 from extensor._struct.row_splits import (
     checked_row_splits,
@@ -334,8 +335,8 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
 
     def __repr__(self) -> str:
         return (
-            f"RaggedStructuredTensorSpec({self._shape}, {self._values_spec!r}, "
-            f"{self._row_splits_dtype!r})"
+            f"xt.RaggedStructuredTensorSpec({shape_code(self._shape)}, {self._values_spec!r}, "
+            f"{dtype_code(self._row_splits_dtype)})"
         )
 
     def most_specific_compatible_type(self, other: Any) -> Any:

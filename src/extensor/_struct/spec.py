@@ -118,6 +118,26 @@ class StructuredTensorSpec(StackableTypeSpec):
             )
         return self._cast_records(value)
 
+    def python_class(self, name: str = "Record") -> type:
+        """Returns a dataclass with the fields of the spec, the counterpart of `struct.spec_from`.
+
+        Args:
+            name: The name of the class. Classes of nested records get the names of their fields.
+
+        Raises:
+            FieldError: If the name of a field is not a Python name (also a KeyError).
+
+        >>> spec = xt.DenseStructuredTensorSpec([None], {"title": tf.TensorSpec([None], tf.string)})
+        >>> Recipe = spec.python_class("Recipe")
+        >>> Recipe("Tea")
+        Recipe(title='Tea')
+        >>> xt.struct.spec_from(Recipe) == spec
+        True
+        """
+        from extensor._formats.python.classes import python_class
+
+        return python_class(self, name)
+
     @abc.abstractmethod
     def _cast_records(self, value: Any) -> Any:
         """Casts a StructuredTensor that has the spec's fields and rank."""

@@ -258,6 +258,28 @@ class StructuredTensor(Records):
         """
         return to_python.to_py(self, text)
 
+    def to_objects(self, cls: type) -> Any:
+        """Returns the records as objects of a class, in nested lists for dimensions.
+
+        Args:
+            cls: A dataclass, TypedDict, NamedTuple, attrs or pydantic class with the same fields,
+                such as one from `spec.python_class()`. Its annotations say what becomes str, a
+                member of an enum, a date, or an object of another class.
+
+        Raises:
+            FieldError: If the class has other fields (also a KeyError).
+            DTypeError: If the class has no annotated fields (also a TypeError).
+
+        >>> import typing
+        >>> class Recipe(typing.NamedTuple):
+        ...     title: str
+        >>> xt.DenseStructuredTensor([2], {"title": ["Tea", "Soup"]}).to_objects(Recipe)
+        [Recipe(title='Tea'), Recipe(title='Soup')]
+        """
+        from extensor._formats.python.classes import to_objects
+
+        return to_objects(self, cls)
+
     def numpy(self) -> dict[str, Any]:
         """Returns a dict of the fields as NumPy arrays; fields of records are dicts too.
 

@@ -8,32 +8,34 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import typing
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 
 def is_object_class(cls: type) -> bool:
     """Returns whether the objects of a class are records: whether `names_of` knows its fields."""
-    return _names(cls) is not None
+    return names_of(cls) is not None
 
 
 def as_dict(value: Any) -> Mapping[Any, Any]:
     """Returns a record as a dict of its fields. The values of the fields stay as they are."""
     if isinstance(value, Mapping):
-        return value if type(value) is dict else dict(value)
-    return {name: getattr(value, name) for name in _names(type(value)) or ()}
+        return cast("Any", value if type(value) is dict else dict(cast("Any", value)))
+    return {name: getattr(value, name) for name in names_of(type(value)) or ()}
 
 
 @functools.lru_cache(maxsize=256)
-def _names(cls: type) -> tuple[str, ...] | None:
+def names_of(cls: Any) -> tuple[str, ...] | None:
     """Returns the names of the fields of a class, or None for other classes."""
     if dataclasses.is_dataclass(cls):
         return tuple(field.name for field in dataclasses.fields(cls))
-    for attribute in ("_fields", "model_fields"):  # NamedTuple, pydantic
-        names = getattr(cls, attribute, None)
-        if attribute == "_fields" and not issubclass(cls, tuple):
-            continue
-        if isinstance(names, (tuple, Mapping)):
-            return tuple(names)
+    if typing.is_typeddict(cls):
+        return tuple(cls.__annotations__)
     described = getattr(cls, "__attrs_attrs__", None)
-    return None if described is None else tuple(attribute.name for attribute in described)
+    if described is not None:
+        return tuple(attribute.name for attribute in described)
+    names = getattr(cls, "_fields" if issubclass(cls, tuple) else "model_fields", None)
+    if isinstance(names, (tuple, Mapping)):
+        return tuple(cast("Any", names))
+    return None

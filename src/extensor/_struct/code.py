@@ -1,0 +1,69 @@
+"""Specs as code: an expression that makes the spec again, with `tf` and `xt` in scope."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+_TYPES = "extensor._types."
+
+
+def code_of(spec: Any) -> str:
+    """Returns an expression that makes a spec. For other libraries' specs, their repr.
+
+    >>> code_of(tf.RaggedTensorSpec([None, None], tf.int32))
+    'tf.RaggedTensorSpec([None, None], tf.int32, 1, tf.int64)'
+    """
+    if isinstance(spec, tf.TensorSpec) and type(spec) is tf.TensorSpec:
+        name = "" if spec.name is None else f", {spec.name!r}"
+        return f"tf.TensorSpec({shape_code(spec.shape)}, {dtype_code(spec.dtype)}{name})"
+    if isinstance(spec, tf.RaggedTensorSpec):
+        flat = spec.flat_values_spec
+        parts = [shape_code(spec.shape), dtype_code(spec.dtype), str(spec.ragged_rank)]
+        parts.append(dtype_code(spec.row_splits_dtype))
+        if flat is not None:
+            parts[1] = "None"
+            parts.append(f"flat_values_spec={code_of(flat)}")
+        return f"tf.RaggedTensorSpec({', '.join(parts)})"
+    if isinstance(spec, tf.SparseTensorSpec):
+        return f"tf.SparseTensorSpec({shape_code(spec.shape)}, {dtype_code(spec.dtype)})"
+    if isinstance(spec, tf.TypeSpec) and type(spec).__module__.startswith(_TYPES):
+        return _code_of_type(spec)
+    return repr(spec)
+
+
+def shape_code(shape: Any) -> str:
+    """Returns an expression for a shape: `[2, None]`, or `None` for an unknown rank."""
+    return "None" if shape.rank is None else repr(shape.as_list())
+
+
+def dtype_code(dtype: tf.DType) -> str:
+    """Returns an expression for a dtype."""
+    return f"tf.{dtype.name}" if hasattr(tf, dtype.name) else f"tf.as_dtype({dtype.name!r})"
+
+
+def _code_of_type(spec: Any) -> str:
+    """Returns an expression for the spec of a type of `xt.types`, from its attributes."""
+    names = [name for name in getattr(type(spec), "__annotations__", {}) if hasattr(spec, name)]
+    pairs = [f"{name}={_code(getattr(spec, name))}" for name in names if name != "value_type"]
+    return f"xt.types.{spec.value_type.__name__}.Spec({', '.join(pairs)})"
+
+
+def _code(value: Any) -> str:
+    if isinstance(value, tf.TypeSpec):
+        return code_of(value)
+    if isinstance(value, tf.TensorShape):
+        return shape_code(value)
+    if isinstance(value, tf.DType):
+        return dtype_code(value)
+    if isinstance(value, Mapping):
+        items: Any = value
+        return "{" + ", ".join(f"{k!r}: {_code(v)}" for k, v in items.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        inside = ", ".join(map(_code, value))
+        if isinstance(value, list):
+            return f"[{inside}]"
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
+    return repr(value)
