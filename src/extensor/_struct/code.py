@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,8 +47,8 @@ def dtype_code(dtype: tf.DType) -> str:
 
 def _code_of_type(spec: Any) -> str:
     """Returns an expression for the spec of a type of `xt.types`, from its attributes."""
-    names = [name for name in getattr(type(spec), "__annotations__", {}) if hasattr(spec, name)]
-    pairs = [f"{name}={_code(getattr(spec, name))}" for name in names if name != "value_type"]
+    names = [n for n in inspect.signature(type(spec)).parameters if hasattr(spec, n)]
+    pairs = [f"{name}={_code(getattr(spec, name))}" for name in names]
     return f"xt.types.{spec.value_type.__name__}.Spec({', '.join(pairs)})"
 
 

@@ -47,6 +47,8 @@ _ARROW: dict[Any, pa.DataType] = {
     datetime.timedelta: pa.duration("us"),
 }
 
+_KEPT: dict[Any, pa.DataType] = {**_ARROW, bytes: pa.binary()}
+
 _LISTS = (
     list,
     tuple,

@@ -303,21 +303,21 @@ class Columns:
 
     def _by_arrow(self, values: Any, arrow: Any, place: Place) -> pa.Array:
         """Returns values of other types (dates, decimals) as Arrow converts them."""
+        problem = "Arrow would make a list of it"
         try:
-            return pa.array(values, arrow)
+            array = pa.array(values, arrow)
+            if not pa.types.is_nested(array.type):
+                return array
+            index = next(i for i, value in enumerate(values) if value is not None)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-
-            def alone(value: Any) -> Any:
-                return pa.array([value], arrow)
-
-            index, value = _first_failing(values, alone)
-            raise UnsupportedTypeError(
-                path=place.at(index),
-                expected="a number, a string, a bool, a list, a record, or a value that Arrow "
-                "converts",
-                received=shown(value),
-                mend="Convert the value first. Arrow says: " + str(error).split("\n", 1)[0][:200],
-            ) from error
+            index, _ = _first_failing(values, lambda value: pa.array([value], arrow))
+            problem = "Arrow says: " + str(error).split("\n", 1)[0][:200]
+        raise UnsupportedTypeError(
+            path=place.at(index),
+            expected="a number, a string, a bool, a list, a record, or a value that Arrow converts",
+            received=shown(values[index]),
+            mend=f"Convert the value first. {problem}",
+        )
 
     # Tensors, and values that a spec casts.
 

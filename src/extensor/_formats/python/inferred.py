@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from extensor._arrow.arrow_type import holds, inner_fields, with_inner_fields
 
-_SAMPLE = 256
+_SAMPLE = 256  # records
+_DEPTH = 200
+_MANY = 1_000_000  # values in a sample that may contain itself
 
 
 def inferred(records: list[dict[Any, Any]]) -> pa.Array | None:
@@ -30,16 +32,33 @@ def inferred(records: list[dict[Any, Any]]) -> pa.Array | None:
         The array, or None if it might not be right; `Columns` converts any value, and tells why
         one does not convert.
     """
-    for sample in (records[:_SAMPLE], records):
-        try:
-            array = pa.array(records, _natural(pa.infer_type(sample)))
-            if not holds(array.type, pa.types.is_null) and _is_right(array, records):
-                return array
-        except (pa.ArrowException, TypeError, ValueError, OverflowError, KeyError):
-            pass
-        if len(records) <= _SAMPLE:
-            break
-    return None
+    sample = records[:_SAMPLE]
+    if not _is_shallow(sample):
+        return None
+    try:
+        array = pa.array(records, _natural(pa.infer_type(sample)))
+        right = not holds(array.type, pa.types.is_null) and _is_right(array, records)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, KeyError):
+        return None
+    return array if right else None
+
+
+def _is_shallow(values: list[Any]) -> bool:
+    """Returns whether values are not nested too deeply for Arrow, which aborts the process then."""
+    for _ in range(_DEPTH):
+        types = set(map(type, values))
+        if not types & {dict, list, tuple}:
+            return True
+        inner: list[Any] = []
+        for value in values:
+            if type(value) is dict:
+                inner.extend(value.values())
+            elif type(value) is list or type(value) is tuple:
+                inner.extend(value)
+        values = inner
+        if len(values) > _MANY:
+            return False
+    return False
 
 
 def _natural(kind: pa.DataType) -> pa.DataType:
