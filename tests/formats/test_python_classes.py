@@ -7,7 +7,7 @@ import datetime
 import decimal
 import enum
 import typing
-from typing import Annotated, Literal, NamedTuple, TypedDict, Union
+from typing import Annotated, Literal, NamedTuple, TypedDict
 
 import attrs
 import numpy as np
@@ -61,7 +61,8 @@ STEPS = [DataStep, AttrsStep, TupleStep, DictStep]
 @pytest.mark.parametrize("cls", STEPS)
 def test_every_kind_of_class_is_a_spec_and_takes_its_objects(cls):
     spec = spec_from(cls)
-    assert spec == Dense([None], STEP) and spec.field_names() == ("minutes", "tools")
+    assert spec == Dense([None], STEP)
+    assert spec.field_names() == ("minutes", "tools")
     objects = [cls(minutes=1.5, tools=["pot"]), cls(minutes=2.0, tools=[])]
     for records in (xt.struct.constant(objects), xt.struct.constant(objects, spec)):
         assert xt.spec_of(records).is_subtype_of(spec)
@@ -193,7 +194,7 @@ def made(annotation):
         (Node, StructureError, "^children: .*contain itself.*got Node -> Node"),
         (int, DTypeError, "a dataclass, TypedDict, NamedTuple, attrs or pydantic class, got int"),
         (3, DTypeError, "a dataclass, .* got 3"),
-        (made(Union[int, str]), UnsupportedTypeError, r"^a: .*got int \| str.*UnionTensor"),
+        (made(int | str), UnsupportedTypeError, r"^a: .*got int \| str.*UnionTensor"),
         (made(list), UnsupportedTypeError, r"^a: .*such as list\[float\], got list"),
         (made(tuple[int, str]), UnsupportedTypeError, "^a: expected a list with the type"),
         (made(object), UnsupportedTypeError, r"^a: .*got object.*Annotated\[object, spec\]"),
@@ -212,7 +213,7 @@ def test_a_class_with_other_fields_is_an_error():
     records = xt.struct.constant([{"x": 1}])
     with pytest.raises(FieldError, match="the fields of DataStep: minutes, tools, got x"):
         records.to_objects(DataStep)
-    with pytest.raises(DTypeError, match="^to_objects: .*got int"):
+    with pytest.raises(DTypeError, match=r"^to_objects: .*got int"):
         records.to_objects(int)
     with pytest.raises(FieldError, match="names of attributes, got 'a b'"):
         xt.spec_of(xt.struct.constant([{"a b": 1}])).python_class()

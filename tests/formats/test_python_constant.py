@@ -50,8 +50,10 @@ RAZ = {"x": "raz", "y": []}
 
 def test_the_recipe_is_a_single_record():
     struct = constant(RECIPE)
-    assert struct.shape == [] and struct["recipe"].shape == []
-    assert struct["user_embedding"].shape == [6] and struct["user_embedding"].dtype == tf.float32
+    assert struct.shape == []
+    assert struct["recipe"].shape == []
+    assert struct["user_embedding"].shape == [6]
+    assert struct["user_embedding"].dtype == tf.float32
     assert [struct["recipe", n].shape for n in ("ingredients", "step", "user_rating")] == [
         [2],
         [1],
@@ -65,14 +67,18 @@ def test_the_recipe_is_a_single_record():
 
 def test_a_scalar_a_vector_and_a_matrix_are_encoded_as_the_reference_shows():
     scalar = constant(FOO)
-    assert scalar.shape == [] and scalar["x"].shape == []
-    assert scalar["y"].to_list() == FOO["y"] and scalar["y"].shape.as_list() == [2, None]
+    assert scalar.shape == []
+    assert scalar["x"].shape == []
+    assert scalar["y"].to_list() == FOO["y"]
+    assert scalar["y"].shape.as_list() == [2, None]
     vector = constant([FOO, BAR, BAZ])
-    assert isinstance(vector, xt.DenseStructuredTensor) and vector.shape == [3]
+    assert isinstance(vector, xt.DenseStructuredTensor)
+    assert vector.shape == [3]
     assert vector["x"].numpy().tolist() == [b"foo", b"bar", b"baz"]
     assert vector["y"].to_list() == [FOO["y"], BAR["y"], BAZ["y"]]
     matrix = constant([[FOO, BAR], [BAZ, RAZ]])
-    assert isinstance(matrix, xt.DenseStructuredTensor) and matrix.shape == [2, 2]
+    assert isinstance(matrix, xt.DenseStructuredTensor)
+    assert matrix.shape == [2, 2]
     assert matrix["x"].numpy().tolist() == [[b"foo", b"bar"], [b"baz", b"raz"]]
     assert matrix["y"].to_list() == [[FOO["y"], BAR["y"]], [BAZ["y"], []]]
 
@@ -213,7 +219,8 @@ def test_dtype_is_for_all_numbers_or_by_path():
     records = constant(rows, dtype=tf.float64)
     assert records["a"].dtype == records["b.c"].dtype == tf.float64
     records = constant(rows, dtype={"b.c": tf.uint8})
-    assert records["a"].dtype == tf.int32 and records["b.c"].dtype == tf.uint8
+    assert records["a"].dtype == tf.int32
+    assert records["b.c"].dtype == tf.uint8
     assert constant(rows, dtype={"b[*].c[*]": "int64"})["b.c"].dtype == tf.int64
     assert constant([{"a": 1.5}], dtype=tf.bfloat16)["a"].dtype == tf.bfloat16
     assert constant([{"a": 2**63}], dtype=tf.uint64).to_py() == [{"a": 2**63}]
@@ -227,7 +234,7 @@ def test_dtype_is_for_all_numbers_or_by_path():
             [{"a": 1.0}, {"a": 1e300}],
             None,
             DTypeError,
-            r"^a, record 1: .*float32 .*1e\+300\..*dtype=",
+            r"^a, record 1: .*1e\+300\..*dtype=",
         ),
         ([{"a": 1}, {"a": 1.5}], tf.int32, DTypeError, "^a, record 1: .*int32 can hold, got float"),
         ([{"a": 300}], tf.int8, DTypeError, "^a, record 0: .*int8 can hold, got int 300"),
@@ -298,14 +305,14 @@ def test_tuples_enums_and_other_mappings():
         (None, StructureError, "^constant: expected records: .*got null"),
         ([{1: 2}], DTypeError, "^record 0: expected keys of type str, .*got the key int 1"),
         ([{b"a": "x"}], DTypeError, "^record 0: expected keys of type str"),
-        ([{"a": 1}, {"a": None}], NullError, "^a, record 1: expected a value, such as int 1, got null"),
+        ([{"a": 1}, {"a": None}], NullError, "^a, record 1: .*such as int 1, got null"),
         ([{"a": 1}, None], NullError, "^record 1: expected a value"),
         ([[{"a": 1}], [{"a": 1}, {"a": None}]], NullError, r"^a, record \[1, 1\]: "),
         ([{"a": [{"b": 1}, {"c": 1}]}], NullError, r"^a\[\*\]\.c, record 0: .*another item has"),
         ([{"a": {1, 2}}], UnsupportedTypeError, "^a, record 0: .*got set"),
         ([{"a": {"x"}}], UnsupportedTypeError, "^a, record 0: .*got set"),
         ([{"a": object()}], UnsupportedTypeError, "^a, record 0: .*got object"),
-        ([{"a": [1, [2]]}], StructureError, r"^a\[\*\], record 0: expected a number \(int 1\), got a list"),
+        ([{"a": [1, [2]]}], StructureError, r"^a\[\*\], record 0: .*a number \(int 1\), got a list"),
         ({"steps": [{"m": 1}, {"m": "x"}]}, DTypeError, r"^steps\[\*\]\.m: expected a number"),
     ],
 )  # fmt: skip

@@ -56,6 +56,8 @@ class Columns:
 
         Arrow carries a placeholder of the same length: a column of integers.
         """
+        self.values: list[tuple[tuple[str, ...], Any]] = []
+        """The same for the fields of a single record, which keep tensors as they are."""
 
     def array(self, values: Sequence[Any], wanted: Any, place: Place) -> pa.Array:
         """Returns a column as an Arrow array.
@@ -74,6 +76,9 @@ class Columns:
         types.discard(type(None))
         if wanted is not None and wanted.nullable:
             self.masks[place.text] = "mask"
+        if isinstance(wanted, Cast) and place.is_single:
+            value = cast_value(wanted.spec, values[0], place.text)
+            return self._placeholder_of_one(value, place)
         if isinstance(wanted, Cast):
             return self._placeholder(self._cast(values, wanted, place), len(values), place)
         if has_nulls:
@@ -81,6 +86,8 @@ class Columns:
         by_kind: dict[str, set[type]] = {}
         for cls in types:
             by_kind.setdefault(kinds.kind_of(cls, values), set()).add(cls)
+        if kinds.TENSOR in by_kind and place.is_single:
+            return self._placeholder_of_one(values[0], place)
         if kinds.TENSOR in by_kind:
             return self._placeholder(self._stacked(values, wanted, place), len(values), place)
         kind = self._one_kind(by_kind, values, wanted, place)
@@ -161,7 +168,7 @@ class Columns:
         at = _Chosen(place, indices)
         found = kept.array([column[i] for i in indices.tolist()], wanted, at)
         self.masks.update(kept.masks)
-        if kept.tensors:
+        if kept.tensors or kept.values:
             raise UnsupportedTypeError(
                 path=place.text,
                 expected="Python values, because some of the records are null",
@@ -324,6 +331,10 @@ class Columns:
     def _placeholder(self, tensor: Any, count: int, place: Place) -> pa.Array:
         self.tensors.append((place.names, tensor))
         return pa.array(np.arange(count))
+
+    def _placeholder_of_one(self, value: Any, place: Place) -> pa.Array:
+        self.values.append((place.names, value))
+        return pa.array([0])
 
     def _converted(self, values: Any, dtype: tf.DType, place: Place) -> tf.Tensor:
         def convert(given: Any) -> Any:

@@ -269,7 +269,20 @@ def _built(
     if columns.tensors:
         return _with_levels(records, levels, splits)
     with tf.init_scope():
-        return _with_levels(records, levels, splits)
+        built = _with_levels(records, levels, splits)
+    for names, value in columns.values:
+        built = _with_value(built, names, value)
+    return built
+
+
+def _with_value(record: Any, names: tuple[str, ...], value: Any) -> Any:
+    """Returns a single record with a placeholder replaced by a value."""
+    if not names:
+        return value
+    first, rest = names[0], names[1:]
+    return record.map_parts(
+        lambda part, name: _with_value(part, rest, value) if name == first else part, 0
+    )
 
 
 def _with_levels(records: Any, levels: list[Any], splits: tf.DType) -> Any:

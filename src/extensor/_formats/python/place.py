@@ -55,6 +55,11 @@ class Place:
         """Returns the place of the items of lists of the collection itself."""
         return Place("", (), self, offsets, is_collection=True)
 
+    @property
+    def is_single(self) -> bool:
+        """Whether the column has one value: that of a single record, outside of all lists."""
+        return self._offsets is None and (self._parent is None or self._parent.is_single)
+
     def at(self, index: int) -> str:
         """Returns the path and the number of the record that contains a value, as text."""
         record = self.record(index)
