@@ -307,7 +307,7 @@ def test_nested_records_are_cast_from_python(records):
         ),
         (DenseSpec([None], {"n": T([None])}), [3], StructureError, "a record, as a dict"),
         (DenseSpec([2], {"n": T([2])}), {"n": [1.0]}, StructureError, r"^n: .*fits"),
-        (ROWS.__tf_type_spec__(), [3], StructureError, "^record 0: expected a list, got int 3"),
+        (ROWS.__tf_type_spec__(), [3, []], StructureError, "^record 0: expected a list, got int 3"),
         (
             ROWS.__tf_type_spec__(),
             [[]],

@@ -46,6 +46,8 @@ def kind_of(cls: type, values: Iterable[Any]) -> str:
     found = _KINDS.get(cls)
     if found is not None:
         return found
+    if hasattr(cls, "__tf_type_spec__"):
+        return TENSOR
     if issubclass(cls, Mapping) or is_object_class(cls):
         return RECORD
     if issubclass(cls, enum.Enum):
