@@ -57,7 +57,7 @@ def test_both_doors_give_the_same_records(make):
         ({"recipe": None}, NullError, "^recipe, record 7: expected a record, as a dict, got null"),
         ({"recipe": {"step": []}}, FieldError, "^recipe, record 7: .* fields steps, got step"),
         ({"pair": [1, 2, 3]}, StructureError, "^pair, record 7: .* list of 2, got a list of 3"),
-        ({"pair": [1, 2.5]}, DTypeError, r"^pair\[\*\], record 7: .*int64 can hold, got float 2\.5"),
+        ({"pair": [1, 2.5]}, DTypeError, r"^pair\[\*\], record 7: .*int64 can hold, got float"),
         ({"ok": 1}, DTypeError, "^ok, record 7: expected bool, got int 1"),
         ({"title": 1}, DTypeError, "^title, record 7: expected string, got int 1"),
         ({"more": 1}, FieldError, "^record 7: expected the fields title, recipe, pair, ok, got"),

@@ -312,7 +312,7 @@ def test_tuples_enums_and_other_mappings():
         ([{"a": {1, 2}}], UnsupportedTypeError, "^a, record 0: .*got set"),
         ([{"a": {"x"}}], UnsupportedTypeError, "^a, record 0: .*got set"),
         ([{"a": object()}], UnsupportedTypeError, "^a, record 0: .*got object"),
-        ([{"a": [1, [2]]}], StructureError, r"^a\[\*\], record 0: .*a number \(int 1\), got a list"),
+        ([{"a": [1, [2]]}], StructureError, r"^a\[\*\], record 0: .*\(int 1\), got a list"),
         ({"steps": [{"m": 1}, {"m": "x"}]}, DTypeError, r"^steps\[\*\]\.m: expected a number"),
     ],
 )  # fmt: skip

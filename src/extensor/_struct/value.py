@@ -1,5 +1,8 @@
 """StructuredTensorValue: records of NumPy arrays."""
 
+# `_value_of` calls a private method of StructuredTensorValue.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -51,7 +54,7 @@ class StructuredTensorValue:
                 received=type(fields).__name__,
                 mend='Write {"title": np.array(["Tea"])}.',
             )
-        self._init(tf.TensorShape(shape), {n: _as_value(v) for n, v in fields.items()})
+        self._init(tf.TensorShape(shape), {name: _as_value(v) for name, v in fields.items()})
         for name, field in self._fields.items():
             given = _shape_of(field)
             if given is not None and not self._shape.is_compatible_with(given[: self._shape.rank]):
@@ -167,7 +170,7 @@ class StructuredTensorValue:
             isinstance(other, StructuredTensorValue)
             and self._shape.as_list() == other._shape.as_list()
             and self._fields.keys() == other._fields.keys()
-            and all(_equal(field, other._fields[n]) for n, field in self._fields.items())
+            and all(_equal(self._fields[name], other._fields[name]) for name in self._fields)
         )
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]

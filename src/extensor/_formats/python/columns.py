@@ -143,7 +143,7 @@ class Columns:
         self, values: Any, wanted: Any, place: Place, mask: Any, types: set[type]
     ) -> pa.Array:
         plain = values if types == {dict} else [v if v is None else as_dict(v) for v in values]
-        present = plain if mask is None else [v for v in plain if v is not None]
+        present: Any = plain if mask is None else [v for v in plain if v is not None]
         if isinstance(wanted, Fields):
             names: Any = list(wanted.fields)
             inner: Any = list(wanted.fields.values())
@@ -193,7 +193,7 @@ class Columns:
         self, values: Any, present: Any, names: list[str], wanted: Any, place: Place
     ) -> None:
         """Raises for records that lack a field, or have one that is not wanted."""
-        known = set(names)
+        known = frozenset(names)
         odd = {keys for keys in set(map(frozenset, present)) if keys != known}
         if not odd:
             return

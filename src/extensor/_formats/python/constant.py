@@ -261,9 +261,9 @@ def _built(
     array: pa.Array, levels: list[Any], columns: Columns, splits: tf.DType, nulls: Any
 ) -> Any:
     """Returns the records of an Arrow array, with the dimensions of the collection."""
-    records: Any = from_arrow(array, splits) if nulls is None else from_arrow(
-        array, splits, nulls=nulls
-    )  # fmt: skip
+    # Without `nulls`, from_arrow has its own default.
+    policy: dict[str, Any] = {} if nulls is None else {"nulls": nulls}
+    records: Any = from_arrow(array, splits, **policy)
     for names, tensor in columns.tensors:
         records = _placed(records, names, tensor, splits)
     if columns.tensors:

@@ -28,12 +28,12 @@ class Dtypes:
         if isinstance(dtype, Mapping):
             self._by_path = {Path.of(path): _dtype(each) for path, each in dtype.items()}
         elif dtype is not None:
-            self._all = _dtype(dtype)
-            if not _is_number(self._all):
+            self._all = chosen = _dtype(dtype)
+            if not _is_number(chosen):
                 raise DTypeError(
                     path="dtype",
                     expected="a dtype of numbers, for all fields that are numbers",
-                    received=self._all.name,
+                    received=chosen.name,
                     mend="Strings and bools keep their dtypes; leave dtype= out.",
                 )
 
