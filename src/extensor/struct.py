@@ -2,6 +2,11 @@
 
 from extensor._formats.python.classes import spec_from
 from extensor._formats.python.constant import constant, constant_value
-from extensor._struct.display import tree
 
-__all__ = ["constant", "constant_value", "spec_from", "tree"]
+# The import registers the handlers of TensorFlow's operations.
+from extensor._struct import handlers as _handlers  # noqa: F401
+from extensor._struct.display import tree
+from extensor._struct.from_tf import from_tf, to_tf
+from extensor._struct.zipped import zip_ as zip
+
+__all__ = ["constant", "constant_value", "from_tf", "spec_from", "to_tf", "tree", "zip"]

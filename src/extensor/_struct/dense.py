@@ -30,6 +30,7 @@ from extensor._struct.field import (
     spec_of_field,
 )
 from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
+from extensor._struct.row_partition import splits_of
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.spec import (
     StructuredTensorSpec,
@@ -159,6 +160,10 @@ class DenseStructuredTensor(StructuredTensor):
             sizes = [found[i] if size is None else size for i, size in enumerate(sizes)]
         splits = reshape.uniform_row_splits(sizes, row_splits_dtype)
         return RaggedStructuredTensor.of_parts(self._merged(sizes), splits)
+
+    def partition_outer_dimension(self, row_partition: Any) -> RaggedStructuredTensor:
+        """Returns the records with the first dimension cut into rows: one dimension more."""
+        return RaggedStructuredTensor.from_row_splits(self, splits_of(row_partition))
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -299,6 +304,10 @@ class DenseStructuredTensor(StructuredTensor):
 
     def _split(self, sizes: reshape.Sizes) -> DenseStructuredTensor:
         return self.map_parts(lambda part, _: reshape.split(part, sizes), self._rank + 1)
+
+    def _merged_dims(self, outer: int, inner: int) -> DenseStructuredTensor:
+        rank = self._rank - (inner - outer)
+        return self.map_parts(lambda part, _: reshape.merged_dims(part, outer, inner), rank)
 
     def _expanded(self, axis: int) -> DenseStructuredTensor:
         return self.map_parts(lambda part, _: reshape.expanded(part, axis), self._rank + 1)

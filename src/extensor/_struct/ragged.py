@@ -15,12 +15,14 @@ from extensor._protocol.box import box, expect_type, unbox
 from extensor._protocol.casting import cast_value, castable_type, required
 from extensor._protocol.registry import register_type_spec
 from extensor._protocol.stackable_spec import expect_boxes
-from extensor._struct import index, reshape
+from extensor._struct import index, reshape, row_partition
 from extensor._struct.code import dtype_code, shape_code
 from extensor._struct.common_shape import known_rank
+from extensor._struct.row_partition import splits_of
 from extensor._struct.row_splits import (
     checked_row_splits,
     cut,
+    outer_sizes,
     ragged_sizes,
     row_lengths_or_zero,
     uncut,
@@ -90,6 +92,76 @@ class RaggedStructuredTensor(StructuredTensor):
         return cls.of_parts(values, checked_row_splits(row_splits, values, validate))
 
     @classmethod
+    def from_row_lengths(
+        cls, values: StructuredTensor, row_lengths: Any, validate: bool = False
+    ) -> RaggedStructuredTensor:
+        """Returns the records of `values` cut into rows of the given lengths.
+
+        Args:
+            values: A StructuredTensor of shape `[nvals, ...]`.
+            row_lengths: An integer vector of shape `[nrows]`; its sum is `nvals`.
+            validate: As for `from_row_splits`.
+
+        Raises:
+            StructureError: If the lengths do not fit the values (also a ValueError).
+            DTypeError: If the lengths are not int64 or int32 (also a TypeError).
+
+        >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
+        >>> xt.RaggedStructuredTensor.from_row_lengths(steps, [2, 0, 1])["minutes"]
+        <tf.RaggedTensor [[5, 20], [], [8]]>
+        """
+        return cls.from_row_splits(values, row_partition.splits_of_lengths(row_lengths), validate)
+
+    @classmethod
+    def from_value_rowids(
+        cls, values: StructuredTensor, value_rowids: Any, nrows: Any = None, validate: bool = False
+    ) -> RaggedStructuredTensor:
+        """Returns the records of `values` cut into rows, by the number of each record's row.
+
+        Args:
+            values: A StructuredTensor of shape `[nvals, ...]`.
+            value_rowids: An integer vector of shape `[nvals]`, which does not decrease.
+            nrows: The number of rows. Default: the last row number plus 1.
+            validate: As for `from_row_splits`.
+
+        Raises:
+            StructureError: If the row numbers do not fit the values (also a ValueError).
+            DTypeError: If the row numbers are not int64 or int32 (also a TypeError).
+
+        >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
+        >>> xt.RaggedStructuredTensor.from_value_rowids(steps, [0, 0, 2], nrows=4)["minutes"]
+        <tf.RaggedTensor [[5, 20], [], [8], []]>
+        """
+        splits = row_partition.splits_of_rowids(value_rowids, nrows)
+        return cls.from_row_splits(values, splits, validate)
+
+    @classmethod
+    def from_uniform_row_length(
+        cls, values: StructuredTensor, uniform_row_length: Any, nrows: Any = None
+    ) -> RaggedStructuredTensor:
+        """Returns the records of `values` cut into rows of one length.
+
+        For dense records of rank 2, use `tf.reshape(values, [-1, length])`.
+
+        Args:
+            values: A StructuredTensor of shape `[nvals, ...]`.
+            uniform_row_length: The length of each row.
+            nrows: The number of rows; needed if the length is 0.
+
+        Raises:
+            StructureError: If the values do not fill the rows (also a ValueError).
+
+        >>> steps = xt.DenseStructuredTensor([4], {"minutes": [5, 20, 8, 1]})
+        >>> xt.RaggedStructuredTensor.from_uniform_row_length(steps, 2)["minutes"]
+        <tf.RaggedTensor [[5, 20], [8, 1]]>
+        """
+        nvals: Any = values.shape[0] if isinstance(values, StructuredTensor) and values.rank else 0
+        if nvals is None:
+            nvals = outer_sizes(values, 1)[0]
+        splits = row_partition.splits_of_length(uniform_row_length, nvals, nrows)
+        return cls.from_row_splits(values, splits)
+
+    @classmethod
     def of_parts(cls, values: Any, row_splits: Any, hint: Any = None) -> RaggedStructuredTensor:
         """Returns records made of the given parts. Runs no op and validates nothing."""
         self = cls.__new__(cls)
@@ -145,6 +217,10 @@ class RaggedStructuredTensor(StructuredTensor):
         array([2, 1])
         """
         return self._row_splits[1:] - self._row_splits[:-1]
+
+    def partition_outer_dimension(self, row_partition: Any) -> RaggedStructuredTensor:
+        """Returns the records with the first dimension cut into rows: one dimension more."""
+        return RaggedStructuredTensor.from_row_splits(self, splits_of(row_partition))
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -208,7 +284,7 @@ class RaggedStructuredTensor(StructuredTensor):
             values = self._gathered(numbers.values)
             return RaggedStructuredTensor.of_parts(values, numbers.row_splits)
         rows, values = index.numbered(self, 2)
-        return index.gather(values, tf.gather(rows, numbers))
+        return index.gather(values, index.gather(rows, numbers))
 
     def __tf_cut_rows__(self, row_splits: Any) -> RaggedStructuredTensor:
         """Returns the records cut into rows; see `xt.authoring.cut_rows`. Validates nothing."""
@@ -220,6 +296,25 @@ class RaggedStructuredTensor(StructuredTensor):
     def _split(self, sizes: reshape.Sizes) -> RaggedStructuredTensor:
         splits = reshape.uniform_row_splits(sizes, self._row_splits.dtype)
         return RaggedStructuredTensor.of_parts(self, splits)
+
+    def _merged_dims(self, outer: int, inner: int) -> Any:
+        values, splits = self._values, self._row_splits
+        if outer == 0:
+            return values._merged_dims(0, inner - 1) if inner > 1 else values
+        if outer > 1:
+            values = values._merged_dims(outer - 1, inner - 1)
+            return RaggedStructuredTensor.of_parts(values, splits)
+        for _ in range(inner - outer):
+            if isinstance(values, RaggedStructuredTensor):
+                splits = tf.gather(values._row_splits, splits)
+                values = values._values
+            else:
+                size = values.shape[1]
+                if size is None:
+                    size = tf.cast(outer_sizes(values, 2)[1], splits.dtype)
+                splits = splits * size
+                values = values._merged_dims(0, 1)
+        return RaggedStructuredTensor.of_parts(values, splits)
 
     def _expanded(self, axis: int) -> RaggedStructuredTensor:
         if axis > 1:

@@ -54,3 +54,7 @@ class Records(abc.ABC):
     @abc.abstractmethod
     def _expanded(self, axis: int) -> Any:
         """Returns the records with a new dimension of size 1; see `reshape.expanded`."""
+
+    @abc.abstractmethod
+    def _merged_dims(self, outer: int, inner: int) -> Any:
+        """Returns the records with some dimensions merged into one; see `reshape.merged_dims`."""

@@ -36,6 +36,42 @@ def merged(value: Any, sizes: Sizes) -> Any:
     return unbox(result, boxes)
 
 
+def merged_dims(value: Any, outer: int, inner: int) -> Any:
+    """Returns a value with its dimensions from `outer` to `inner` merged into one.
+
+    Args:
+        value: Any value of a field.
+        outer: The first dimension to merge, not negative.
+        inner: The last dimension to merge; at most the last one of the records.
+    """
+    if isinstance(value, Records):
+        return value._merged_dims(outer, inner)
+    if isinstance(value, tf.RaggedTensor):
+        return value.merge_dims(outer, inner)
+    if isinstance(value, (tf.Tensor, BaseResourceVariable)):
+        return _merged_tensor(tf.convert_to_tensor(value), outer, inner)
+    spec: Any = tf.type_spec_from_value(value)
+    boxes = [_merged_tensor(part, outer, inner) for part in box(spec, value, inner + 1)]
+    for _ in range(inner + 1):
+        spec = unstacked(spec)
+    for _ in range(outer + 1):
+        spec = stacked(spec, None)
+    return unbox(spec, boxes)
+
+
+def _merged_tensor(tensor: tf.Tensor, outer: int, inner: int) -> tf.Tensor:
+    shape = tensor.shape
+    merged = shape[outer : inner + 1].num_elements()
+    static = tf.TensorShape([*shape[:outer], merged, *shape[inner + 1 :]])
+    if static.is_fully_defined():
+        return tf.reshape(tensor, static)
+    sizes = tf.shape(tensor)
+    total = tf.reduce_prod(sizes[outer : inner + 1], keepdims=True)
+    result = tf.reshape(tensor, tf.concat([sizes[:outer], total, sizes[inner + 1 :]], 0))
+    result.set_shape(static)
+    return result
+
+
 def split(value: Any, sizes: Sizes) -> Any:
     """Returns a value with its outermost dimension split into two dimensions of these sizes."""
     if isinstance(value, (tf.Tensor, BaseResourceVariable)):

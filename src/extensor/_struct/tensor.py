@@ -9,19 +9,20 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._path import Path, PathLike
-from extensor._struct import display, index, masked, to_python
+from extensor._struct import dense_rows, display, index, masked, to_python
 from extensor._struct.records import Records
+from extensor._struct.refusal import NoNumber
 from extensor._struct.spec import (
     StructuredTensorSpec,
     no_such_field,
     resolve,
 )
-from extensor.errors import DTypeError, ExtensorError, ImmutableError
+from extensor.errors import DTypeError, ExtensorError, ImmutableError, StructureError
 
 _set = object.__setattr__
 
 
-class StructuredTensor(Records):
+class StructuredTensor(NoNumber, Records):
     """A collection of records with one schema; one tensor holds a field of all records.
 
     This is the base of the two encodings, `DenseStructuredTensor` and `RaggedStructuredTensor`.
@@ -235,6 +236,99 @@ class StructuredTensor(Records):
 
     def _at(self, name: str) -> Any:
         return self._field(name, Path(name))
+
+    def merge_dims(self, outer_axis: int, inner_axis: int) -> StructuredTensor:
+        """Returns the records with some of their dimensions merged into one.
+
+        Args:
+            outer_axis: The first dimension to merge; may be negative.
+            inner_axis: The last dimension to merge; may be negative.
+
+        Raises:
+            StructureError: If the axes are not dimensions of the records (also a ValueError).
+
+        >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
+        >>> rows = xt.RaggedStructuredTensor.from_row_lengths(steps, [2, 1])
+        >>> rows.merge_dims(0, 1)["minutes"].numpy()
+        array([ 5, 20,  8], dtype=int32)
+        """
+        rank = self.rank
+        outer, inner = (a + rank if a < 0 else a for a in (outer_axis, inner_axis))
+        if not 0 <= outer <= inner < rank:
+            raise StructureError(
+                path=f"{type(self).__name__}.merge_dims",
+                expected=f"an outer axis up to the inner one, both from {-rank} to {rank - 1}"
+                if rank
+                else "records of rank 1 or more",
+                received=f"axes {outer_axis} and {inner_axis}",
+                mend="The dimensions inside a field belong to the field: merge them there.",
+            )
+        return self if outer == inner else self._merged_dims(outer, inner)
+
+    @abc.abstractmethod
+    def partition_outer_dimension(self, row_partition: Any) -> StructuredTensor:
+        """Returns the records with the first dimension cut into rows: one dimension more.
+
+        Args:
+            row_partition: A tf.experimental.RowPartition, or row splits.
+
+        Raises:
+            StructureError: If the rows do not fit the records (also a ValueError).
+
+        >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
+        >>> rows = tf.experimental.RowPartition.from_row_lengths([2, 1])
+        >>> steps.partition_outer_dimension(rows)["minutes"]
+        <tf.RaggedTensor [[5, 20], [8]]>
+        """
+
+    def to_dense(
+        self, default_values: Mapping[Any, Any] | None = None, masked: bool = False
+    ) -> Any:
+        """Returns the records with rows filled up to the longest one.
+
+        Lists inside the records stay ragged; the filled records have empty lists.
+
+        Args:
+            default_values: The value of a field in the filled records, by its path. Default: 0,
+                False or an empty string.
+            masked: Whether to return an `xt.types.MaskedTensor` of records, whose mask is False
+                for the filled ones.
+
+        Returns:
+            A DenseStructuredTensor of the same rank, or a MaskedTensor of one.
+
+        Raises:
+            FieldError: If there is no field at a path (also a KeyError).
+            DTypeError: If the field at a path is not of tensors (also a TypeError).
+
+        >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
+        >>> rows = xt.RaggedStructuredTensor.from_row_lengths(steps, [2, 1])
+        >>> rows.to_dense({"minutes": -1})["minutes"].numpy()
+        array([[ 5, 20],
+               [ 8, -1]], dtype=int32)
+        """
+        return dense_rows.to_dense(self, default_values, masked)
+
+    def with_row_splits_dtype(self, dtype: tf.DType) -> StructuredTensor:
+        """Returns the records with one dtype for all row splits, also those of the fields.
+
+        Args:
+            dtype: tf.int64 or tf.int32.
+
+        >>> records = xt.DenseStructuredTensor([2], {"x": tf.ragged.constant([[1], []])})
+        >>> records.with_row_splits_dtype(tf.int32)["x"].row_splits.dtype
+        tf.int32
+        """
+        dtype = tf.dtypes.as_dtype(dtype)
+        if dtype not in (tf.int64, tf.int32):
+            raise DTypeError(
+                path=f"{type(self).__name__}.with_row_splits_dtype",
+                expected="int64 or int32",
+                received=dtype.name,
+                mend="Give tf.int64 or tf.int32.",
+            )
+        spec: Any = self.__tf_type_spec__()
+        return spec._with_row_splits_dtype(dtype).cast(self)
 
     def to_py(self, text: bool = False) -> Any:
         """Returns the records as plain Python: dicts for records, lists for dimensions.

@@ -180,4 +180,9 @@ def gather(value: Any, numbers: Any) -> Any:
         if by_part is not None:
             return by_part
         return unbox(result, [tf.gather(b, numbers) for b in box(spec, value, 1)])
-    return tf.gather(value, numbers)
+    taken = tf.gather(value, numbers)
+    if isinstance(value, tf.RaggedTensor) and numbers.shape.rank == 1:
+        nrows = numbers.shape[0]
+        if nrows is not None and isinstance(taken, tf.RaggedTensor):
+            taken.row_splits.set_shape([nrows + 1])  # which TensorFlow loses
+    return taken

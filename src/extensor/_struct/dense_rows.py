@@ -1,0 +1,114 @@
+"""Dense records from ragged ones: rows filled up to the longest one."""
+
+# This file calls methods of records that are private to this package.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._struct import index
+from extensor._struct.records import Records
+from extensor._struct.row_splits import outer_sizes
+from extensor._struct.spec import resolve
+from extensor._tf import BaseResourceVariable
+from extensor.errors import DTypeError, UnsupportedTypeError
+
+
+def to_dense(records: Any, default_values: Mapping[Any, Any] | None, masked: bool) -> Any:
+    """Returns ragged records as dense ones; see `StructuredTensor.to_dense`."""
+    defaults = _by_names(records, default_values or {})
+    if hasattr(records, "row_splits"):
+        numbers, flat = _rows(records)
+        dense: Any = _filled(flat, numbers, defaults, ())
+        mask: Any = None
+        if masked:
+            mask = numbers.with_flat_values(tf.ones_like(numbers.flat_values, tf.bool)).to_tensor()
+    else:
+        dense, mask = records, None
+    if not masked:
+        return dense
+    from extensor._types.masked.value import MaskedTensor
+
+    return MaskedTensor(dense, mask)
+
+
+def _rows(records: Any) -> tuple[Any, Any]:
+    """Returns the number of each item in ragged rows, and the items: records of rank 1 or more."""
+    if not hasattr(records, "row_splits"):
+        size = records.shape[0]
+        return index.numbers_of([outer_sizes(records, 1)[0] if size is None else size]), records
+    numbers, flat = _rows(records.values)
+    return tf.RaggedTensor.from_row_splits(numbers, records.row_splits, validate=False), flat
+
+
+def _by_names(records: Any, defaults: Mapping[Any, Any]) -> dict[tuple[str, ...], Any]:
+    found: dict[tuple[str, ...], Any] = {}
+    for path, default in defaults.items():
+        names = resolve(path, records.field_names())
+        records._require(names)
+        spec = records.__tf_type_spec__().field_spec(names)
+        if not isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
+            raise DTypeError(
+                path=Path(*names),
+                expected="the path of a field of tensors",
+                received=f"{type(spec).__name__}",
+                mend="Give a default value for each field inside the records.",
+            )
+        found[names] = default
+    return found
+
+
+def _filled(flat: Any, numbers: Any, defaults: dict[Any, Any], at: tuple[str, ...]) -> Any:
+    """Returns records in one dimension, in rows of one length, filled with default values.
+
+    Args:
+        flat: Dense records of rank 1 or more.
+        numbers: The number of each record, a RaggedTensor.
+        defaults: The value of a field in the filled records, by the names of its path.
+        at: The names of the path of the records.
+    """
+    rank = numbers.shape.rank + flat.rank - 1
+    places = None
+
+    def filled(part: Any, name: str) -> Any:
+        nonlocal places
+        path = (*at, name)
+        if isinstance(part, Records) and not hasattr(part, "row_splits"):
+            return _filled(part, numbers, defaults, path)
+        if isinstance(part, (tf.Tensor, BaseResourceVariable)):
+            default = defaults.get(path)
+            rows = numbers.with_flat_values(tf.convert_to_tensor(part))
+            return rows.to_tensor(default)
+        if path in defaults:
+            raise DTypeError(
+                path=Path(*path),
+                expected="no default value, because missing records get an empty list",
+                received="a default value for a list",
+                mend="Leave it out, or fill the list by its own to_tensor.",
+            )
+        if not hasattr(part, "row_splits"):
+            raise UnsupportedTypeError(
+                path=Path(*path),
+                expected="a field of tensors, lists or records",
+                received=type(part).__name__,
+                mend="Leave it out with records.without.",
+            )
+        if places is None:
+            count = tf.size(part.row_splits, numbers.dtype) - 1
+            places = numbers.to_tensor(count)
+        return index.gather(_with_empty_row(part), places)
+
+    return flat.map_parts(filled, rank)
+
+
+def _with_empty_row(value: Any) -> Any:
+    splits = tf.concat([value.row_splits, value.row_splits[-1:]], 0)
+    if isinstance(value, Records):
+        ragged: Any = value
+        return type(ragged).of_parts(ragged.values, splits)
+    return tf.RaggedTensor.from_row_splits(value.values, splits, validate=False)

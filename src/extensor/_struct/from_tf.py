@@ -1,0 +1,127 @@
+"""Records from TensorFlow's own tf.experimental.StructuredTensor, and back."""
+
+# This file calls methods of records that are private to this package.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._struct import index
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.row_splits import outer_sizes
+from extensor._struct.tensor import StructuredTensor
+from extensor._tf import BaseResourceVariable
+from extensor.errors import DTypeError, UnsupportedTypeError
+
+
+def from_tf(value: Any) -> StructuredTensor:
+    """Returns a tf.experimental.StructuredTensor as records. The tensors are shared.
+
+    A dimension of static size becomes dense, any other dimension after the first ragged.
+
+    Args:
+        value: A tf.experimental.StructuredTensor of any rank.
+
+    Raises:
+        DTypeError: If it is another value (also a TypeError).
+
+    >>> theirs = tf.experimental.StructuredTensor.from_pyval([{"x": [1, 2]}, {"x": [3]}])
+    >>> xt.struct.from_tf(theirs).to_py()
+    [{'x': [1, 2]}, {'x': [3]}]
+    """
+    if not isinstance(value, tf.experimental.StructuredTensor):
+        raise DTypeError(
+            path="xt.struct.from_tf",
+            expected="a tf.experimental.StructuredTensor",
+            received=type(value).__name__,
+            mend="xt.from_arrow and xt.StructuredTensorSpec.cast read other values.",
+        )
+    partitions = value.row_partitions
+    flat: Any = value.merge_dims(0, value.rank - 1) if value.rank > 1 else value
+    fields = {name: _ours(flat.field_value(name)) for name in flat.field_names()}
+    counter = None if fields else tf.zeros([flat.nrows()] if flat.rank else [], tf.bool)
+    records: Any = DenseStructuredTensor.of_parts(flat.rank, fields, counter)
+    for partition in reversed(partitions):
+        length = partition.static_uniform_row_length
+        if length is None:
+            records = RaggedStructuredTensor.of_parts(records, partition.row_splits())
+        else:
+            nrows = partition.static_nrows
+            records = records._split([partition.nrows() if nrows is None else nrows, length])
+    return records
+
+
+def _ours(value: Any) -> Any:
+    return from_tf(value) if isinstance(value, tf.experimental.StructuredTensor) else value
+
+
+def to_tf(records: Any) -> Any:
+    """Returns records as a tf.experimental.StructuredTensor. The tensors are shared.
+
+    Args:
+        records: A StructuredTensor whose fields are tensors, RaggedTensors and records.
+
+    Raises:
+        DTypeError: If it is another value (also a TypeError).
+        UnsupportedTypeError: If a field has another type (also a TypeError).
+
+    >>> records = xt.DenseStructuredTensor([2], {"x": [1, 2]})
+    >>> xt.struct.to_tf(records).to_pyval()
+    [{'x': 1}, {'x': 2}]
+    """
+    if not isinstance(records, StructuredTensor):
+        raise DTypeError(
+            path="xt.struct.to_tf",
+            expected="a StructuredTensor of extensor",
+            received=type(records).__name__,
+            mend="Make records first, such as by xt.from_arrow.",
+        )
+    return _theirs(records, Path())
+
+
+def _theirs(value: Any, at: Path) -> Any:
+    if isinstance(value, RaggedStructuredTensor):
+        return _cut(
+            _theirs(value.values, at),
+            tf.experimental.RowPartition.from_row_splits(value.row_splits, validate=False),
+        )
+    if isinstance(value, DenseStructuredTensor):
+        if value.rank < 2:
+            fields = {n: _theirs(value._field(n, at / n), at / n) for n in value.field_names()}
+            nrows = None if fields or not value.rank else outer_sizes(value, 1)[0]
+            return tf.experimental.StructuredTensor.from_fields(fields, value.shape, nrows)
+        sizes: list[Any] = list(value.shape)
+        if None in sizes:
+            found = tf.unstack(outer_sizes(value, len(sizes)), len(sizes))
+            sizes = [found[i] if size is None else size for i, size in enumerate(sizes)]
+        result, nrows = _theirs(index.merged(value, sizes), at), 1
+        counts: list[Any] = []
+        for size in sizes[:-1]:
+            nrows = nrows * size
+            counts.append(nrows)
+        for count, length in reversed(list(zip(counts, sizes[1:], strict=True))):
+            count, length = (tf.cast(size, tf.int64) for size in (count, length))
+            partition = tf.experimental.RowPartition.from_uniform_row_length(
+                length, count * length, count
+            )
+            result = _cut(result, partition)
+        return result
+    if isinstance(value, BaseResourceVariable):
+        return tf.convert_to_tensor(value)
+    if isinstance(value, (tf.Tensor, tf.RaggedTensor)):
+        return value
+    raise UnsupportedTypeError(
+        path=f"xt.struct.to_tf: {at}",
+        expected="a field of tensors, RaggedTensors or records",
+        received=type(value).__name__,
+        mend="Leave it out with records.without, or convert it with with_updates.",
+    )
+
+
+def _cut(values: Any, partition: Any) -> Any:
+    return values.partition_outer_dimension(partition)

@@ -1,0 +1,274 @@
+"""Applies operations that move records to each field, of whatever type.
+
+An operation is applied to the tensors themselves. Where a field is ragged, or has another
+type without such an operation, it is applied to the numbers of the records, once for all such
+fields, and each of them is gathered by the result.
+"""
+
+# This file calls methods of records that are private to this package.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._dispatch.call import follows_protocol
+from extensor._path import Path
+from extensor._protocol.box import box, unbox
+from extensor._struct import index, reshape
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.row_splits import outer_sizes
+from extensor._struct.tensor import StructuredTensor
+from extensor._tf import BaseResourceVariable, stacked, unstacked
+from extensor.errors import DTypeError, StructureError
+
+_DENSE = (tf.Tensor, BaseResourceVariable)
+
+
+def sizes_of(records: Any) -> list[Any]:
+    """Returns the sizes of all dimensions: ints, or scalar tensors where they are not static."""
+    sizes = list(records.shape)
+    if None in sizes:
+        found = tf.unstack(outer_sizes(records, len(sizes)), len(sizes))
+        sizes = [found[i] if size is None else size for i, size in enumerate(sizes)]
+    return sizes
+
+
+def axis_of(axis: Any, rank: int, name: str) -> int:
+    """Returns a static axis, not negative.
+
+    Raises:
+        StructureError: If it is outside of the records' dimensions (also a ValueError).
+    """
+    known = tf.get_static_value(axis)
+    if known is not None and -rank <= known < rank:
+        return int(known) % rank
+    raise StructureError(
+        path=f"{name}: axis",
+        expected=f"an axis of the records, from {-rank} to {rank - 1}"
+        if rank
+        else "records of rank 1 or more",
+        received=f"axis {axis if known is None else known}",
+        mend="The dimensions inside a field belong to the field: call it on the field.",
+    )
+
+
+def moved(records: Any, op: Callable[[Any], Any], rank: int) -> Any:
+    """Returns records whose dimensions are moved by an operation on tensors.
+
+    Args:
+        records: The records.
+        op: Takes a tensor, or a RaggedTensor for ragged records, whose first dimensions are those
+            of the records. Returns it with these dimensions changed.
+        rank: The rank of the result.
+    """
+    return moved_apart(records, lambda value: [op(value)], rank)[0]
+
+
+def moved_apart(records: Any, op: Callable[[Any], list[Any]], rank: int) -> list[Any]:
+    """Returns several collections of records; as `moved`, with an op that returns a list."""
+    if isinstance(records, RaggedStructuredTensor):
+        numbers, flat = index.numbered(records, records.rank)
+        return [index.gather(flat, part) for part in op(numbers)]
+    sizes = functools.cache(lambda: tuple(sizes_of(records)))
+    numbers = functools.cache(lambda: op(index.numbers_of(list(sizes()))))
+
+    def apart(value: Any) -> list[Any]:
+        if isinstance(value, _DENSE):
+            return op(value)
+        if isinstance(value, DenseStructuredTensor):
+            return moved_apart(value, op, value.rank - records.rank + rank)
+        if not isinstance(value, StructuredTensor) and _moves_itself(value):
+            return op(value)
+        flat = _flat(value, list(sizes()))
+        return [index.gather(flat, part) for part in numbers()]
+
+    columns = {name: apart(value) for name, value in _parts(records).items()}
+    return [_of_parts(rank, dict(zip(columns, row, strict=True)))
+            for row in zip(*columns.values(), strict=True)]  # fmt: skip
+
+
+def by_number(records: Any, op: Callable[[Any], Any]) -> Any:
+    """Returns the records at the numbers that an operation returns, which may be ragged.
+
+    Args:
+        records: The records.
+        op: Takes the numbers of the records, and returns numbers.
+    """
+    numbers, flat = index.numbered(records, records.rank)
+    return index.gather(flat, op(numbers))
+
+
+def joined(values: Sequence[Any], op: Callable[[list[Any]], Any], rank: int, name: str) -> Any:
+    """Returns records that an operation makes of several collections with the same fields.
+
+    Args:
+        values: The collections, of one rank.
+        op: Takes a list of tensors, or of RaggedTensors for ragged records, and returns one.
+        rank: The rank of the result.
+        name: The name of the operation, for errors.
+    """
+    _expect_same_fields(values, name)
+    values = _with_one_dtype(values)
+    if any(isinstance(value, RaggedStructuredTensor) for value in values):
+        pairs = [index.numbered(value, value.rank) for value in values]
+        return index.gather(
+            concatenated([flat for _, flat in pairs], name),
+            op(_offset([numbers for numbers, _ in pairs], [flat for _, flat in pairs])),
+        )
+    outer = values[0].rank
+
+    @functools.cache
+    def numbers() -> Any:
+        sizes = [sizes_of(value) for value in values]
+        totals = [functools.reduce(lambda a, b: a * b, one, 1) for one in sizes]
+        begins = [sum(totals[:i]) for i in range(len(totals))]
+        return op([
+            index.numbers_of(one) + tf.cast(begin, tf.int64)
+            for one, begin in zip(sizes, begins, strict=True)
+        ])  # fmt: skip
+
+    def of_field(parts: list[Any]) -> Any:
+        if all(isinstance(part, _DENSE) for part in parts):
+            return op(parts)
+        if all(isinstance(part, DenseStructuredTensor) for part in parts):
+            return joined(parts, op, parts[0].rank - outer + rank, name)
+        if not isinstance(parts[0], StructuredTensor) and any(map(_moves_itself, parts)):
+            return op(parts)
+        flats = [_flat(part, sizes_of(value)) for part, value in zip(parts, values, strict=True)]
+        return index.gather(concatenated(flats, name), numbers())
+
+    columns = [_parts(value) for value in values]
+    return _of_parts(rank, {n: of_field([column[n] for column in columns]) for n in columns[0]})
+
+
+def appended(values: Sequence[Any], name: str) -> Any:
+    """Returns the records of several collections, one after another along the first dimension.
+
+    Args:
+        values: The collections, of one rank, with the same fields.
+        name: The name of the operation, for errors.
+    """
+    _expect_same_fields(values, name)
+    return concatenated(_with_one_dtype(values), name)
+
+
+def concatenated(values: Sequence[Any], name: str) -> Any:
+    """Returns values of any type, concatenated along their first dimension."""
+    first = values[0]
+    if len(values) == 1:
+        return first
+    if any(isinstance(value, RaggedStructuredTensor) for value in values):
+        return _concatenated_rows(values, name)
+    if isinstance(first, DenseStructuredTensor):
+        _expect_same_fields(values, name)
+        columns = [_parts(value) for value in values]
+        return _of_parts(
+            first.rank, {n: concatenated([c[n] for c in columns], name) for n in columns[0]}
+        )
+    if isinstance(first, (*_DENSE, tf.RaggedTensor)) or _moves_itself(first):
+        return tf.concat(list(values), 0)
+    spec: Any = stacked(unstacked(tf.type_spec_from_value(first)), None)
+    rows = zip(*(box(spec, value, 1) for value in values), strict=True)
+    return unbox(spec, [_concatenated_boxes(boxes) for boxes in rows])
+
+
+def _concatenated_rows(values: Sequence[Any], name: str) -> Any:
+    dtype = next(v.row_splits.dtype for v in values if isinstance(v, RaggedStructuredTensor))
+    ragged = [value._as_ragged(dtype) for value in values]
+    splits: list[Any] = [ragged[0].row_splits]
+    for value in ragged[1:]:
+        splits.append(value.row_splits[1:] + splits[-1][-1])
+    records = concatenated([value.values for value in ragged], name)
+    return RaggedStructuredTensor.of_parts(records, tf.concat(splits, 0))
+
+
+def _concatenated_boxes(boxes: Sequence[Any]) -> Any:
+    if boxes[0].dtype != tf.variant:
+        return tf.concat(boxes, 0)
+    # Variants have a kernel for dynamic_stitch, but none for concat.
+    counts = [tf.shape(part)[0] for part in boxes]
+    begins = tf.cumsum(counts, exclusive=True)
+    places = [begins[i] + tf.range(count) for i, count in enumerate(counts)]
+    return tf.dynamic_stitch(places, list(boxes))
+
+
+def _offset(numbers: list[Any], flats: list[Any]) -> list[Any]:
+    """Returns numbers that count on from one collection to the next."""
+    result: list[Any] = []
+    begin: Any = tf.constant(0, tf.int64)
+    for own, flat in zip(numbers, flats, strict=True):
+        if isinstance(own, tf.RaggedTensor):
+            own = own.with_row_splits_dtype(tf.int64)
+        result.append(tf.cast(own, tf.int64) + begin)
+        begin = begin + tf.cast(sizes_of(flat)[0], tf.int64)
+    return result
+
+
+def _parts(records: Any) -> dict[str, Any]:
+    """Returns the fields of dense records; without fields, the tensor that counts them."""
+    return records._fields if records._rows is None else {"": records._rows}
+
+
+def _of_parts(rank: int, parts: dict[str, Any]) -> DenseStructuredTensor:
+    # A field may be named "" too, but it is not the only boolean counter without a name.
+    if list(parts) == [""]:
+        return DenseStructuredTensor.of_parts(rank, {}, parts[""])
+    return DenseStructuredTensor.of_parts(rank, parts)
+
+
+def _flat(value: Any, sizes: list[Any]) -> Any:
+    """Returns a field's value with the dimensions of the records merged into one."""
+    return index.merged(value, sizes) if sizes else reshape.expanded(value, 0)
+
+
+def _moves_itself(value: Any) -> bool:
+    """Returns whether a value that is neither a tensor nor records overrides operations."""
+    return not isinstance(value, tf.RaggedTensor) and follows_protocol(type(value))
+
+
+def _with_one_dtype(values: Sequence[Any]) -> list[Any]:
+    """Returns collections with row splits of one dtype, because TensorFlow mixes no dtypes."""
+    dtypes: set[tf.DType] = set()
+    for value in values:
+        dtypes |= value._row_splits_dtypes()
+    return [v.with_row_splits_dtype(tf.int64) for v in values] if len(dtypes) > 1 else list(values)
+
+
+def _expect_same_fields(values: Sequence[Any], name: str) -> None:
+    """Raises unless all values are records of one rank with the same fields and dtypes."""
+    first = values[0]
+    for i, value in enumerate(values):
+        if not isinstance(value, StructuredTensor):
+            raise DTypeError(
+                path=name,
+                expected="records only",
+                received=f"a {type(value).__name__} as item {i}",
+                mend="Join records with records, and fields with fields.",
+            )
+        if value.rank != first.rank or set(value.field_names()) != set(first.field_names()):
+            raise StructureError(
+                path=name,
+                expected=f"records like the first: {first!r}",
+                received=f"{value!r} as item {i}",
+                mend="Give all records the same fields and the same rank, with with_only, without "
+                "or with_updates.",
+            )
+        for field in first.field_names():
+            ours, theirs = (
+                first._uncut_field(field, Path(field)),
+                value._uncut_field(field, Path(field)),
+            )
+            wanted, own = getattr(ours, "dtype", None), getattr(theirs, "dtype", None)
+            if isinstance(wanted, tf.DType) and wanted != own:
+                raise DTypeError(
+                    path=f"{name}: {Path(field)}",
+                    expected=f"dtype {wanted.name}, as in the first records",
+                    received=f"{getattr(own, 'name', type(theirs).__name__)} in item {i}",
+                    mend="Cast the field with with_updates and tf.cast.",
+                )

@@ -1,0 +1,42 @@
+"""Refuses operations that compute with values, because records have no numbers of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._dispatch.handlers import handle
+from extensor._dispatch.kind import kinds_of
+from extensor._dispatch.known_types import overrides_now
+from extensor._dispatch.operation import name_of
+from extensor._struct.refusal import refusal
+from extensor._struct.tensor import StructuredTensor
+
+# These take values of any type, or return their arguments.
+_PASSED_ON = ("control flow and user functions", "assertions")
+_RETURN_THEIR_ARGUMENT = frozenset({tf.identity, tf.identity_n, tf.stop_gradient, tf.tuple})
+
+
+def dispatch(cls: type, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Returns the result of a handler for records; without one, raises DTypeError."""
+    result = handle(cls, op, args, kwargs)
+    if result is not NotImplemented or op in _RETURN_THEIR_ARGUMENT:
+        return result
+    if any(kind in _PASSED_ON for kind in kinds_of(op)):
+        return result
+    records = next(
+        (arg for arg in tf.nest.flatten(list(args)) if isinstance(arg, StructuredTensor)), None
+    )
+    if records is None:
+        return result
+    name = name_of(op)
+    raise refusal(
+        records, name, lambda field: f"{name}({field}, ...)", text=name.startswith("tf.strings.")
+    )
+
+
+StructuredTensor.__tf_dispatch__ = classmethod(dispatch)  # type: ignore[attr-defined]
+StructuredTensor.__tf_dispatch_types__ = None  # type: ignore[attr-defined]
+for _cls in (StructuredTensor, *StructuredTensor.__subclasses__()):
+    overrides_now(_cls)

@@ -1,0 +1,188 @@
+"""Operations that select records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._dispatch.handlers import implements
+from extensor._struct import index
+from extensor._struct.handlers.each_field import axis_of, by_number, joined, moved
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, StructureError
+
+
+@implements(tf.gather, on=StructuredTensor)
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: Any = 0,
+    *_: Any,
+) -> Any:
+    """Returns the records at the given indices along an axis."""
+    if not isinstance(params, StructuredTensor) or isinstance(indices, StructuredTensor):
+        return NotImplemented
+    if not isinstance(indices, tf.RaggedTensor):
+        indices = tf.convert_to_tensor(indices)
+    rank = indices.shape.rank
+    if batch_dims < 0:
+        batch_dims += rank
+    place = batch_dims if axis is None else axis
+    place = axis_of(place, params.rank, "tf.gather")
+    if place == 0 and not batch_dims:
+        return index.gather(params, indices)
+
+    def op(value: Any) -> Any:
+        return tf.gather(value, indices, axis=place, batch_dims=batch_dims)
+
+    if isinstance(indices, tf.RaggedTensor):
+        return by_number(params, op)
+    return moved(params, op, params.rank - 1 + rank - batch_dims)
+
+
+@implements(tf.gather_nd, on=StructuredTensor)
+def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, *_: Any) -> Any:
+    """Returns the records at the given coordinates."""
+    if not isinstance(params, StructuredTensor) or isinstance(indices, StructuredTensor):
+        return NotImplemented
+    if not isinstance(indices, tf.RaggedTensor):
+        indices = tf.convert_to_tensor(indices)
+    depth = indices.shape[-1]
+    if depth is None or depth + batch_dims > params.rank:
+        raise StructureError(
+            path="tf.gather_nd: indices",
+            expected=f"at most {params.rank - batch_dims} coordinates, a static number, in the "
+            "last dimension",
+            received=f"shape {indices.shape}",
+            mend="The dimensions inside a field belong to the field: call it on the field.",
+        )
+
+    def op(value: Any) -> Any:
+        return tf.gather_nd(value, indices, batch_dims)
+
+    if isinstance(indices, tf.RaggedTensor):
+        return by_number(params, op)
+    return moved(params, op, indices.shape.rank - 1 + params.rank - depth - batch_dims)
+
+
+@implements(tf.boolean_mask, on=StructuredTensor)
+def boolean_mask(tensor: Any, mask: Any, axis: Any = None, *_: Any) -> Any:
+    """Returns the records for which `mask` is True."""
+    if not isinstance(tensor, StructuredTensor) or isinstance(mask, StructuredTensor):
+        return NotImplemented
+    if not isinstance(mask, tf.RaggedTensor):
+        mask = list(mask) if isinstance(mask, (list, tuple)) else tf.convert_to_tensor(mask)
+    place = 0 if axis is None else axis_of(axis, tensor.rank, "tf.boolean_mask")
+    return tensor[(slice(None),) * place + (mask,)]
+
+
+@implements(tf.ragged.boolean_mask, on=StructuredTensor)
+def ragged_boolean_mask(data: Any, mask: Any, *_: Any) -> Any:
+    """Returns the records for which `mask` is True, in the same rows."""
+    if not isinstance(data, StructuredTensor) or isinstance(mask, StructuredTensor):
+        return NotImplemented
+    return by_number(data, lambda numbers: tf.ragged.boolean_mask(numbers, mask))
+
+
+@implements(tf.where, on=StructuredTensor)
+def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
+    """Returns the records of `x` where a condition is True, and those of `y` elsewhere."""
+    if not (isinstance(x, StructuredTensor) and isinstance(y, StructuredTensor)):
+        if isinstance(condition, StructuredTensor):
+            return NotImplemented
+        wrong = y if isinstance(x, StructuredTensor) else x
+        raise DTypeError(
+            path="tf.where",
+            expected="records for both x and y",
+            received=f"records and a {type(wrong).__name__}",
+            mend="Choose between single fields, or give records with the same fields.",
+        )
+    if not isinstance(condition, tf.RaggedTensor):
+        condition = tf.convert_to_tensor(condition, tf.bool)
+    rank = x.rank
+    if condition.shape.rank > rank:
+        raise StructureError(
+            path="tf.where: condition",
+            expected=f"rank {rank} or less, because it chooses whole records",
+            received=f"shape {condition.shape}",
+            mend="Choose inside a field with tf.where on the field.",
+        )
+
+    def choose(parts: list[Any]) -> Any:
+        first = parts[0]
+        chosen = condition
+        if isinstance(first, tf.RaggedTensor):
+            return tf.where(chosen, *parts)
+        if chosen.shape.rank:
+            for _ in range(first.shape.rank - rank):
+                chosen = tf.expand_dims(chosen, -1)
+        return tf.where(chosen, *parts)
+
+    return joined([x, y], choose, rank, "tf.where")
+
+
+@implements(tf.__operators__.getitem, on=StructuredTensor)
+def getitem(tensor: Any, slice_spec: Any, *_: Any) -> Any:
+    """Returns fields or records; see `StructuredTensor.__getitem__`."""
+    return tensor[slice_spec] if isinstance(tensor, StructuredTensor) else NotImplemented
+
+
+@implements(tf.slice, on=StructuredTensor)
+def slice_(input_: Any, begin: Any, size: Any, *_: Any) -> Any:
+    """Returns the records from `begin`, as many as `size` in each dimension."""
+    if not isinstance(input_, StructuredTensor):
+        return NotImplemented
+    begins, sizes = _numbers(begin, input_.rank), _numbers(size, input_.rank)
+    parts: list[slice] = []
+    for first, count in zip(begins, sizes, strict=True):
+        if isinstance(count, int):
+            parts.append(slice(first, None if count == -1 else first + count))
+        else:  # -1 means all that follow
+            end = tf.where(count < 0, tf.constant(2**31 - 1, count.dtype), first + count)
+            parts.append(slice(first, end))
+    return input_[tuple(parts)]
+
+
+def _numbers(vector: Any, rank: int) -> list[Any]:
+    known = tf.get_static_value(vector)
+    if known is None and isinstance(vector, tf.Tensor):
+        return tf.unstack(vector, rank)
+    return [int(n) for n in known] if known is not None else list(vector)
+
+
+@implements(tf.strided_slice, on=StructuredTensor)
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    *_: Any,
+) -> Any:
+    """Returns the records in a range with steps in each dimension."""
+    if not isinstance(input_, StructuredTensor):
+        return NotImplemented
+    count = tf.TensorShape(tf.convert_to_tensor(begin).shape)[0]
+    begins, ends = _numbers(begin, count), _numbers(end, count)
+    steps = [1] * count if strides is None else _numbers(strides, count)
+    key: list[Any] = []
+    for i in range(count):
+        bit = 1 << i
+        if ellipsis_mask & bit:
+            key.append(...)
+        elif new_axis_mask & bit:
+            key.append(None)
+        elif shrink_axis_mask & bit:
+            key.append(begins[i])
+        else:
+            first = None if begin_mask & bit else begins[i]
+            last = None if end_mask & bit else ends[i]
+            key.append(slice(first, last, steps[i]))
+    return input_[tuple(key)]

@@ -1,0 +1,84 @@
+"""Operations that return the shape of records, or records of the same shape."""
+
+# This file calls methods of records that are private to this package.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._dispatch.handlers import implements
+from extensor._path import Path
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.row_splits import outer_sizes
+from extensor._struct.tensor import StructuredTensor
+from extensor._tf import BaseResourceVariable
+from extensor.errors import DTypeError, StructureError
+
+
+@implements(tf.shape, on=StructuredTensor)
+def shape(input: Any, out_type: Any = None, *_: Any) -> Any:
+    """Returns the sizes of the dimensions of the records."""
+    if isinstance(input, RaggedStructuredTensor):
+        raise StructureError(
+            path="tf.shape",
+            expected="records with one size per dimension",
+            received=f"ragged records, {input!r}",
+            mend="Use records.row_lengths() and records.values, or records.shape for static sizes.",
+        )
+    out_type = out_type or tf.int32
+    if input.shape.is_fully_defined():
+        return tf.constant(input.shape.as_list(), out_type)
+    return tf.cast(outer_sizes(input, input.rank), out_type)
+
+
+@implements(tf.size, on=StructuredTensor)
+def size(input: Any, out_type: Any = None, *_: Any) -> Any:
+    """Returns the number of records."""
+    out_type = out_type or tf.int32
+    rows: Any = 1
+    while isinstance(input, RaggedStructuredTensor):
+        if not isinstance(input.values, RaggedStructuredTensor):
+            inner = input.values
+            rest = shape(inner, out_type)[1:]
+            return tf.cast(input.row_splits[-1], out_type) * tf.reduce_prod(rest)
+        input = input.values
+    if input.shape.is_fully_defined():
+        return tf.constant(input.shape.num_elements(), out_type)
+    return rows * tf.reduce_prod(shape(input, out_type))
+
+
+@implements(tf.rank, on=StructuredTensor)
+def rank(input: Any, *_: Any) -> Any:
+    """Returns the number of dimensions of the records."""
+    return tf.constant(input.rank)
+
+
+@implements(tf.zeros_like, tf.ones_like, on=StructuredTensor)
+def filled_like(op: Any, input: Any, dtype: Any = None, *_: Any) -> Any:
+    """Returns records of the same shape, with zeros or ones in each field."""
+    return _filled(op, input, dtype, Path())
+
+
+def _filled(op: Any, value: Any, dtype: Any, at: Path) -> Any:
+    if isinstance(value, RaggedStructuredTensor):
+        return RaggedStructuredTensor.of_parts(
+            _filled(op, value.values, dtype, at), value.row_splits
+        )
+    if isinstance(value, DenseStructuredTensor):
+        if value._rows is not None:
+            return value
+        return value.map_parts(lambda part, name: _filled(op, part, dtype, at / name), value.rank)
+    if isinstance(value, (tf.Tensor, BaseResourceVariable, tf.RaggedTensor)) and (
+        op is tf.ones_like and value.dtype == tf.string and dtype is None
+    ):
+        raise DTypeError(
+            path=f"tf.ones_like: {at}",
+            expected="a field of numbers or bools",
+            received="dtype string",
+            mend="Leave the field out with records.without, or give a dtype.",
+        )
+    return op(value) if dtype is None else op(value, dtype)

@@ -1,0 +1,86 @@
+"""Records from values with the same rows, one for each field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.field import as_field, expect_fields, shape_of
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.row_splits import uncut
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import StructureError
+
+
+def zip_(fields: Mapping[str, Any], depth: int | None = None) -> StructuredTensor:
+    """Returns records with the given values as their fields.
+
+    Args:
+        fields: A tensor, RaggedTensor, StructuredTensor or other value for each field. All have
+            the same rows.
+        depth: How many outer dimensions become the dimensions of the records. Default: all
+            dimensions down to the innermost ragged one that every value has; 1 if one of them is
+            dense.
+
+    Returns:
+        A RaggedStructuredTensor where a dimension is ragged, else a DenseStructuredTensor.
+
+    Raises:
+        StructureError: If the values have different rows, or fewer dimensions (also a ValueError).
+            In a graph, only static sizes are compared.
+
+    >>> amounts = tf.ragged.constant([[3.0, 1.0], [2.0]])
+    >>> names = tf.ragged.constant([["flour", "sugar"], ["oats"]])
+    >>> xt.struct.zip({"amount": amounts, "name": names})
+    <StructuredTensor shape=(2, None) {amount: float32, name: string}>
+    """
+    expect_fields(fields, "xt.struct.zip", "values", "titles")
+    if not fields:
+        raise StructureError(
+            path="xt.struct.zip",
+            expected="at least one field",
+            received="an empty dict",
+            mend="For records without fields, write xt.DenseStructuredTensor([count], {}).",
+        )
+    parts = {name: as_field(value, Path(name)) for name, value in fields.items()}
+    if depth is None:
+        depth = min(_ragged_levels(value) for value in parts.values()) + 1
+    for name, value in parts.items():
+        rank = shape_of(value).rank
+        if depth < 0 or (rank is not None and rank < depth):
+            raise StructureError(
+                path=f"xt.struct.zip: {Path(name)}",
+                expected=f"a value of rank {depth} or more",
+                received=f"shape {shape_of(value)}",
+                mend="Give a smaller depth.",
+            )
+    return _zipped(parts, depth)
+
+
+def _zipped(parts: dict[str, Any], depth: int) -> StructuredTensor:
+    ragged = [value for value in parts.values() if _ragged_levels(value)]
+    if depth < 2 or not ragged:
+        return DenseStructuredTensor([None] * depth, parts)
+    for name, value in parts.items():
+        if not _ragged_levels(value):
+            raise StructureError(
+                path=f"xt.struct.zip: {Path(name)}",
+                expected="a ragged value, like the other fields",
+                received=f"a dense value of shape {shape_of(value)}",
+                mend="Convert it with tf.RaggedTensor.from_tensor, or give depth=1.",
+            )
+    splits = ragged[0].row_splits
+    inner = {name: uncut(value, splits, Path(name)) for name, value in parts.items()}
+    return RaggedStructuredTensor.of_parts(_zipped(inner, depth - 1), splits)
+
+
+def _ragged_levels(value: Any) -> int:
+    if isinstance(value, tf.RaggedTensor):
+        return value.ragged_rank
+    if isinstance(value, RaggedStructuredTensor):
+        return 1 + _ragged_levels(value.values)
+    return 0
