@@ -78,10 +78,11 @@ def kept(part: Any) -> int:
         return 1
     if not is_array(part):
         return 0
-    return 1 if _is_mask(part) else part.shape.rank
+    return 1 if is_mask(part) else part.shape.rank
 
 
-def _is_mask(part: Any) -> bool:
+def is_mask(part: Any) -> bool:
+    """Returns whether a position is a dense mask."""
     return isinstance(part, tf.Tensor) and part.dtype == tf.bool
 
 
@@ -151,7 +152,7 @@ def joined(positions: tuple[Any, ...], at: Path) -> tuple[Any, ...]:
         )
     result: list[Any] = []
     for i, part in enumerate(positions):
-        if isinstance(part, tf.Tensor) and part.dtype == tf.bool:
+        if is_mask(part):
             result += tf.unstack(tf.where(part), part.shape.rank, axis=1)
         elif isinstance(part, int) and places[0] < i < places[-1]:
             result.append(tf.constant([part], tf.int64))
@@ -182,7 +183,7 @@ def expect_in_range(positions: Sequence[Any], shape: Any, at: Path) -> None:
     for part in positions:
         sizes = list(shape[axis : axis + dimensions(part)])
         axis += dimensions(part)
-        if isinstance(part, tf.Tensor) and part.dtype == tf.bool:
+        if is_mask(part):
             if not tf.TensorShape(sizes).is_compatible_with(part.shape):
                 raise StructureError(
                     path=at or "index",

@@ -45,7 +45,10 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
         positions, axes = key.without_new_axes(key.expanded(positions, rank, at))
         key.expect_in_range(positions, shape or (), at)
         positions = key.without_trailing(positions)
-    taken = _taken(value, key.joined(positions, at), at) if positions else value
+    if len(positions) == 1 and key.is_mask(positions[0]) and positions[0].shape.rank == 1:
+        taken = gather(value, tf.reshape(tf.where(positions[0]), [-1]))
+    else:
+        taken = _taken(value, key.joined(positions, at), at) if positions else value
     for axis in axes:
         taken = reshape.expanded(taken, axis)
     return taken
