@@ -88,6 +88,10 @@ DENSE = {
         lambda v: tf.gather(v, [[1], [0], [1]], batch_dims=1),
         lambda a: np.take_along_axis(a, np.array([[1], [0], [1]]), 1),
     ),
+    "batch_gather": (
+        lambda v: tf.compat.v1.batch_gather(v, [[1], [0], [1]]),
+        lambda a: np.take_along_axis(a, np.array([[1], [0], [1]]), 1),
+    ),
     "gather_nd": (lambda v: tf.gather_nd(v, [[2, 1], [0, 0]]), lambda a: a[[2, 0], [1, 0]]),
     "gather_nd of rows": (lambda v: tf.gather_nd(v, [[2], [0]]), lambda a: a[[2, 0]]),
     "boolean_mask": (

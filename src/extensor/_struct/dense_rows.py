@@ -107,8 +107,8 @@ def _filled(flat: Any, numbers: Any, defaults: dict[Any, Any], at: tuple[str, ..
 
 
 def _with_empty_row(value: Any) -> Any:
-    splits = tf.concat([value.row_splits, value.row_splits[-1:]], 0)
-    if isinstance(value, Records):
-        ragged: Any = value
-        return type(ragged).of_parts(ragged.values, splits)
+    ragged: Any = value
+    splits = tf.concat([ragged.row_splits, ragged.row_splits[-1:]], 0)
+    if not isinstance(value, tf.RaggedTensor):
+        return type(value).of_parts(value.values, splits)
     return tf.RaggedTensor.from_row_splits(value.values, splits, validate=False)

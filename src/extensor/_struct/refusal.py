@@ -39,7 +39,7 @@ def refusal(
 
 
 def _fits(spec: Any, text: bool) -> bool:
-    dtype = getattr(spec, "dtype", None)
+    dtype: Any = getattr(spec, "dtype", None)
     if not isinstance(dtype, tf.DType):
         return False
     return dtype == tf.string if text else dtype.is_integer or dtype.is_floating

@@ -108,7 +108,7 @@ def expanded(value: Any, axis: int) -> Any:
     boxes = [tf.expand_dims(tensor, axis) for tensor in box(spec, value, axis)]
     sizes: list[Any] = []
     for _ in range(axis):
-        shape = getattr(spec, "shape", None)
+        shape: Any = getattr(spec, "shape", None)
         sizes.append(shape[0] if isinstance(shape, tf.TensorShape) and shape.rank else None)
         spec = unstacked(spec)
     for size in reversed([*sizes, 1]):

@@ -99,14 +99,14 @@ def reshape_(tensor: Any, shape: Any, *_: Any) -> Any:
     if not isinstance(tensor, StructuredTensor):
         return NotImplemented
     _expect_dense(tensor, "tf.reshape")
-    sizes = tf.get_static_value(shape)
-    sizes = tf.convert_to_tensor(shape) if sizes is None else [int(size) for size in sizes]
-    rank = sizes.shape[0] if isinstance(sizes, tf.Tensor) else len(sizes)
+    known: Any = tf.get_static_value(shape)
+    sizes: Any = tf.convert_to_tensor(shape) if known is None else [int(size) for size in known]
+    rank = len(sizes) if known is not None else sizes.shape[0]
     full = tensor.shape.num_elements()
-    if full is not None and isinstance(sizes, list) and -1 in sizes:
-        known = math.prod(size for size in sizes if size != -1)
-        if known and full % known == 0:
-            sizes = [full // known if size == -1 else size for size in sizes]
+    if full is not None and known is not None and -1 in sizes:
+        others = math.prod(size for size in sizes if size != -1)
+        if others and full % others == 0:
+            sizes = [full // others if size == -1 else size for size in sizes]
 
     def op(value: Any) -> Any:
         inner = value.shape[tensor.rank :]
@@ -127,12 +127,13 @@ def broadcast_to(input: Any, shape: Any, *_: Any) -> Any:
     if not isinstance(input, StructuredTensor):
         return NotImplemented
     _expect_dense(input, "tf.broadcast_to")
-    sizes = tf.convert_to_tensor(shape)
+    sizes: Any = tf.convert_to_tensor(shape)
     count = sizes.shape[0]
-    for _ in range(count - input.rank):
-        input = reshape.expanded(input, 0)
+    records: Any = input
+    for _ in range(count - records.rank):
+        records = reshape.expanded(records, 0)
     return moved(
-        input,
+        records,
         lambda value: tf.broadcast_to(value, tf.concat([sizes, tf.shape(value)[count:]], 0)),
         count,
     )
@@ -144,7 +145,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, *_: Any) -> Any:
     if not isinstance(input, StructuredTensor):
         return NotImplemented
     if axis is None:
-        _, input = index.numbered(input, input.rank) if input.rank else (0, input[None])
+        input = index.numbered(input, input.rank)[1] if input.rank else input[None]
         axis = 0
     place = axis_of(axis, input.rank, "tf.repeat")
     if place == 0:

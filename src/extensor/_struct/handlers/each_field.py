@@ -264,7 +264,8 @@ def _expect_same_fields(values: Sequence[Any], name: str) -> None:
                 first._uncut_field(field, Path(field)),
                 value._uncut_field(field, Path(field)),
             )
-            wanted, own = getattr(ours, "dtype", None), getattr(theirs, "dtype", None)
+            wanted: Any = getattr(ours, "dtype", None)
+            own: Any = getattr(theirs, "dtype", None)
             if isinstance(wanted, tf.DType) and wanted != own:
                 raise DTypeError(
                     path=f"{name}: {Path(field)}",

@@ -43,6 +43,13 @@ def gather(
     return moved(params, op, params.rank - 1 + rank - batch_dims)
 
 
+# It exists in tf.compat.v1 only, whose functions have TensorFlow's own dispatch and no other.
+@tf.experimental.dispatch_for_api(tf.compat.v1.batch_gather, {"params": StructuredTensor})
+def batch_gather(params: Any, indices: Any, name: Any = None) -> Any:
+    """Returns the records at the given indices in each batch."""
+    return tf.gather(params, indices, batch_dims=-1)
+
+
 @implements(tf.gather_nd, on=StructuredTensor)
 def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, *_: Any) -> Any:
     """Returns the records at the given coordinates."""

@@ -308,7 +308,7 @@ def _range(part: slice, starts: Any, limits: Any) -> tuple[Any, Any, Any]:
                 received="step 0",
                 mend="Leave the step out for 1.",
             )
-        begin, end = _ends(part, starts, limits, step > 0)
+        begin, end = _ends(part, starts, limits, bool(step > 0))
         return begin, end, tf.cast(step, starts.dtype)
     step = tf.cast(step, starts.dtype)
     up, down = (_ends(part, starts, limits, forward) for forward in (True, False))
