@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -224,9 +223,10 @@ def new_sizes(positions: Sequence[Any]) -> int:
 
 def without_trailing(positions: tuple[Any, ...]) -> tuple[Any, ...]:
     """Returns the positions without the full slices at the end."""
-    is_full = [isinstance(part, slice) and part == ALL for part in positions]
-    dropped = len(list(itertools.takewhile(bool, reversed(is_full))))
-    return positions[: len(positions) - dropped]
+    count = len(positions)
+    while count and isinstance(positions[count - 1], slice) and positions[count - 1] == ALL:
+        count -= 1
+    return positions[:count]
 
 
 def is_plain(positions: Sequence[Any]) -> bool:

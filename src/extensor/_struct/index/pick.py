@@ -235,30 +235,26 @@ class _Picker:
 
 def sliced(value: Any, key: Key) -> Any:
     """Returns `value[key]`, with a static rank; TensorFlow loses it if the step is symbolic."""
-    result = value[_of_one_dtype(key)]
+    bounds: list[Any] = []
+    for part in key:
+        bounds += [part.start, part.stop, part.step] if isinstance(part, slice) else [part]
+    dtypes = {bound.dtype for bound in bounds if isinstance(bound, tf.Tensor)}
+    if not dtypes:
+        return value[key]
+    if len(dtypes) > 1:
+        key = tuple(map(_as_int64, key))
+    result = value[key]
     if result.shape.rank is None and value.shape.rank is not None:
         outer = [None] * sum(isinstance(part, slice) for part in key)
         result.set_shape([*outer, *value.shape[len(key) :]])
     return result
 
 
-def _of_one_dtype(key: Key) -> Key:
-    """Returns a key whose tensors have one dtype, because TensorFlow packs them into one."""
-    bounds: list[Any] = []
-    for part in key:
-        bounds += [part.start, part.stop, part.step] if isinstance(part, slice) else [part]
-    if len({bound.dtype for bound in bounds if isinstance(bound, tf.Tensor)}) < 2:
-        return key
-
-    def cast(bound: Any) -> Any:
-        return tf.cast(bound, tf.int64) if isinstance(bound, tf.Tensor) else bound
-
-    return tuple(
-        slice(cast(part.start), cast(part.stop), cast(part.step))
-        if isinstance(part, slice)
-        else cast(part)
-        for part in key
-    )
+def _as_int64(part: Any) -> Any:
+    """Returns an int or slice with int64 tensors, because TensorFlow packs all into one tensor."""
+    if isinstance(part, slice):
+        return slice(_as_int64(part.start), _as_int64(part.stop), _as_int64(part.step))
+    return tf.cast(part, tf.int64) if isinstance(part, tf.Tensor) else part
 
 
 def _bounds(value: Any) -> tuple[Any, Any]:

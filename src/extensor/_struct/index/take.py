@@ -41,6 +41,13 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
     shape = getattr(value, "shape", None)
     rank = None if shape is None else shape.rank if hasattr(shape, "rank") else len(shape)
     axes: list[int] = []
+    if rank is not None and len(positions) <= rank and _are_simple(positions):
+        # Most keys; this runs for every field.
+        for part, size in zip(positions, shape or (), strict=False):
+            if part.__class__ is int and size is not None and not -size <= part < size:
+                key.expect_in_range(positions, shape, at)
+        positions = key.without_trailing(positions)
+        return _plainly_taken(value, positions, at) if positions else value
     if rank is not None:
         positions, axes = key.without_new_axes(key.expanded(positions, rank, at))
         key.expect_in_range(positions, shape or (), at)
@@ -59,15 +66,26 @@ def _taken(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
         if not isinstance(value, (tf.Tensor, tf.RaggedTensor, BaseResourceVariable)):
             return gathered_at(value, positions, at)
         return pick(value, positions, at)
+    return _plainly_taken(value, positions, at)
+
+
+def _are_simple(positions: tuple[Any, ...]) -> bool:
+    return all(part.__class__ is int or part.__class__ is slice for part in positions)
+
+
+def _plainly_taken(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
+    """Returns a value at ints and slices."""
     if isinstance(value, Records):
         return value._taken(positions, at)
-    if isinstance(value, tf.RaggedTensor):
-        return pick(value, positions, at)
     if hasattr(value, "row_splits") and not isinstance(positions[0], slice):
         return take_row(value, positions, at)
+    if isinstance(value, tf.RaggedTensor):
+        return pick(value, positions, at)
     if _is_without_indexing(value):
         return _take_boxed(value, positions)
-    return sliced(value, positions) if isinstance(value, tf.Tensor) else value[positions]
+    if isinstance(value, tf.Tensor):
+        return sliced(value, positions)
+    return value[positions]
 
 
 def gathered_at(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
