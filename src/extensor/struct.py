@@ -4,7 +4,7 @@ from extensor._formats.python.classes import spec_from
 from extensor._formats.python.constant import constant, constant_value
 
 # The import registers the handlers of TensorFlow's operations.
-from extensor._struct import handlers as _handlers  # noqa: F401
+import extensor._struct.handlers as _  # noqa: F401
 from extensor._struct.display import tree
 from extensor._struct.from_tf import from_tf, to_tf
 from extensor._struct.zipped import zip_ as zip

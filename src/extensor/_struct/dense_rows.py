@@ -78,7 +78,8 @@ def _filled(flat: Any, numbers: Any, defaults: dict[Any, Any], at: tuple[str, ..
     def filled(part: Any, name: str) -> Any:
         nonlocal places
         path = (*at, name)
-        if isinstance(part, Records) and not hasattr(part, "row_splits"):
+        splits: Any = getattr(part, "row_splits", None)
+        if isinstance(part, Records) and splits is None:
             return _filled(part, numbers, defaults, path)
         if isinstance(part, (tf.Tensor, BaseResourceVariable)):
             default = defaults.get(path)
@@ -91,7 +92,7 @@ def _filled(flat: Any, numbers: Any, defaults: dict[Any, Any], at: tuple[str, ..
                 received="a default value for a list",
                 mend="Leave it out, or fill the list by its own to_tensor.",
             )
-        if not hasattr(part, "row_splits"):
+        if splits is None:
             raise UnsupportedTypeError(
                 path=Path(*path),
                 expected="a field of tensors, lists or records",
@@ -99,7 +100,7 @@ def _filled(flat: Any, numbers: Any, defaults: dict[Any, Any], at: tuple[str, ..
                 mend="Leave it out with records.without.",
             )
         if places is None:
-            count = tf.size(part.row_splits, numbers.dtype) - 1
+            count = tf.size(splits, numbers.dtype) - 1
             places = numbers.to_tensor(count)
         return index.gather(_with_empty_row(part), places)
 

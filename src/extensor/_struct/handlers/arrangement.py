@@ -130,7 +130,7 @@ def broadcast_to(input: Any, shape: Any, *_: Any) -> Any:
     sizes: Any = tf.convert_to_tensor(shape)
     count = sizes.shape[0]
     records: Any = input
-    for _ in range(count - records.rank):
+    for _axis in range(count - records.rank):
         records = reshape.expanded(records, 0)
     return moved(
         records,
