@@ -37,7 +37,8 @@ def test_the_package_lists_what_is_public_and_nothing_else():
 
 @pytest.mark.parametrize("name", ROOMS)
 def test_a_room_lists_what_is_public_and_nothing_else(name):
-    assert public(dir(room(name))) == set(room(name).__all__)
+    builtins_too = {"zip"} if name == "struct" else set()  # not for a star-import
+    assert public(dir(room(name))) == {*room(name).__all__, *builtins_too}
     assert {"__doc__", "__file__", "__all__"} <= set(dir(room(name)))
 
 

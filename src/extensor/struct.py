@@ -6,9 +6,9 @@ from extensor._formats.python.classes import spec_from
 from extensor._formats.python.constant import constant, constant_value
 from extensor._struct.display import tree
 from extensor._struct.from_tf import from_tf, to_tf
-from extensor._struct.zipped import zip_ as zip_
+from extensor._struct.zipped import zip_ as _zip
 
 __all__ = ["constant", "constant_value", "from_tf", "spec_from", "to_tf", "tree"]
 
 # Public, but not in `__all__`: a star-import must not replace the builtin of this name.
-zip = zip_
+zip = _zip
