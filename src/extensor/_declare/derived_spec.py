@@ -17,7 +17,7 @@ from extensor._declare.static_data import FROZEN, FrozenDict, FrozenPartial, fre
 from extensor._protocol.box import stacked_spec, unstacked_spec
 from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.spec import not_overridden
-from extensor._protocol.stackable_spec import StackableTypeSpec
+from extensor._protocol.stackable_spec import StackableTypeSpec, any_length, any_length_shape
 from extensor._protocol.stand_in import plain_spec
 from extensor._protocol.symbolic import symbolic_spec
 from extensor._protocol.tree import Static, compatible, mapped, merged, reshaped
@@ -326,6 +326,12 @@ class DerivedSpec(StackableTypeSpec):
         return self._changed(
             lambda shape: shape[1:], lambda spec: unstacked_spec(spec, type(self).__qualname__)
         )
+
+    def _any_length(self) -> Any:
+        cls = type(self)
+        if (cls.stacked, cls.unstacked) != (DerivedSpec.stacked, DerivedSpec.unstacked):
+            return self.unstacked().stacked(None)
+        return self._changed(any_length_shape, any_length)
 
     def _changed(self, of_shape: Callable[..., Any], of_spec: Callable[..., Any]) -> Any:
         return self.from_parts(

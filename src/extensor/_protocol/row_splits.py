@@ -42,3 +42,17 @@ def check_row_splits(splits: Any, count: int | None, path: str) -> None:
         received=received,
         mend="Row i holds the values from row_splits[i] up to row_splits[i + 1].",
     )
+
+
+def first_difference(lengths: Any, expected: Any) -> int | None:
+    """Returns the first row whose length is not the expected one, or None.
+
+    Args:
+        lengths: A NumPy vector of the lengths of rows.
+        expected: A vector of as many lengths, or one length.
+
+    >>> first_difference(np.array([2, 1]), np.array([2, 2]))
+    1
+    """
+    differs = lengths != expected
+    return int(differs.argmax()) if differs.any() else None

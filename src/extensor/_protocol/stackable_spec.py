@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor import _tf
 from extensor._protocol.box import (
     as_list,
     box,
@@ -180,10 +181,28 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
             lambda shape: shape[1:], lambda spec: unstacked_spec(spec, type(self).__qualname__)
         )
 
+    def _any_length(self) -> StackableTypeSpec:
+        """Returns `unstacked().stacked(None)`: this spec with a first dimension of unknown size.
+
+        One pass, because two passes at each level of nested specs take time exponential in the
+        number of levels.
+        """
+        cls = type(self)
+        if (cls.stacked, cls.unstacked) != (StackableTypeSpec.stacked, StackableTypeSpec.unstacked):
+            return self.unstacked().stacked(None)
+        return self._restacked(any_length_shape, any_length)
+
     def _restacked(self, of_shape: Any, of_spec: Any) -> StackableTypeSpec:
         """Maps the shapes in the serialization, and checks the result against the components."""
-        result = self.deserialize(reshaped(self.serialize(), of_shape, of_spec))
-        expected = [of_spec(spec) for spec in tf.nest.flatten(self.component_specs)]
+        done: dict[int, Any] = {}  # a part of the serialization is often a component spec too
+
+        def once(spec: Any) -> Any:
+            if id(spec) not in done:
+                done[id(spec)] = spec, of_spec(spec)  # holds the spec, so that its id stays its own
+            return done[id(spec)][1]
+
+        result = self.deserialize(reshaped(self.serialize(), of_shape, once))
+        expected = [once(spec) for spec in tf.nest.flatten(self.component_specs)]
         received = tf.nest.flatten(result.component_specs)
         if len(expected) != len(received) or not all(
             a.is_compatible_with(b) for a, b in zip(expected, received, strict=False)
@@ -247,6 +266,22 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
     @property
     def _flat_tensor_specs(self) -> list[Any]:
         return list(as_list(self.boxed_tensor_spec()))
+
+
+def any_length(spec: Any) -> Any:
+    """Returns the spec of stacked values, with an unknown number of them.
+
+    >>> any_length(tf.TensorSpec([2, 3]))
+    TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)
+    """
+    if isinstance(spec, StackableTypeSpec):
+        return spec._any_length()
+    return _tf.stacked(_tf.unstacked(spec), None)
+
+
+def any_length_shape(shape: tf.TensorShape) -> tf.TensorShape:
+    """Returns a shape with an unknown first size."""
+    return tf.TensorShape([None]).concatenate(shape[1:])
 
 
 def ragged_row(spec: tf.TypeSpec, row_splits_dtype: tf.DType = tf.int64) -> Any:

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
+from extensor._protocol.row_splits import first_difference
 from extensor._struct.field import shape_of
 from extensor.errors import StructureError
 
@@ -32,53 +33,168 @@ def known_rank(shape: Any, owner: str) -> tf.TensorShape:
 
 
 def common_shape(shape: tf.TensorShape, fields: Mapping[str, Any]) -> tf.TensorShape:
-    """Returns `shape` merged with the outer dimensions of all fields."""
-    rank = shape.rank
-    for name, value in fields.items():
-        shape = merged_shape(shape, value, Path(name), rank)
-    return shape
-
-
-def merged_shape(shape: tf.TensorShape, value: Any, path: Path, rank: int) -> tf.TensorShape:
-    """Returns `shape`, the shape of records, merged with the outer dimensions of one field.
+    """Returns `shape` merged with the outer dimensions of all fields.
 
     Raises:
-        StructureError: If the field's shape does not begin with `shape` (also a ValueError).
+        StructureError: If the fields do not have the same rows, or rows of different lengths (also
+            a ValueError).
     """
+    return merged_shape(shape, {}, fields, Path())
+
+
+def merged_shape(
+    shape: tf.TensorShape, kept: Mapping[str, Any], added: Mapping[str, Any], at: Path
+) -> tf.TensorShape:
+    """Returns `shape`, the shape of records, merged with the outer dimensions of fields.
+
+    Runs no op. Reads row splits only of an eager ragged value in records of rank 2 or more.
+
+    Args:
+        shape: The shape of the records.
+        kept: Fields that were merged into the shape before.
+        added: The other fields.
+        at: The path of the records, for errors.
+
+    Raises:
+        StructureError: As for `common_shape`.
+    """
+    rank = shape.rank
     if rank == 0:
         return shape
-    value_shape = shape_of(value)
-    value_rank = value_shape.rank
-    if value_rank is None:
+    found = shape
+    for name, value in added.items():
+        value_shape = shape_of(value)
+        merged = _merged(found, value_shape, rank)
+        if merged is None:
+            raise _other_sizes(at / name, found, value_shape, shape, {**kept, **added})
+        found = merged
+    if rank > 1:
+        for axis in range(1, rank):
+            found = _with_rows(found, axis, kept, added, at)
+    return found
+
+
+def _merged(shape: tf.TensorShape, value: tf.TensorShape, rank: int) -> tf.TensorShape | None:
+    """Returns the shape of records merged with a field's shape; None if they disagree."""
+    if value.rank is None:
         return shape
-    if value_rank >= rank:
-        unknown = False
-        for axis in range(rank):
-            size, other = shape[axis], value_shape[axis]
-            if size != other:
-                if size is None:
-                    unknown = True
-                elif other is not None or not _is_uniform(value, axis, size):
-                    break
-        else:
-            return shape.merge_with(value_shape[:rank]) if unknown else shape
-    raise StructureError(
+    if value.rank < rank:
+        return None
+    unknown = False
+    for axis in range(rank):
+        size, other = shape[axis], value[axis]
+        if size != other:
+            if size is None:
+                unknown = True
+            elif other is not None:
+                return None
+    return shape.merge_with(value[:rank]) if unknown else shape
+
+
+def _other_sizes(
+    path: Path,
+    found: tf.TensorShape,
+    received: tf.TensorShape,
+    given: tf.TensorShape,
+    fields: Mapping[str, Any],
+) -> StructureError:
+    """Returns the error for a field of other sizes than the records.
+
+    Args:
+        path: The path of the field.
+        found: The shape of the records so far.
+        received: The shape of the field.
+        given: The shape that the caller gave, without what fields add.
+        fields: All fields, to name the one that the sizes come from.
+    """
+    whose = ", the shape of the records"
+    rank = given.rank
+    if _merged(given, received, rank) is not None:
+        for name, value in fields.items():
+            if _merged(received[:rank], shape_of(value), rank) is None:
+                whose = f", as that of {Path(name)}"
+                break
+    return StructureError(
         path=path,
-        expected=f"a value whose shape begins with {shape}, the shape of the records",
-        received=f"shape {value_shape}",
+        expected=f"a value whose shape begins with {found}{whose}",
+        received=f"shape {received}",
         mend="Give every field one value for each record.",
     )
 
 
-def _is_uniform(value: Any, axis: int, size: int) -> bool:
-    """Returns whether all rows of a value can have `size` elements along an axis.
+def _with_rows(
+    shape: tf.TensorShape, axis: int, kept: Mapping[str, Any], added: Mapping[str, Any], at: Path
+) -> tf.TensorShape:
+    """Returns a shape with the size that the rows of all fields have along an axis."""
+    size = shape[axis]
+    seen: dict[str, Any] = {}  # row splits by field
+    for name, value in (*kept.items(), *added.items()):
+        splits = row_splits_at(value, axis)
+        if splits is None or any(splits is other for other in seen.values()):
+            continue
+        if not hasattr(splits, "numpy"):  # part of a graph
+            continue
+        path = at / name
+        lengths = np.diff(splits.numpy())
+        if size is not None:
+            of_fields = [n for n, v in (*kept.items(), *added.items())
+                         if n != name and _size(v, axis) == size]  # fmt: skip
+            whose = f"those of {Path(of_fields[0])} ({_elements(size)})" if of_fields else (
+                f"the shape {shape} says ({_elements(size)})"
+            )  # fmt: skip
+            _expect_rows(lengths, size, whose, path)
+        elif seen:
+            other = next(iter(seen))
+            _expect_rows(lengths, np.diff(seen[other].numpy()), f"those of {Path(other)}", path)
+        seen[name] = splits
+    if size is not None or not seen:
+        return shape
+    name, splits = next(iter(seen.items()))
+    lengths = np.diff(splits.numpy())
+    if not len(lengths):
+        return shape
+    size = int(lengths[0])
+    if (lengths != size).any():
+        row = int((lengths != size).argmax())
+        raise StructureError(
+            path=at / name,
+            expected=f"rows of one length, because the records have shape {shape}",
+            received=f"row 0 of {_elements(size)} and row {row} of {_elements(lengths[row])}",
+            mend=_RAGGED_MEND,
+        )
+    return tf.TensorShape([*shape[:axis], size, *shape[axis + 1 :]])
 
-    Reads the row splits where they hold values. In a graph, returns True.
-    """
+
+_RAGGED_MEND = (
+    "Records in rows of different lengths are made by RaggedStructuredTensor.from_row_splits."
+)
+
+
+def _expect_rows(lengths: Any, expected: Any, whose: str, path: Path) -> None:
+    """Raises StructureError unless the lengths of rows are the expected ones."""
+    row = first_difference(lengths, expected)
+    if row is None:
+        return
+    raise StructureError(
+        path=path,
+        expected=f"rows as long as {whose}",
+        received=f"row {row} of {_elements(lengths[row])}",
+        mend=_RAGGED_MEND,
+    )
+
+
+def _elements(count: Any) -> str:
+    return f"{count} element" if count == 1 else f"{count} elements"
+
+
+def _size(value: Any, axis: int) -> int | None:
+    shape = shape_of(value)
+    return shape[axis] if shape.rank is not None and shape.rank > axis else None
+
+
+def row_splits_at(value: Any, axis: int) -> Any:
+    """Returns the row splits of one dimension of a value, or None if it is not ragged there."""
     rows = uncut_rows(value) if axis else None
     for _ in range(axis - 1):
         rows = None if rows is None else uncut_rows(rows[0])
-    splits = None if rows is None else rows[1]
-    if splits is None or not hasattr(splits, "numpy"):
-        return True
-    return bool((np.diff(splits.numpy()) == size).all())
+    return None if rows is None else rows[1]

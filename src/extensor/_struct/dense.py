@@ -14,7 +14,7 @@ import tensorflow as tf
 from extensor._path import Path
 from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.registry import register_type_spec
-from extensor._protocol.stackable_spec import ragged_row
+from extensor._protocol.stackable_spec import any_length, any_length_shape, ragged_row
 from extensor._protocol.stand_in import plain_spec
 from extensor._protocol.tree import compatible
 from extensor._struct import arrow_types, index, reshape
@@ -226,17 +226,15 @@ class DenseStructuredTensor(StructuredTensor):
     def _updated(self, updates: Mapping[str, Any], at: Path) -> DenseStructuredTensor:
         if not updates:
             return self
-        rank = self._rank
-        shape = self.shape
-        fields = dict(self._fields)
-        for name, value in updates.items():
-            value = as_field(value, at / name)
-            shape = merged_shape(shape, value, at / name, rank)
-            fields[name] = value
+        added = {name: as_field(value, at / name) for name, value in updates.items()}
+        kept = {name: value for name, value in self._fields.items() if name not in added}
+        shape = merged_shape(self.shape, kept, added, at)
+        fields = {**self._fields, **added}
         types = self._arrow_types and arrow_types.after_updates(
             self._arrow_types, self._fields, fields, updates
         )
-        result = DenseStructuredTensor.of_parts(rank, fields, None, self._hint_for(fields), types)
+        hint = self._hint_for(fields)
+        result = DenseStructuredTensor.of_parts(self._rank, fields, None, hint, types)
         _set(result, "_shape", shape)
         return result
 
@@ -346,6 +344,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         rank = self._shape.rank
         where = f"{type(self).__name__}.field_specs"
         expect_fields(field_specs, where, "specs", "tf.TensorSpec([None], tf.string)")
+        found, fixed = self._shape, self._shape.is_fully_defined()
         for name, spec in field_specs.items():
             if not isinstance(spec, tf.TypeSpec):
                 raise DTypeError(
@@ -357,13 +356,15 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             field_shape = getattr(spec, "shape", None)
             if field_shape is None or field_shape.rank is None:
                 continue
-            if field_shape.rank < rank or not self._shape.is_compatible_with(field_shape[:rank]):
+            if field_shape.rank < rank or not found.is_compatible_with(field_shape[:rank]):
                 raise StructureError(
                     path=Path(name),
-                    expected=f"a shape that begins with {self._shape}",
+                    expected=f"a shape that begins with {found}",
                     received=f"shape {field_shape}",
                     mend="Include the outer dimensions of the records in the field's spec.",
                 )
+            if not fixed:
+                found = found.merge_with(field_shape[:rank])
         self._field_specs = {name: plain_spec(spec) for name, spec in field_specs.items()}
         self._order = sorted(field_specs)
         # Without fields, a tensor of one byte a record stores the number of records. (With no
@@ -470,9 +471,9 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
 
     def _cast_records(self, value: Any) -> Any:
         value = value._as_dense(self._shape)
-        if self._counts_rows:
-            return self.from_components((value._rows,))
         path = type(self).__name__
+        if self._counts_rows:
+            return self.from_components((cast_value(self._components[0], value._rows, path),))
         cast = self._with_fields(
             {
                 name: cast_value(spec, value._fields[name], f"{path}.{Path(name)}")
@@ -583,10 +584,8 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return record
 
     def _any_length(self) -> DenseStructuredTensorSpec:
-        shape = tf.TensorShape([None]).concatenate(self._shape[1:])
-        specs: Mapping[str, Any] = self._field_specs
-        fields = {name: stacked(unstacked(spec), None) for name, spec in specs.items()}
-        return DenseStructuredTensorSpec(shape, fields, self._arrow_types)
+        specs = {name: any_length(spec) for name, spec in self._field_specs.items()}
+        return DenseStructuredTensorSpec(any_length_shape(self._shape), specs, self._arrow_types)
 
     def _with_row_splits_dtype(self, dtype: tf.DType) -> DenseStructuredTensorSpec:
         specs = {n: with_row_splits_dtype(s, dtype) for n, s in self._field_specs.items()}

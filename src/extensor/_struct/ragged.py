@@ -14,7 +14,7 @@ from extensor._path import Path
 from extensor._protocol.box import box, expect_type, unbox
 from extensor._protocol.casting import cast_value, castable_type, required
 from extensor._protocol.registry import register_type_spec
-from extensor._protocol.stackable_spec import expect_boxes
+from extensor._protocol.stackable_spec import any_length_shape, expect_boxes
 from extensor._struct import index, reshape, row_partition
 from extensor._struct.code import dtype_code, shape_code
 from extensor._struct.common_shape import known_rank
@@ -537,10 +537,13 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
     def _with_record(self, record: Any) -> RaggedStructuredTensorSpec:
         return RaggedStructuredTensorSpec(self._shape, record, self._row_splits_dtype)
 
-    def _any_length(self) -> RaggedStructuredTensorSpec:
-        shape = tf.TensorShape([None]).concatenate(self._shape[1:])
+    def _any_length(self) -> StructuredTensorSpec:
         values = self._values_spec._any_length()
-        return RaggedStructuredTensorSpec(shape, values, self._row_splits_dtype)
+        if self._is_row:
+            return values
+        return RaggedStructuredTensorSpec(
+            any_length_shape(self._shape), values, self._row_splits_dtype
+        )
 
     def _with_row_splits_dtype(self, dtype: tf.DType) -> RaggedStructuredTensorSpec:
         values = self._values_spec._with_row_splits_dtype(dtype)

@@ -13,7 +13,7 @@ import tensorflow as tf
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._protocol.box import box
-from extensor._protocol.row_splits import check_row_splits
+from extensor._protocol.row_splits import check_row_splits, first_difference
 from extensor._protocol.symbolic import symbolic_rows
 from extensor._struct.field import row_splits_dtypes, shape_of
 from extensor._struct.parts import row_parts
@@ -184,19 +184,24 @@ def uncut(value: Any, row_splits: Any, at: Path) -> Any:
     values, own = rows
     if own is row_splits:
         return values
-    known = hasattr(own, "numpy") and hasattr(row_splits, "numpy")
-    if own.dtype != row_splits.dtype or (
-        known and not np.array_equal(own.numpy(), row_splits.numpy())
+    received = f"other row splits ({_rows(own)}, {own.dtype.name})"
+    if own.dtype == row_splits.dtype and tf.TensorShape(own.shape).is_compatible_with(
+        row_splits.shape
     ):
-        raise StructureError(
-            path=at,
-            expected=f"the row splits of the records ({_rows(row_splits)}, "
-            f"{row_splits.dtype.name})",
-            received=f"other row splits ({_rows(own)}, {own.dtype.name})",
-            mend="Compute the value from a field of the same records, such as by "
-            "tf.ragged.map_flat_values.",
-        )
-    return values
+        if not (hasattr(own, "numpy") and hasattr(row_splits, "numpy")):
+            return values
+        lengths, expected = np.diff(own.numpy()), np.diff(row_splits.numpy())
+        row = first_difference(lengths, expected)
+        if row is None:
+            return values
+        received = f"row {row} of length {lengths[row]} instead of {expected[row]}"
+    raise StructureError(
+        path=at,
+        expected=f"the row splits of the records ({_rows(row_splits)}, {row_splits.dtype.name})",
+        received=received,
+        mend="Compute the value from a field of the same records, such as by "
+        "tf.ragged.map_flat_values.",
+    )
 
 
 def _rows(row_splits: Any) -> str:
