@@ -6,9 +6,77 @@ from extensor._formats.python.classes import spec_from
 from extensor._formats.python.constant import constant, constant_value
 from extensor._struct.display import tree
 from extensor._struct.from_tf import from_tf, to_tf
+from extensor._struct.paths.compute import apply, cast, map_values, rename
+from extensor._struct.paths.group import cartesian, combinations, group_by, unflatten
+from extensor._struct.paths.lists import (
+    explode,
+    filter_by,
+    flatten,
+    index,
+    local_index,
+    num,
+    size,
+    slice_,
+    truncate,
+)
+from extensor._struct.paths.move import broadcast, promote, promote_and_broadcast, reroot
+from extensor._struct.paths.nulls import (
+    drop_null,
+    fill_null,
+    firsts,
+    has,
+    is_null,
+    pad,
+    singletons,
+)
+from extensor._struct.paths.order import argmax, argmin, argsort, sort, unique
 from extensor._struct.zipped import zip_ as _zip
 
-__all__ = ["constant", "constant_value", "from_tf", "spec_from", "to_tf", "tree"]
+__all__ = [
+    "apply",
+    "argmax",
+    "argmin",
+    "argsort",
+    "broadcast",
+    "cartesian",
+    "cast",
+    "combinations",
+    "constant",
+    "constant_value",
+    "drop_null",
+    "explode",
+    "fill_null",
+    "filter_by",
+    "firsts",
+    "flatten",
+    "from_tf",
+    "group_by",
+    "has",
+    "index",
+    "is_null",
+    "local_index",
+    "map_values",
+    "num",
+    "pad",
+    "promote",
+    "promote_and_broadcast",
+    "rename",
+    "reroot",
+    "singletons",
+    "size",
+    "sort",
+    "spec_from",
+    "to_tf",
+    "tree",
+    "truncate",
+    "unflatten",
+    "unique",
+]
 
-# Public, but not in `__all__`: a star-import must not replace the builtin of this name.
+# Public, but not in `__all__`: a star-import must not replace the builtins of these names.
+slice = slice_
 zip = _zip
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "slice", "zip", *(name for name in globals() if name.startswith("__"))]

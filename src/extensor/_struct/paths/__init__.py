@@ -1,0 +1,1 @@
+"""Operations that read fields at paths and write fields at paths."""

@@ -1,0 +1,169 @@
+"""Fields computed from fields, renamed, and cast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from typing import cast as typed
+
+import tensorflow as tf
+
+from extensor._path import Path, PathLike
+from extensor._struct.paths.place import names_of, new_field, put, value_at
+from extensor._struct.paths.rows import with_rows
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, FieldError, StructureError
+
+
+def apply(
+    st: Any,
+    function: Callable[..., Any],
+    sources: PathLike | Sequence[PathLike],
+    target: PathLike,
+) -> Any:
+    """Returns the records with a new field that a function computes from fields.
+
+    Args:
+        st: A StructuredTensor.
+        function: Gets `st[source]` for each source. The first dimensions of its result are those of
+            the records that get it.
+        sources: A list of paths, or one path.
+        target: The path of the new field.
+
+    Raises:
+        FieldError: If a path does not exist, or the target exists (also a KeyError).
+        StructureError: If the result does not fit the records (also a ValueError).
+
+    >>> recipes = xt.DenseStructuredTensor([2], {"est_time": [55.0, 30.0], "wait": [5.0, 0.0]})
+    >>> xt.struct.apply(recipes, tf.add, ["est_time", "wait"], "total")["total"].numpy()
+    array([60., 30.], dtype=float32)
+    """
+    paths = typed("list[Any]", sources) if isinstance(sources, list) else [sources]
+    values = [value_at(st, names_of(st, path)) for path in paths]
+    return put(st, new_field(st, target), function(*values))
+
+
+def map_values(
+    st: Any, function: Callable[[Any], Any], source: PathLike, target: PathLike | None = None
+) -> Any:
+    """Returns the records with a function applied to the flat values of a field.
+
+    Args:
+        st: A StructuredTensor.
+        function: Gets one tensor (or one vector of records) of the values in all lists, and returns
+            as many values.
+        source: The path of the field.
+        target: The path of a new field. Default: the result replaces the field.
+
+    Raises:
+        FieldError: If the path does not exist, or the target exists (also a KeyError).
+        StructureError: If the function changes the number of values (also a ValueError).
+
+    >>> tags = tf.ragged.constant([["Sweet", "Dry"], ["Oats"]])
+    >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
+    >>> xt.struct.map_values(recipes, tf.strings.lower, "tags")["tags"]
+    <tf.RaggedTensor [[b'sweet', b'dry'], [b'oats']]>
+    """
+    names = names_of(st, source)
+    new = names if target is None else new_field(st, target)
+    return put(st, new, _mapped(function, value_at(st, names), Path(*names)))
+
+
+def _mapped(function: Callable[[Any], Any], value: Any, path: Path) -> Any:
+    if hasattr(value, "row_splits"):
+        return with_rows(_mapped(function, value.values, path), value.row_splits)
+    result = function(value)
+    if not hasattr(result, "shape"):
+        result = tf.convert_to_tensor(result)
+    size, new = (tf.TensorShape(v.shape)[:1] for v in (value, result))
+    if size.is_compatible_with(new):
+        return result
+    raise StructureError(
+        path=path,
+        expected=f"as many values as the function got, {size}",
+        received=f"{new}",
+        mend="Use xt.struct.apply for a function that changes the number of values.",
+    )
+
+
+def rename(st: Any, names: Mapping[Any, str]) -> Any:
+    """Returns the records with fields renamed, in the same order.
+
+    Args:
+        st: A StructuredTensor.
+        names: The new name of each field by its path.
+
+    Raises:
+        FieldError: If a path does not exist, or two fields get one name (also a KeyError).
+
+    >>> recipes = xt.DenseStructuredTensor([1], {"title": ["Flapjacks"], "time": [30.0]})
+    >>> xt.struct.rename(recipes, {"time": "est_time"})
+    <StructuredTensor shape=(1,) {title: string, est_time: float32}>
+    """
+    by_parent: dict[tuple[str, ...], dict[str, str]] = {}
+    for path, new in names.items():
+        old = names_of(st, path)
+        value_at(st, old)
+        if not old:
+            raise FieldError(
+                path="names",
+                expected="paths of fields",
+                received="the path of the records themselves",
+                mend="Name a field of the records.",
+            )
+        by_parent.setdefault(old[:-1], {})[old[-1]] = new
+    for parent in sorted(by_parent, key=len, reverse=True):  # the inner records first
+        st = put(st, parent, _renamed(value_at(st, parent), by_parent[parent], Path(*parent)))
+    return st
+
+
+def _renamed(records: Any, names: Mapping[str, str], at: Path) -> Any:
+    old = records.field_names()
+    new = [names.get(name, name) for name in old]
+    for i, name in enumerate(new):
+        if not isinstance(name, str):
+            raise DTypeError(
+                path=at / old[i],
+                expected="a new name of type str",
+                received=type(name).__name__,
+                mend="Name fields by strings.",
+            )
+        if name in new[:i]:
+            raise FieldError(
+                path=at / name,
+                expected="one name for each field",
+                received="a name that two fields would have",
+                mend="Choose another name, or remove a field first: st.without(path).",
+            )
+    changed = {(b,): records.field_value((a,)) for a, b in zip(old, new, strict=True) if a != b}
+    return records.with_updates(changed).with_only(*[(name,) for name in new])
+
+
+def cast(st: Any, dtypes: Mapping[Any, Any]) -> Any:
+    """Returns the records with fields cast to other dtypes, as by `tf.cast`.
+
+    Args:
+        st: A StructuredTensor.
+        dtypes: The new dtype of each field by its path.
+
+    Raises:
+        FieldError: If a path does not exist (also a KeyError).
+        DTypeError: If the field is records (also a TypeError).
+
+    >>> recipes = xt.DenseStructuredTensor([2], {"est_time": [55, 30]})
+    >>> xt.struct.cast(recipes, {"est_time": tf.float32})["est_time"].numpy()
+    array([55., 30.], dtype=float32)
+    """
+    updates: dict[tuple[str, ...], Any] = {}
+    for path, dtype in dtypes.items():
+        names = names_of(st, path)
+        value = value_at(st, names)
+        if isinstance(value, StructuredTensor):
+            raise DTypeError(
+                path=Path(*names) if names else "the records",
+                expected="a field with one dtype",
+                received="records",
+                mend="Give the path of one of their fields.",
+            )
+        updates[names] = tf.cast(value, dtype)
+    return st.with_updates(updates)

@@ -1,0 +1,232 @@
+"""Lists made of lists: grouped, cut, combined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._path import Path, PathLike
+from extensor._protocol.row_splits import check_row_splits, first_difference
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.index import gather
+from extensor._struct.paths.order import groups, keyed
+from extensor._struct.paths.place import list_at, names_of, new_field, put, value_at
+from extensor._struct.paths.rows import Rows, row_numbers, rows_of, splits_of, with_rows
+from extensor.errors import StructureError
+
+
+def group_by(st: Any, path: PathLike, by: PathLike, items: str = "items") -> Any:
+    """Returns the records with the records of each list grouped by a key.
+
+    Args:
+        st: A StructuredTensor.
+        path: The path of a list of records; `()` groups the records themselves.
+        by: The path of a field of the listed records: the key, a number, bool or string.
+        items: The name of the field for the records of a group.
+
+    Returns:
+        The records with, at the path, a list of records with two fields: the key, under its own
+        name, and `items`, a list of the records that have this key. Groups are in the order of
+        their first record.
+
+    Raises:
+        FieldError: If a path does not exist, or `items` is the name of the key (also a KeyError).
+        StructureError: If there is no list at the path (also a ValueError).
+        DTypeError: If the keys cannot be compared (also a TypeError).
+
+    >>> steps = xt.DenseStructuredTensor([3], {"kind": ["mix", "bake", "mix"],
+    ...                                        "minutes": [5, 20, 8]})
+    >>> xt.struct.group_by(steps, (), by="kind", items="steps").with_only("kind",
+    ...                                                                    "steps.minutes").to_py()
+    [{'kind': b'mix', 'steps': [{'minutes': 5}, {'minutes': 8}]},
+     {'kind': b'bake', 'steps': [{'minutes': 20}]}]
+    """
+    names, rows, keys = keyed(st, path, by, None)
+    name = names_of(rows.items, by)[-1]
+    first, group, outer = groups(keys, rows)
+    order = tf.argsort(group, stable=True)
+    count = tf.size(first)
+    lengths = tf.math.unsorted_segment_sum(tf.ones_like(group), group, count)
+    inner = splits_of(tf.cast(lengths, rows.splits.dtype))
+    keys = gather(rows.items.field_value(names_of(rows.items, by)), first)
+    grouped = DenseStructuredTensor([None], {name: keys})
+    new_field(grouped, (items,))
+    grouped = grouped.with_updates({(items,): with_rows(gather(rows.items, order), inner)})
+    return put(st, names, rows.lists(grouped, outer))
+
+
+def unflatten(st: Any, path: PathLike, counts: Any) -> Any:
+    """Returns the records with each list cut into lists of the given lengths.
+
+    Args:
+        st: A StructuredTensor.
+        path: The path of a list; `()` cuts the records themselves.
+        counts: The lengths, one list of integers for each list; or the path of such a field. In
+            each list, their sum is the number of items.
+
+    Raises:
+        FieldError: If a path does not exist (also a KeyError).
+        StructureError: If the lengths do not fit the lists (also a ValueError).
+
+    >>> tags = tf.ragged.constant([["sweet", "dry", "quick"], ["oats"]])
+    >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
+    >>> xt.struct.unflatten(recipes, "tags", tf.ragged.constant([[2, 1], [1]]))["tags"]
+    <tf.RaggedTensor [[[b'sweet', b'dry'], [b'quick']], [[b'oats']]]>
+    """
+    names, value, depth = list_at(st, path)
+    if isinstance(counts, (str, Path)):
+        counts = value_at(st, names_of(st, counts))
+    elif not hasattr(counts, "shape"):
+        counts = tf.ragged.constant(counts) if depth else tf.convert_to_tensor(counts)
+    rows = rows_of(value, depth)
+    if tf.TensorShape(counts.shape).rank != depth + 1:
+        raise StructureError(
+            path="counts",
+            expected=f"one list of lengths for each list, of rank {depth + 1}",
+            received=f"shape {counts.shape}",
+            mend="Give integers of the dimensions of the list.",
+        )
+    cuts = rows_of(counts, depth)
+    inner = splits_of(tf.cast(cuts.items, rows.splits.dtype))
+    outer = tf.cast(cuts.splits, inner.dtype)
+    _expect_cuts(inner, outer, rows, Path(*names))
+    lists = with_rows(rows.items, inner)
+    return put(st, names, rows.lists(lists, outer))
+
+
+def _expect_cuts(inner: Any, outer: Any, rows: Rows, at: Path) -> None:
+    """Raises StructureError unless eager lengths add up to those of the lists."""
+    if not all(hasattr(splits, "numpy") for splits in (inner, outer, rows.splits)):
+        return
+    check_row_splits(inner.numpy(), None, "counts")
+    if outer.shape != rows.splits.shape:
+        raise StructureError(
+            path=at or "the records",
+            expected=f"lengths for {rows.splits.shape[0] - 1} lists",
+            received=f"lengths for {outer.shape[0] - 1}",
+            mend="Give one list of lengths for each list.",
+        )
+    ends = inner.numpy()[outer.numpy()]
+    row = first_difference(ends[1:], rows.splits.numpy()[1:])
+    if row is not None:
+        raise StructureError(
+            path=at or "the records",
+            expected="lengths that add up to the number of items of each list",
+            received=f"other lengths for list {row}",
+            mend="Give one list of lengths for each list.",
+        )
+
+
+def cartesian(st: Any, sources: Mapping[str, PathLike], target: PathLike) -> Any:
+    """Returns the records with a list of all combinations of the items of lists.
+
+    Args:
+        st: A StructuredTensor.
+        sources: The paths of lists, all in the same records, by the name of the item in the
+            combination.
+        target: The path of the new list of records, beside the lists. The last source varies
+            fastest.
+
+    Raises:
+        FieldError: If a path does not exist, or the target exists (also a KeyError).
+        StructureError: If the lists are not in the records of the target (also a ValueError).
+
+    >>> recipes = xt.DenseStructuredTensor([1], {"tags": tf.ragged.constant([["sweet", "dry"]]),
+    ...                                          "sizes": tf.ragged.constant([[1, 2]])})
+    >>> pairs = xt.struct.cartesian(recipes, {"tag": "tags", "size": "sizes"}, "pairs")
+    >>> pairs["pairs.tag"], pairs["pairs.size"]
+    (<tf.RaggedTensor [[b'sweet', b'sweet', b'dry', b'dry']]>, <tf.RaggedTensor [[1, 2, 1, 2]]>)
+    """
+    new = new_field(st, target)
+    lists: dict[str, Rows] = {}
+    for name, path in sources.items():
+        names, value, depth = list_at(st, path)
+        if names[:-1] != new[:-1] or not names:
+            raise StructureError(
+                path=Path(*names) or "the records",
+                expected=f"a list in the records of {Path(*new)}",
+                received="a list in other records",
+                mend="Bring the lists together first: xt.struct.promote_and_broadcast.",
+            )
+        lists[name] = rows_of(value, depth)
+    if not lists:
+        raise StructureError(
+            path="sources",
+            expected="at least one list",
+            received="none",
+            mend='Write {"tag": "tags", "size": "sizes"}.',
+        )
+    dtype = tf.int32 if {r.splits.dtype for r in lists.values()} == {tf.int32} else tf.int64
+    lengths = {name: tf.cast(rows.lengths, dtype) for name, rows in lists.items()}
+    total: Any = None
+    for length in lengths.values():
+        total = length if total is None else total * length
+    splits = splits_of(total)
+    numbers = row_numbers(splits)
+    rest = tf.range(splits[-1], dtype=dtype) - tf.gather(splits, numbers)
+    fields: dict[str, Any] = {}
+    for name, rows in reversed(lists.items()):
+        length = tf.gather(lengths[name], numbers)
+        starts = tf.gather(tf.cast(rows.splits, dtype), numbers)
+        fields[name] = gather(rows.items, starts + rest % length)
+        rest //= length
+    records = DenseStructuredTensor([None], {name: fields[name] for name in lists})
+    return put(st, new, next(iter(lists.values())).lists(records, splits))
+
+
+def combinations(
+    st: Any, source: PathLike, target: PathLike, n: int = 2, fields: list[str] | None = None
+) -> Any:
+    """Returns the records with a list of all combinations of `n` different items of a list.
+
+    Args:
+        st: A StructuredTensor.
+        source: The path of a list.
+        target: The path of the new list of records. The combinations are in the order of the
+            positions of their items.
+        n: The number of items in a combination.
+        fields: The names of the items in a combination. Default: "0", "1", and so on.
+
+    Raises:
+        FieldError: If a path does not exist, or the target exists (also a KeyError).
+        StructureError: If there is no list at the path, or as many fields as `n` (also a
+            ValueError).
+
+    >>> recipes = xt.DenseStructuredTensor([1], {"tags": tf.ragged.constant([["a", "b", "c"]])})
+    >>> pairs = xt.struct.combinations(recipes, "tags", "pairs")
+    >>> pairs["pairs.0"], pairs["pairs.1"]
+    (<tf.RaggedTensor [[b'a', b'a', b'b']]>, <tf.RaggedTensor [[b'b', b'c', b'c']]>)
+    """
+    new = new_field(st, target)
+    names, value, depth = list_at(st, source)
+    labels = [str(i) for i in range(n)] if fields is None else list(fields)
+    if n < 1 or len(set(labels)) != n or not names or names[:-1] != new[:-1]:
+        raise StructureError(
+            path=Path(*new),
+            expected=f"1 or more items, one name for each, beside {Path(*names)}",
+            received=f"n={n}, names {labels}",
+            mend="Give n names, and a target in the records that hold the list.",
+        )
+    rows = rows_of(value, depth)
+    splits = rows.splits
+    chosen = [tf.range(splits[-1], dtype=splits.dtype)]
+    numbers = rows.numbers
+    for _ in range(n - 1):
+        last = chosen[-1]
+        after = tf.gather(splits, numbers + 1) - last - 1  # the items after the last chosen one
+        inner = splits_of(after)
+        combination = row_numbers(inner)
+        step = tf.range(inner[-1], dtype=inner.dtype) - tf.gather(inner, combination)
+        chosen = [tf.gather(c, combination) for c in chosen]
+        chosen.append(chosen[-1] + 1 + step)
+        numbers = tf.gather(numbers, combination)
+        splits_now = tf.math.unsorted_segment_sum(
+            tf.ones_like(numbers), numbers, tf.size(splits) - 1
+        )
+    lengths = rows.lengths if n == 1 else splits_now
+    records = DenseStructuredTensor(
+        [None], {name: gather(rows.items, c) for name, c in zip(labels, chosen, strict=True)}
+    )
+    return put(st, new, rows.lists(records, splits_of(lengths)))

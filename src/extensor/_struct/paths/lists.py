@@ -1,0 +1,309 @@
+"""Lists: how long they are, where their items are, and which items stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._path import Path, PathLike
+from extensor._struct.index import ALL, gather, take
+from extensor._struct.paths.place import (
+    answer,
+    depth_of,
+    list_at,
+    names_of,
+    put,
+    records_at,
+    value_at,
+)
+from extensor._struct.paths.rows import as_row, flat_lists, peeled, rows_of
+from extensor.errors import DTypeError, StructureError
+
+
+def num(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
+    """Returns the number of items of each list.
+
+    Args:
+        st: A StructuredTensor.
+        path: The path of a list, or of a list of records.
+        target: The path of a new field for the numbers. Default: they are returned alone.
+
+    Returns:
+        Integers with the dimensions of the records that hold the list, or the records with them;
+        their dtype is that of the row splits.
+
+    Raises:
+        FieldError: If the path does not exist, or the target exists (also a KeyError).
+        StructureError: If there is no list at the path (also a ValueError).
+
+    >>> tags = tf.ragged.constant([["sweet", "dry"], []], dtype=tf.string)
+    >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
+    >>> xt.struct.num(recipes, "tags").numpy()
+    array([2, 0])
+    """
+    _, value, depth = list_at(st, path)
+    rows = rows_of(value, depth)
+    return answer(st, target, rows.outside(rows.lengths))
+
+
+def size(st: Any, source: PathLike, target: PathLike) -> Any:
+    """Returns the records with a new field of the number of items of each list: see `num`.
+
+    >>> tags = tf.ragged.constant([["sweet", "dry"], []], dtype=tf.string)
+    >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
+    >>> xt.struct.size(recipes, "tags", "count")["count"].numpy()
+    array([2, 0])
+    """
+    return num(st, source, target)
+
+
+def local_index(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
+    """Returns the position of each item in its list, from 0.
+
+    Args:
+        st: A StructuredTensor.
+        path: The path of a list, or of a list of records.
+        target: The path of a new field for the positions: beside the list, or inside its records.
+            Default: they are returned alone.
+
+    Raises:
+        FieldError: If the path does not exist, or the target exists (also a KeyError).
+        StructureError: If there is no list at the path (also a ValueError).
+
+    >>> tags = tf.ragged.constant([["sweet", "dry"], ["oats"]])
+    >>> xt.struct.local_index(xt.DenseStructuredTensor([2], {"tags": tags}), "tags")
+    <tf.RaggedTensor [[0, 1], [0]]>
+    """
+    _, value, depth = list_at(st, path)
+    rows = rows_of(value, depth)
+    return answer(st, target, rows.same(rows.positions()))
+
+
+def index(st: Any, path: PathLike, target: PathLike, from_end: bool = False) -> Any:
+    """Returns the records with a new field of the position of each item in its list.
+
+    Args:
+        st: A StructuredTensor.
+        path: The path of a list, or of a list of records.
+        target: The path of the new field: beside the list, or inside its records.
+        from_end: Whether to count from the end: -1 is the last item, -2 the one before it.
+
+    Raises:
+        FieldError: If the path does not exist, or the target exists (also a KeyError).
+        StructureError: If there is no list at the path (also a ValueError).
+
+    >>> tags = tf.ragged.constant([["sweet", "dry"], ["oats"]])
+    >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
+    >>> xt.struct.index(recipes, "tags", "n", from_end=True)["n"]
+    <tf.RaggedTensor [[-2, -1], [-1]]>
+    """
+    _, value, depth = list_at(st, path)
+    rows = rows_of(value, depth)
+    positions = rows.positions()
+    if from_end:
+        positions -= tf.repeat(rows.lengths, rows.lengths)
+    return answer(st, target, rows.same(positions))
+
+
+def slice_(st: Any, path: PathLike, start: Any = None, stop: Any = None, step: Any = None) -> Any:
+    """Returns the records with a range of each list, as Python's `items[start:stop:step]`.
+
+    Args:
+        st: A StructuredTensor.
+        path: The path of a list, or of a list of records; `()` slices the records themselves.
+        start: The first position; negative positions count from the end.
+        stop: The position after the last.
+        step: The distance of two positions.
+
+    Raises:
+        FieldError: If the path does not exist (also a KeyError).
+        StructureError: If there is no list at the path (also a ValueError).
+
+    >>> tags = tf.ragged.constant([["sweet", "dry", "quick"], ["oats"]])
+    >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
+    >>> xt.struct.slice(recipes, "tags", start=1)["tags"]
+    <tf.RaggedTensor [[b'dry', b'quick'], []]>
+    """
+    names, value, depth = list_at(st, path)
+    positions = (*((ALL,) * depth), slice(start, stop, step))
+    return put(st, names, take(value, positions, Path(*names)))
+
+
+def truncate(st: Any, path: PathLike, limit: Any) -> Any:
+    """Returns the records with at most `limit` items in each list, the first ones.
+
+    >>> tags = tf.ragged.constant([["sweet", "dry", "quick"], ["oats"]])
+    >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
+    >>> xt.struct.truncate(recipes, "tags", 2)["tags"]
+    <tf.RaggedTensor [[b'sweet', b'dry'], [b'oats']]>
+    """
+    if isinstance(limit, int) and limit < 0:
+        raise StructureError(
+            path="limit",
+            expected="0 or more items",
+            received=str(limit),
+            mend="Use xt.struct.slice to leave out the last items.",
+        )
+    return slice_(st, path, stop=limit)
+
+
+def filter_by(st: Any, path: PathLike, mask: Any) -> Any:
+    """Returns the records with only those items of each list for which a mask is true.
+
+    Args:
+        st: A StructuredTensor.
+        path: The path of a list, or of a list of records; `()` filters the records themselves.
+        mask: bool, one for each item; or the path of such a field. A null counts as False.
+
+    Raises:
+        FieldError: If a path does not exist (also a KeyError).
+        DTypeError: If the mask is not bool (also a TypeError).
+        StructureError: If the mask does not have one bool an item (also a ValueError).
+
+    >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
+    >>> recipes = xt.DenseStructuredTensor(
+    ...     [2], {"steps": xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3])})
+    >>> long = xt.struct.filter_by(recipes, "steps", recipes["steps.minutes"] > 6)
+    >>> long["steps.minutes"]
+    <tf.RaggedTensor [[20], [8]]>
+    """
+    names, value, depth = list_at(st, path)
+    if isinstance(mask, (str, Path)) or (
+        isinstance(mask, tuple) and mask and all(isinstance(part, str) for part in mask)
+    ):
+        mask = value_at(st, names_of(st, mask))
+    mask = _bools(mask)
+    rows = rows_of(value, depth)
+    flat = _flat_like(mask, value, depth, Path(*names))
+    kept = tf.cast(tf.where(flat)[:, 0], rows.splits.dtype)
+    return put(st, names, selected(rows, kept, flat))
+
+
+def selected(rows: Any, kept: Any, flat: Any) -> Any:
+    """Returns the lists with the items at the positions `kept` only, where `flat` is true."""
+    items = gather(rows.items, kept)
+    if rows.is_only:
+        return items
+    before = tf.concat([tf.zeros([1], kept.dtype), tf.cumsum(tf.cast(flat, kept.dtype))], 0)
+    return rows.lists(items, tf.gather(before, rows.splits))
+
+
+def _bools(mask: Any) -> Any:
+    if hasattr(mask, "values") and hasattr(mask, "mask"):  # a MaskedTensor
+        mask = mask.fill(False)
+    if not hasattr(mask, "dtype") or not hasattr(mask, "shape"):
+        mask = tf.convert_to_tensor(mask)
+    if tf.as_dtype(mask.dtype) == tf.bool:
+        return mask if hasattr(mask, "row_splits") else tf.convert_to_tensor(mask)
+    raise DTypeError(
+        path="mask",
+        expected="bool",
+        received=tf.as_dtype(mask.dtype).name,
+        mend="Compare the values: mask=st[path] > 0.",
+    )
+
+
+def _flat_like(mask: Any, value: Any, depth: int, at: Path) -> Any:
+    """Returns a mask for the items of lists as a vector, if it has one bool for each item."""
+    for _ in range(depth):
+        shape = tf.TensorShape(mask.shape)
+        if shape.rank is not None and shape.rank < 2:
+            raise _unlike(mask, value, at)
+        own, rows = getattr(mask, "row_splits", None), getattr(value, "row_splits", None)
+        if (own is None) != (rows is None):
+            own_rows, value_rows = rows_of(mask, 1), rows_of(value, 1)
+            own, rows = own_rows.splits, value_rows.splits
+            mask, value = own_rows.items, value_rows.items
+        else:
+            (mask, _), (value, _) = peeled(mask), peeled(value)
+        if own is not rows and own is not None and hasattr(own, "numpy") and (
+            hasattr(rows, "numpy") and own.numpy().tolist() != rows.numpy().tolist()
+        ):  # fmt: skip
+            raise _unlike(mask, value, at)
+    shape = tf.TensorShape(mask.shape)
+    if shape.rank != 1 or not shape.is_compatible_with(tf.TensorShape(value.shape)[:1]):
+        raise _unlike(mask, value, at)
+    return mask
+
+
+def _unlike(mask: Any, value: Any, at: Path) -> StructureError:
+    return StructureError(
+        path=at or "the records",
+        expected="a mask of one bool for each item",
+        received=f"other rows or sizes: shape {tf.TensorShape(mask.shape)} for "
+        f"{tf.TensorShape(value.shape)}",
+        mend="Compute the mask from the items of this list.",
+    )
+
+
+def flatten(st: Any, path: PathLike = ()) -> Any:
+    """Returns the records with the two outermost dimensions of a list of lists merged.
+
+    Args:
+        st: A StructuredTensor.
+        path: The path of lists of lists; `()` merges the first two dimensions of the records.
+
+    Raises:
+        FieldError: If the path does not exist (also a KeyError).
+        StructureError: If there is no list of lists at the path (also a ValueError).
+
+    >>> tags = tf.ragged.constant([[["sweet"], ["dry"]], [["oats"]]])
+    >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
+    >>> xt.struct.flatten(recipes, "tags")["tags"]
+    <tf.RaggedTensor [[b'sweet', b'dry'], [b'oats']]>
+    """
+    names, value, depth = list_at(st, path)
+    if value.shape.rank < depth + 2:
+        raise StructureError(
+            path=Path(*names) if names else "the records",
+            expected="a list of lists",
+            received="a list",
+            mend="Use xt.struct.explode to put the items into the records, or promote to merge "
+            "lists of several records.",
+        )
+    return put(st, names, flat_lists(value, depth, 2))
+
+
+def explode(st: Any, path: PathLike) -> Any:
+    """Returns the records with one record for each item of a list: the other fields are repeated.
+
+    The field becomes the item. A record whose list is empty is left out.
+
+    Args:
+        st: A StructuredTensor.
+        path: The path of a list, or of a list of records. The records that hold it are repeated.
+
+    Raises:
+        FieldError: If the path does not exist (also a KeyError).
+        StructureError: If there is no list at the path (also a ValueError).
+
+    >>> recipes = xt.DenseStructuredTensor([2], {
+    ...     "title": ["Snickerdoodles", "Flapjacks"],
+    ...     "tags": tf.ragged.constant([["sweet", "dry"], ["oats"]])})
+    >>> xt.struct.explode(recipes, "tags").to_py()
+    [{'title': b'Snickerdoodles', 'tags': b'sweet'}, {'title': b'Snickerdoodles', 'tags': b'dry'},
+     {'title': b'Flapjacks', 'tags': b'oats'}]
+    """
+    names, value, depth = list_at(st, path)
+    if not names:
+        raise StructureError(
+            path="path",
+            expected="the path of a list in the records",
+            received="the path of the records themselves",
+            mend="Use xt.struct.flatten to merge dimensions of the records.",
+        )
+    parent = records_at(st, names[:-1])
+    lists = rows_of(value, depth)
+    rest = parent.without(names[-1:])
+    if depth == 0:
+        repeated = gather(as_row(rest), lists.numbers)
+        return put(st, names[:-1], repeated.with_updates({names[-1:]: lists.items}))
+    above = depth_of(st, names[:-1])
+    outer = rows_of(rest, depth - 1)
+    repeated = gather(outer.items, lists.numbers).with_updates({names[-1:]: lists.items})
+    if above == depth:  # the records become a list
+        return put(st, names[:-1], lists.lists(repeated, lists.splits))
+    if depth == 1:
+        return put(st, names[:-1], repeated)
+    return put(st, names[:-1], outer.lists(repeated, tf.gather(lists.splits, outer.splits)))

@@ -1,0 +1,175 @@
+"""Fields copied to records above or below them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._path import PathLike
+from extensor._struct.paths.place import (
+    Names,
+    depth_of,
+    names_of,
+    new_field,
+    not_in_line,
+    put,
+    records_at,
+    value_at,
+)
+from extensor._struct.paths.rows import flat_lists, list_rank, repeated, size_of
+from extensor.errors import FieldError
+
+
+def promote(st: Any, source: PathLike, target: PathLike) -> Any:
+    """Returns the records with a field copied to records above it, as one flat list a record.
+
+    All lists between the two, and the ragged lists of the field itself, become one list. The
+    values are shared; the row splits are composed by one gather for each list but the first. Fixed
+    inner dimensions, such as those of an embedding, stay.
+
+    Args:
+        st: A StructuredTensor.
+        source: The path of a field, of any type.
+        target: The full path of the new field. Its records hold, at any depth, those of `source`.
+
+    Raises:
+        FieldError: If a path does not exist, or the target exists (also a KeyError).
+        PathError: If the target does not lie above the source (also a ValueError).
+
+    >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
+    >>> recipes = xt.DenseStructuredTensor(
+    ...     [2], {"steps": xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3])})
+    >>> xt.struct.promote(recipes, "steps.minutes", "minutes")["minutes"]
+    <tf.RaggedTensor [[5, 20], [8]]>
+    """
+    names = names_of(st, source)
+    value = _field(st, names)
+    new = new_field(st, target)
+    if names[: len(new) - 1] != new[:-1] or len(new) > len(names):
+        raise not_in_line(names, new, "above", "broadcast")
+    return put(st, new, _promoted(st, names, value, new[:-1]))
+
+
+def _promoted(st: Any, names: Names, value: Any, above: Names) -> Any:
+    inside, outside = depth_of(st, names), records_at(st, above).rank
+    if inside == outside:
+        return value
+    return flat_lists(value, outside, list_rank(value, inside) - outside)
+
+
+def broadcast(st: Any, source: PathLike, target: PathLike) -> Any:
+    """Returns the records with a field copied to all records below it.
+
+    Each value is repeated for all records below it, by one op.
+
+    Args:
+        st: A StructuredTensor.
+        source: The path of a field, of any type.
+        target: The full path of the new field. The records that hold `source` hold, at any depth,
+            those of the target.
+
+    Raises:
+        FieldError: If a path does not exist, or the target exists (also a KeyError).
+        PathError: If the target does not lie below the source (also a ValueError).
+
+    >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
+    >>> recipes = xt.DenseStructuredTensor([2], {
+    ...     "title": ["Snickerdoodles", "Flapjacks"],
+    ...     "steps": xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3])})
+    >>> xt.struct.broadcast(recipes, "title", "steps.title")["steps.title"]
+    <tf.RaggedTensor [[b'Snickerdoodles', b'Snickerdoodles'], [b'Flapjacks']]>
+    """
+    names = names_of(st, source)
+    value = _field(st, names)
+    new = new_field(st, target)
+    if new[: len(names) - 1] != names[:-1]:
+        raise not_in_line(names, new, "below", "promote")
+    return put(st, new, _broadcast(st, value, names[:-1], new[:-1]))
+
+
+def _broadcast(st: Any, value: Any, above: Names, below: Names) -> Any:
+    like = records_at(st, below)
+    depth = records_at(st, above).rank
+    return repeated(value, like, depth, like.rank - depth)
+
+
+def _field(st: Any, names: Names) -> Any:
+    if names:
+        return value_at(st, names)
+    raise FieldError(
+        path="source",
+        expected="the path of a field",
+        received="the path of the records themselves",
+        mend="Name a field of the records.",
+    )
+
+
+def promote_and_broadcast(st: Any, sources: Mapping[str, PathLike], parent: PathLike = ()) -> Any:
+    """Returns the records with fields copied from anywhere to the records at one path.
+
+    Each field is promoted to the nearest records that hold both, and then broadcast.
+
+    Args:
+        st: A StructuredTensor.
+        sources: The path of each field by its new name.
+        parent: The path of the records that get the fields.
+
+    Raises:
+        FieldError: If a path does not exist, or a new field exists (also a KeyError).
+
+    >>> recipes = xt.DenseStructuredTensor([1], {
+    ...     "author": xt.DenseStructuredTensor([1], {"name": ["Ann"]}),
+    ...     "steps": xt.DenseStructuredTensor([1, 2], {"minutes": [[5, 20]]})})
+    >>> xt.struct.promote_and_broadcast(recipes, {"by": "author.name"}, "steps")["steps.by"]
+    <tf.Tensor: shape=(1, 2), dtype=string, numpy=array([[b'Ann', b'Ann']], dtype=object)>
+    """
+    below = names_of(st, parent)
+    updates: dict[Names, Any] = {}
+    for name, path in sources.items():
+        names = names_of(st, path)
+        value = _field(st, names)
+        new = new_field(st, (*below, name))
+        common = 0
+        while common < min(len(names) - 1, len(below)) and names[common] == below[common]:
+            common += 1
+        value = _promoted(st, names, value, below[:common])
+        updates[new] = _broadcast(st, value, below[:common], below)
+    return st.with_updates(updates)
+
+
+def reroot(st: Any, path: PathLike, index: str | None = None) -> Any:
+    """Returns the records at a path as a vector of records.
+
+    Args:
+        st: A StructuredTensor.
+        path: The path of records, or of lists of records; `()` merges the dimensions of the root.
+        index: The name of a new field of the number of the record of the root (in the first
+            dimension) that each record comes from.
+
+    Raises:
+        FieldError: If there are no records at the path, or `index` exists (also a KeyError).
+
+    >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
+    >>> recipes = xt.DenseStructuredTensor(
+    ...     [2], {"steps": xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3])})
+    >>> xt.struct.reroot(recipes, "steps", index="recipe").to_py()
+    [{'minutes': 5, 'recipe': 0}, {'minutes': 20, 'recipe': 0}, {'minutes': 8, 'recipe': 1}]
+    """
+    names = names_of(st, path)
+    records = records_at(st, names)
+    if index is not None:
+        new = new_field(records, (index,))
+        records = put(records, new, _origin(st, records))
+    if records.rank == 0:
+        return records
+    return flat_lists(records, 0, records.rank)
+
+
+def _origin(st: Any, records: Any) -> Any:
+    """Returns the number of the outermost record for each of the records."""
+    if st.rank == 0:
+        return repeated(tf.zeros([], tf.int64), records, 0, records.rank)
+    numbers = tf.range(tf.cast(size_of(records), tf.int64))
+    return repeated(numbers, records, 1, records.rank - 1)

@@ -1,0 +1,121 @@
+"""Where a path leads: the field, the records that hold it, and where a new field goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from extensor._path import Path, PathLike
+from extensor._struct.spec import resolve
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, FieldError, PathError, StructureError
+
+Names = tuple[str, ...]
+
+
+def names_of(st: Any, path: PathLike) -> Names:
+    """Returns the names of a path; `()` is the root."""
+    if not isinstance(st, StructuredTensor):
+        raise DTypeError(
+            path="xt.struct",
+            expected="a StructuredTensor",
+            received=type(st).__name__,
+            mend="Give the records as the first argument.",
+        )
+    return resolve(path, st.field_names()) if path != () else ()
+
+
+def value_at(st: Any, names: Names) -> Any:
+    """Returns the value at a path, or the records themselves for `()`.
+
+    Raises:
+        FieldError: If there is no such field (also a KeyError).
+    """
+    return st.field_value(names) if names else st
+
+
+def records_at(st: Any, names: Names) -> Any:
+    """Returns the records at a path.
+
+    Raises:
+        FieldError: If there is no such field, or it is not records (also a KeyError).
+    """
+    value = value_at(st, names)
+    if isinstance(value, StructuredTensor):
+        return value
+    raise FieldError(
+        path=Path(*names),
+        expected="records, which have fields",
+        received=type(value).__name__,
+        mend="Put the new field into the records that hold this field.",
+    )
+
+
+def depth_of(st: Any, names: Names) -> int:
+    """Returns how many dimensions a field has from the records that hold it; 0 for the root."""
+    return records_at(st, names[:-1]).rank if names else 0
+
+
+def list_at(st: Any, path: PathLike) -> tuple[Names, Any, int]:
+    """Returns the names of a path, the lists there, and the number of dimensions outside them.
+
+    Raises:
+        FieldError: If there is no such field (also a KeyError).
+        StructureError: If the field is not a list (also a ValueError).
+    """
+    names = names_of(st, path)
+    value = value_at(st, names)
+    depth = depth_of(st, names)
+    rank = getattr(getattr(value, "shape", None), "rank", None)
+    if rank is None or rank <= depth:
+        raise StructureError(
+            path=Path(*names) if names else "the records",
+            expected="a list",
+            received="one value a record" if names else "a single record",
+            mend="Give the path of a list, or of a list of records.",
+        )
+    return names, value, depth
+
+
+def new_field(st: Any, target: PathLike) -> Names:
+    """Returns the names of the path of a new field, whose records exist.
+
+    Raises:
+        FieldError: If the field exists, or its records do not (also a KeyError).
+    """
+    names = names_of(st, target)
+    if not names:
+        raise FieldError(
+            path="target",
+            expected="the path of a new field",
+            received="the path of the records themselves",
+            mend="Name the new field.",
+        )
+    if names[-1] in records_at(st, names[:-1]).field_names():
+        raise FieldError(
+            path=Path(*names),
+            expected="the path of a new field",
+            received="a field that exists",
+            mend="Choose another name, or remove the field first: st.without(path).",
+        )
+    return names
+
+
+def put(st: Any, names: Names, value: Any) -> Any:
+    """Returns the records with a value at a path; `()` replaces the records."""
+    return st.with_updates({names: value}) if names else value
+
+
+def answer(st: Any, target: PathLike | None, value: Any) -> Any:
+    """Returns the value, or the records with it in a new field."""
+    return value if target is None else put(st, new_field(st, target), value)
+
+
+def not_in_line(source: Names, target: Names, where: str, other: str) -> PathError:
+    """Returns the error for a target that does not lie above or below its source."""
+    return PathError(
+        path=Path(*target),
+        expected=f"a path whose records lie {where} those of {Path(*source)}",
+        received=f"records at {Path(*target[:-1])}" if target[:-1] else "the root",
+        mend=f"Use xt.struct.{other}, or promote_and_broadcast for records that lie beside "
+        "each other.",
+    )

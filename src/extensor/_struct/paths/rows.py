@@ -1,0 +1,282 @@
+"""Dimensions of a value as rows: taken off, put back, and merged.
+
+A value is a tensor, a RaggedTensor, records, or another value that stacks. Its first dimensions are
+those of the records that hold it.
+"""
+
+# This file calls methods of records that are private to this package.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._protocol.box import box, unbox
+from extensor._struct import index, reshape
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.field import row_splits_dtypes, shape_of
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.row_splits import cut, outer_sizes
+from extensor._struct.tensor import StructuredTensor
+from extensor._tf import stacked
+
+
+@dataclass(frozen=True)
+class Level:
+    """One dimension of a value: the row splits, or the sizes of rows of one length."""
+
+    splits: Any
+    sizes: list[Any] | None = None
+
+    def around(self, values: Any) -> Any:
+        """Returns values cut into the rows of this dimension."""
+        if self.sizes is not None:
+            return reshape.split(values, self.sizes)
+        return with_rows(values, self.splits)
+
+    def row_splits(self, dtype: tf.DType) -> Any:
+        """Returns the row splits; those of rows of one length have the given dtype."""
+        if self.sizes is None:
+            return self.splits
+        return reshape.uniform_row_splits(self.sizes, dtype)
+
+
+def with_rows(values: Any, splits: Any) -> Any:
+    """Returns values cut into rows. Runs no op."""
+    if isinstance(values, StructuredTensor):
+        return RaggedStructuredTensor.of_parts(values, splits)
+    return cut(values, splits, Path())
+
+
+def peeled(value: Any) -> tuple[Any, Level]:
+    """Returns a value with its first two dimensions merged, and the second of them."""
+    if isinstance(value, (tf.RaggedTensor, RaggedStructuredTensor)):
+        return value.values, Level(value.row_splits)
+    shape = shape_of(value)
+    if not isinstance(value, (tf.Tensor, StructuredTensor)) and hasattr(
+        value, "__tf_uncut_rows__"
+    ) and shape.rank is not None and shape[1] is None:  # fmt: skip
+        values, splits = value.__tf_uncut_rows__()
+        return values, Level(splits)
+    sizes: reshape.Sizes = list(shape[:2])
+    if None in sizes:
+        found = tf.unstack(outer_sizes(value, 2), 2)
+        sizes = [found[i] if size is None else size for i, size in enumerate(sizes)]
+    return reshape.merged(value, sizes), Level(None, sizes)
+
+
+def splits_dtype(value: Any) -> tf.DType:
+    """Returns the dtype of the row splits in a value; int64 if there are none."""
+    return tf.int32 if row_splits_dtypes(value) == {tf.int32} else tf.int64
+
+
+def size_of(value: Any) -> Any:
+    """Returns the size of the first dimension: an int if it is known, else a scalar tensor."""
+    size = shape_of(value)[0]
+    return outer_sizes(value, 1)[0] if size is None else size
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The lists at one path, without the dimensions outside them.
+
+    Attributes:
+        items: The items of all lists, one after another.
+        splits: Where each list begins and ends in `items`.
+        outside: Puts the outer dimensions around a value for each list.
+        same: Puts all dimensions around as many items as there are.
+        is_only: Whether there is one list, without outer dimensions: then a new list is its items.
+    """
+
+    items: Any
+    splits: Any
+    outside: Callable[[Any], Any]
+    same: Callable[[Any], Any]
+    is_only: bool = False
+
+    @property
+    def lengths(self) -> Any:
+        """The number of items of each list."""
+        return self.splits[1:] - self.splits[:-1]
+
+    @property
+    def numbers(self) -> Any:
+        """The number of the list that each item is in."""
+        return row_numbers(self.splits)
+
+    @property
+    def starts(self) -> Any:
+        """Where the list of each item begins."""
+        return tf.repeat(self.splits[:-1], self.lengths)
+
+    def positions(self) -> Any:
+        """Returns the position of each item in its list."""
+        return tf.range(self.splits[-1], dtype=self.splits.dtype) - self.starts
+
+    def lists(self, items: Any, splits: Any) -> Any:
+        """Returns other lists, as many as these, in the same outer dimensions."""
+        return items if self.is_only else self.outside(with_rows(items, splits))
+
+
+def row_numbers(splits: Any) -> Any:
+    """Returns the number of the row of each value."""
+    return tf.repeat(tf.range(tf.size(splits, splits.dtype) - 1), splits[1:] - splits[:-1])
+
+
+def splits_of(lengths: Any) -> Any:
+    """Returns the row splits of rows of the given lengths."""
+    return tf.concat([tf.zeros([1], lengths.dtype), tf.cumsum(lengths)], 0)
+
+
+def rows_of(value: Any, depth: int) -> Rows:
+    """Returns the lists of a value that has `depth` dimensions outside the lists."""
+    dtype = splits_dtype(value)
+    if depth == 0:
+        splits = tf.stack([tf.zeros([], dtype), tf.cast(size_of(value), dtype)])
+        return Rows(value, splits, only_row, lambda items: items, True)
+    levels: list[Level] = []
+    for _ in range(depth):
+        value, level = peeled(value)
+        levels.append(level)
+
+    def around(inner: Any, levels: list[Level]) -> Any:
+        for level in reversed(levels):
+            inner = level.around(inner)
+        return inner
+
+    return Rows(
+        value,
+        levels[-1].row_splits(dtype),
+        lambda rows: around(rows, levels[:-1]),
+        lambda items: around(items, levels),
+    )
+
+
+def only_row(rows: Any) -> Any:
+    """Returns the first row of a value that has one row."""
+    if isinstance(rows, (tf.RaggedTensor, RaggedStructuredTensor)):
+        return rows.values
+    return index.take(rows, (0,), Path())
+
+
+def list_rank(value: Any, rank: int) -> int:
+    """Returns how many dimensions of a value are records or ragged lists.
+
+    Args:
+        value: The value of a field.
+        rank: The rank of the records that hold it.
+    """
+    if isinstance(value, StructuredTensor):
+        return value.rank
+    if isinstance(value, tf.RaggedTensor):
+        return max(rank, value.ragged_rank + 1)
+    inner = getattr(value, "values", None)  # of a MaskedTensor
+    return rank if inner is None else list_rank(inner, rank)
+
+
+def flat_lists(value: Any, depth: int, count: int) -> Any:
+    """Returns a value with `count` dimensions after the first `depth` merged into one.
+
+    Composes row splits by one gather a dimension; the values are not copied.
+    """
+    if count <= 1:
+        return value
+    if depth > 1:
+        inner, level = peeled(value)
+        return level.around(flat_lists(inner, depth - 1, count))
+    if depth == 0:
+        return flat_lists(peeled(value)[0], 0, count - 1)
+    values, first = peeled(value)
+    dtype = splits_dtype(value)
+    values, levels = peeled_often(values, count - 1)
+    levels = [first, *levels]
+    if all(level.sizes is not None for level in levels):
+        length: Any = 1
+        for level in levels:
+            assert level.sizes is not None
+            length = length * level.sizes[1]
+        assert first.sizes is not None
+        return reshape.split(values, [first.sizes[0], length])
+    return with_rows(values, composed(levels, dtype))
+
+
+def peeled_often(value: Any, count: int) -> tuple[Any, list[Level]]:
+    """Returns a value with its first `count + 1` dimensions merged, and the dimensions."""
+    levels: list[Level] = []
+    for _ in range(count):
+        value, level = peeled(value)
+        levels.append(level)
+    return value, levels
+
+
+def composed(levels: list[Level], dtype: tf.DType) -> Any:
+    """Returns the row splits of dimensions merged into one."""
+    splits = levels[0].row_splits(dtype)
+    for level in levels[1:]:
+        if level.sizes is not None:
+            splits = splits * tf.cast(level.sizes[1], splits.dtype)
+        else:
+            splits = tf.gather(tf.cast(level.splits, splits.dtype), splits)
+    return splits
+
+
+def repeated(value: Any, like: Any, depth: int, count: int) -> Any:
+    """Returns a value with `count` more dimensions: each row is repeated for all items below it.
+
+    Args:
+        value: A value with `depth` outer dimensions.
+        like: Records whose first `depth` dimensions are the same.
+        depth: The number of dimensions that both have.
+        count: The number of dimensions that only the records have.
+    """
+    if count == 0:
+        return value
+    if depth > 1:
+        inner, level = peeled(like)
+        return level.around(repeated(peeled(value)[0], inner, depth - 1, count))
+    dtype = splits_dtype(like)
+    if depth == 0:
+        first = Level(None, [1, size_of(like)])
+        _, levels = peeled_often(like, count - 1)
+        return _around(_times(as_row(value), [first, *levels], dtype), levels)
+    _, levels = peeled_often(like, count)
+    return _around(_times(value, levels, dtype), levels)
+
+
+def _around(values: Any, levels: list[Level]) -> Any:
+    for level in reversed(levels):
+        values = level.around(values)
+    return values
+
+
+def as_row(value: Any) -> Any:
+    """Returns a value as the only one in a new first dimension."""
+    if isinstance(value, StructuredTensor):
+        if isinstance(value, DenseStructuredTensor):
+            return value.map_parts(lambda part, _: as_row(part), value.rank + 1)
+        return with_rows(value, rows_of(value, 0).splits)
+    if isinstance(value, (tf.Tensor, tf.RaggedTensor, tf.Variable)):
+        return tf.expand_dims(value, 0)
+    spec = tf.type_spec_from_value(value)
+    boxes = [tf.expand_dims(tensor, 0) for tensor in box(spec, value)]
+    return unbox(stacked(spec, 1), boxes)
+
+
+def _times(value: Any, levels: list[Level], dtype: tf.DType) -> Any:
+    """Returns each row of a value repeated for all items below it."""
+    if all(level.sizes is not None for level in levels):
+        times: Any = 1
+        for level in levels:
+            assert level.sizes is not None
+            times = times * level.sizes[1]
+    else:
+        splits = composed(levels, dtype)
+        times = splits[1:] - splits[:-1]
+    if isinstance(value, tf.Tensor):
+        return tf.repeat(value, times, axis=0)
+    return index.gather(value, tf.repeat(tf.range(tf.cast(size_of(value), dtype)), times))
