@@ -5,7 +5,8 @@ import tensorflow as tf
 from hypothesis import given
 
 import extensor as xt
-from tests.struct.paths.trees import check, recipes
+from extensor.errors import DTypeError, FieldError, RowError, StructureError
+from tests.struct.paths.trees import check, recipes, vector
 
 Dense, Ragged = xt.DenseStructuredTensor, xt.RaggedStructuredTensor
 S = xt.struct
@@ -82,7 +83,7 @@ CASES = {
         },
     ),
     "cast": (
-        lambda t: S.cast(t, {"steps.minutes": tf.float32, "id": tf.string if False else tf.int64}),
+        lambda t: S.cast(t, {"steps.minutes": tf.float32, "id": tf.int64}),
         each_step(lambda s: {"minutes": float(s["minutes"])}),
     ),
     "explode, inner": (
@@ -206,7 +207,98 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
+# Operations whose result has nulls, or that read nulls, by the field that they make.
+NULLS = {
+    "argmax": "top", "argmin": "low", "firsts": "first", "pad with nulls": "sizes",
+    "fill_null": "sizes", "drop_null": "sizes", "is_null": "none", "singletons of nulls": "sizes",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in NULLS])
 @given(plain=recipes)
 def test_operations_are_those_of_plain_python(name, plain):
     check(plain, *CASES[name])
+
+
+@pytest.mark.parametrize("name", NULLS)
+@given(plain=recipes)
+def test_nulls_are_those_of_plain_python(name, plain):
+    operation, expected = CASES[name]
+    value = operation(vector(plain))[NULLS[name]]
+    if isinstance(value, tf.RaggedTensor):
+        value = value.to_list()
+    else:
+        value = value.to_py() if hasattr(value, "to_py") else value.numpy().tolist()
+    assert value == [expected(record)[NULLS[name]] for record in plain]
+
+
+def test_nan_is_sorted_last():
+    records = Dense([1], {"x": [[2.0, float("nan"), 1.0]]})
+    assert S.argsort(records, "x").numpy().tolist() == [[2, 0, 1]]
+    assert S.argsort(records, "x", descending=True).numpy().tolist() == [[0, 2, 1]]
+
+
+def test_the_records_themselves_are_a_list():
+    records = Dense([3], {"x": [2, 1, 2]})
+    assert S.sort(records, by="x")["x"].numpy().tolist() == [1, 2, 2]
+    assert S.unique(records, by="x")["x"].numpy().tolist() == [2, 1]
+    assert S.filter_by(records, (), records["x"] > 1)["x"].numpy().tolist() == [2, 2]
+    assert S.num(records, ()).numpy() == 3
+    assert S.slice(records, (), 1)["x"].numpy().tolist() == [1, 2]
+    rows = Ragged.from_row_splits(records, [0, 2, 3])
+    assert S.sort(rows, by="x", axis=-1)["x"].to_list() == [[1, 2], [2]]
+    assert S.flatten(rows)["x"].numpy().tolist() == [2, 1, 2]
+
+
+def test_a_mask_counts_a_null_as_false():
+    records = Dense([3], {"x": [2, 1, 2]})
+    mask = xt.types.MaskedTensor([True, True, False], [True, False, True])
+    assert S.filter_by(records, (), mask)["x"].numpy().tolist() == [2]
+
+
+RECORDS = [
+    {"id": 1, "author": {"age": 2, "books": []}, "sizes": [3],
+     "steps": [{"minutes": 3, "tags": [], "tools": [{"grams": 0.5}]}]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind"),
+    [
+        (lambda t: S.num(t, "nope"), FieldError),
+        (lambda t: S.num(t, "id"), StructureError),
+        (lambda t: S.num(t, "sizes", "id"), FieldError),
+        (lambda t: S.num(t, "sizes", "id.x"), FieldError),
+        (lambda t: S.filter_by(t, "sizes", t["sizes"]), DTypeError),
+        (lambda t: S.filter_by(t, "sizes", t["id"] > 0), StructureError),
+        (lambda t: S.filter_by(t, "sizes", tf.ragged.constant([[True, False]])), StructureError),
+        (lambda t: S.filter_by(t, "sizes", "nope"), FieldError),
+        (lambda t: S.flatten(t, "sizes"), StructureError),
+        (lambda t: S.explode(t, ()), StructureError),
+        (lambda t: S.explode(t, "id"), StructureError),
+        (lambda t: S.truncate(t, "sizes", -1), StructureError),
+        (lambda t: S.sort(t, "steps"), DTypeError),
+        (lambda t: S.sort(t, "steps", by="tags"), DTypeError),
+        (lambda t: S.sort(t, "steps", by="nope"), FieldError),
+        (lambda t: S.sort(t, "sizes", by="x"), DTypeError),
+        (lambda t: S.sort(t, by="id", axis=1), RowError),
+        (lambda t: S.unflatten(t, "sizes", [[5]]), StructureError),
+        (lambda t: S.unflatten(t, "sizes", [1]), StructureError),
+        (lambda t: S.cartesian(t, {"a": "sizes", "b": "steps.tags"}, "x"), StructureError),
+        (lambda t: S.cartesian(t, {}, "x"), StructureError),
+        (lambda t: S.combinations(t, "sizes", "x", 2, ["a"]), StructureError),
+        (lambda t: S.group_by(t, "steps", "minutes", "minutes"), FieldError),
+        (lambda t: S.rename(t, {"id": "sizes"}), FieldError),
+        (lambda t: S.rename(t, {"nope": "x"}), FieldError),
+        (lambda t: S.cast(t, {"steps": tf.int32}), DTypeError),
+        (lambda t: S.map_values(t, lambda x: x[:0], "sizes"), StructureError),
+        (lambda t: S.apply(t, lambda x: x[:0], "sizes", "x"), StructureError),
+        (lambda t: S.pad(t, "steps", 2, value=0), DTypeError),
+        (lambda t: S.pad(t, "sizes", -2), StructureError),
+    ],
+)
+def test_what_does_not_fit_is_one_error(operation, kind):
+    with pytest.raises(kind) as caught:
+        operation(vector(RECORDS))
+    for part in ("path", "expected", "received", "mend"):
+        assert getattr(caught.value, part), part

@@ -11,7 +11,8 @@ from extensor._struct.field import shape_of
 from extensor._struct.index import gather
 from extensor._struct.paths.lists import selected
 from extensor._struct.paths.place import answer, depth_of, list_at, names_of, put, value_at
-from extensor._struct.paths.rows import rows_of, splits_of, with_rows
+from extensor._struct.paths.rows import as_row, rows_of, splits_of, with_rows
+from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, StructureError
 
@@ -60,8 +61,6 @@ def _filled(value: Any, depth: int, with_what: bool) -> Any:
     if isinstance(outer.items, (tf.Tensor, tf.Variable)):
         sizes = tf.shape(outer.items)[:1]
     else:
-        from extensor._struct.row_splits import outer_sizes
-
         sizes = outer_sizes(outer.items, 1)
     return outer.same(tf.fill(sizes, with_what))
 
@@ -216,9 +215,10 @@ def singletons(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
         raise _root_is_no_field()
     value = value_at(st, names)
     depth = depth_of(st, names)
-    mask = _filled(value, depth, True)
     if _is_masked(value):
         value, mask = value.values, value.mask
+    else:
+        mask = _filled(value, depth, True)
     if shape_of(mask).rank != depth:
         raise StructureError(
             path=Path(*names),
@@ -227,8 +227,6 @@ def singletons(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
             mend="Use xt.struct.drop_null to leave out null items.",
         )
     if depth == 0:
-        from extensor._struct.paths.rows import as_row
-
         result = as_row(value)[: tf.cast(mask, tf.int64)]
     else:
         rows, valid = rows_of(value, depth - 1), rows_of(mask, depth - 1).items
