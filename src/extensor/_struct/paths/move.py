@@ -10,7 +10,6 @@ import tensorflow as tf
 from extensor._path import PathLike
 from extensor._struct.paths.place import (
     Names,
-    depth_of,
     names_of,
     new_field,
     not_in_line,
@@ -44,19 +43,21 @@ def promote(st: Any, source: PathLike, target: PathLike) -> Any:
     >>> xt.struct.promote(recipes, "steps.minutes", "minutes")["minutes"]
     <tf.RaggedTensor [[5, 20], [8]]>
     """
-    names = names_of(st, source)
-    value = _field(st, names)
+    names = _source(st, source)
     new = new_field(st, target)
     if names[: len(new) - 1] != new[:-1] or len(new) > len(names):
         raise not_in_line(names, new, "above", "broadcast")
-    return put(st, new, _promoted(st, names, value, new[:-1]))
+    return put(st, new, _promoted(st, names, new[:-1]))
 
 
-def _promoted(st: Any, names: Names, value: Any, above: Names) -> Any:
-    inside, outside = depth_of(st, names), records_at(st, above).rank
-    if inside == outside:
-        return value
-    return flat_lists(value, outside, list_rank(value, inside) - outside)
+def _promoted(st: Any, names: Names, above: Names) -> Any:
+    parent, outside = records_at(st, names[:-1]), records_at(st, above).rank
+    if parent.rank == outside:
+        return value_at(st, names)
+    # The lists are merged around the records, because cutting a tensor at each level is slow.
+    flat = flat_lists(parent.with_only(names[-1:]), outside, parent.rank - outside)
+    value = flat.field_value(names[-1:])
+    return flat_lists(value, outside, list_rank(value, outside + 1) - outside)
 
 
 def broadcast(st: Any, source: PathLike, target: PathLike) -> Any:
@@ -81,12 +82,11 @@ def broadcast(st: Any, source: PathLike, target: PathLike) -> Any:
     >>> xt.struct.broadcast(recipes, "title", "steps.title")["steps.title"]
     <tf.RaggedTensor [[b'Snickerdoodles', b'Snickerdoodles'], [b'Flapjacks']]>
     """
-    names = names_of(st, source)
-    value = _field(st, names)
+    names = _source(st, source)
     new = new_field(st, target)
     if new[: len(names) - 1] != names[:-1]:
         raise not_in_line(names, new, "below", "promote")
-    return put(st, new, _broadcast(st, value, names[:-1], new[:-1]))
+    return put(st, new, _broadcast(st, value_at(st, names), names[:-1], new[:-1]))
 
 
 def _broadcast(st: Any, value: Any, above: Names, below: Names) -> Any:
@@ -95,15 +95,19 @@ def _broadcast(st: Any, value: Any, above: Names, below: Names) -> Any:
     return repeated(value, like, depth, like.rank - depth)
 
 
-def _field(st: Any, names: Names) -> Any:
-    if names:
-        return value_at(st, names)
-    raise FieldError(
-        path="source",
-        expected="the path of a field",
-        received="the path of the records themselves",
-        mend="Name a field of the records.",
-    )
+def _source(st: Any, path: PathLike) -> Names:
+    """Returns the names of the path of a field that exists."""
+    names = names_of(st, path)
+    if not names:
+        raise FieldError(
+            path="source",
+            expected="the path of a field",
+            received="the path of the records themselves",
+            mend="Name a field of the records.",
+        )
+    if names not in st:
+        value_at(st, names)  # raises the error that lists the fields
+    return names
 
 
 def promote_and_broadcast(st: Any, sources: Mapping[str, PathLike], parent: PathLike = ()) -> Any:
@@ -128,13 +132,12 @@ def promote_and_broadcast(st: Any, sources: Mapping[str, PathLike], parent: Path
     below = names_of(st, parent)
     updates: dict[Names, Any] = {}
     for name, path in sources.items():
-        names = names_of(st, path)
-        value = _field(st, names)
+        names = _source(st, path)
         new = new_field(st, (*below, name))
         common = 0
         while common < min(len(names) - 1, len(below)) and names[common] == below[common]:
             common += 1
-        value = _promoted(st, names, value, below[:common])
+        value = _promoted(st, names, below[:common])
         updates[new] = _broadcast(st, value, below[:common], below)
     return st.with_updates(updates)
 
