@@ -4,7 +4,7 @@
 import extensor._struct.handlers as _  # noqa: F401
 from extensor._formats.python.classes import spec_from
 from extensor._formats.python.constant import constant, constant_value
-from extensor._struct.display import tree
+from extensor._struct.display.text import tree
 from extensor._struct.from_tf import from_tf, to_tf
 from extensor._struct.paths.compute import apply, cast, map_values, rename
 from extensor._struct.paths.group import cartesian, combinations, group_by, unflatten

@@ -231,4 +231,4 @@ def test_a_schema_names_a_field_whose_value_type_is_no_class_by_its_spec():
         value_type = None
 
     spec = xt.DenseStructuredTensorSpec([None], {"x": Odd()})
-    assert xt.struct.tree(spec) == "records (None,)\n└── x: Odd"
+    assert str(xt.struct.tree(spec)) == "records (None,)\n└── x: Odd"

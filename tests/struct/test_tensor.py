@@ -407,7 +407,7 @@ def test_any_text_is_a_name(name):
     assert value.with_updates({("a", name): [7, 8]})["a"].to_py()[1] == {"b": 4, name: 8}
     assert value.without(("a", name))["a"].field_names() == ("b",)
     assert value.to_py()[0] == {name: 1, "a": {"b": 3, name: 5}}
-    assert str(xt.Path(name)) in repr(value)
+    assert str(xt.Path(name)).replace("\n", r"\n") in repr(value)
     assert tf.function(lambda v: v)(value).to_py() == value.to_py()
 
 
@@ -498,15 +498,15 @@ def test_completions_are_the_field_names():
     assert recipes()._ipython_key_completions_() == list(recipes().field_names())
 
 
-def test_repr_shows_shape_and_schema_and_no_contents():
-    assert repr(recipes()) == (
+def test_repr_begins_with_shape_and_schema():
+    assert repr(recipes()).splitlines()[0] == (
         "<StructuredTensor shape=(2,) {title: string, est_time: float32, tags: string[*], "
         "author: {name: string, scores: int32[2]}, "
-        "steps: [*] {minutes: int32, description: string}}>"
+        "steps: [*] {minutes: int32, description: string}}"
     )
     sparse = Dense([2], {"a b": [1, 2], "": tf.sparse.from_dense([[1], [0]])})
-    assert repr(sparse) == (
-        '<StructuredTensor shape=(2,) {"a b": int32, "": SparseTensor of int32[1]}>'
+    assert repr(sparse).splitlines()[0] == (
+        '<StructuredTensor shape=(2,) {"a b": int32, "": SparseTensor of int32[1]}'
     )
     assert str(recipes()) == repr(recipes())
 
@@ -520,7 +520,7 @@ def test_a_tree_is_of_records(value):
 
 def test_the_tree_shows_a_field_a_line():
     assert xt.struct.tree(recipes()) == xt.struct.tree(recipes().__tf_type_spec__())
-    assert xt.struct.tree(recipes()).splitlines() == [
+    assert repr(xt.struct.tree(recipes())).splitlines() == [
         "records (2,)", "├── title: string", "├── est_time: float32", "├── tags: string[*]",
         "├── author: record", "│   ├── name: string", "│   └── scores: int32[2]",
         "└── steps: list of records", "    ├── minutes: int32", "    └── description: string",

@@ -34,7 +34,7 @@ def spec_from_schema(
         StructureError: If two fields have the same name (also a ValueError).
 
     >>> schema = pa.schema({"title": pa.string(), "steps": pa.list_(pa.string())})
-    >>> print(xt.struct.tree(xt.spec_from_schema(schema)))
+    >>> xt.struct.tree(xt.spec_from_schema(schema))
     records (None,)
     ├── title: string
     └── steps: string[*]

@@ -74,7 +74,7 @@ def read_parquet(
     >>> path = getfixture("tmp_path") / "recipes.parquet"
     >>> xt.write_parquet(xt.DenseStructuredTensor([2], {"title": ["a", "b"], "x": [1, 2]}), path)
     >>> xt.read_parquet(path, columns=["title"])
-    <StructuredTensor shape=(2,) {title: string}>
+    <StructuredTensor shape=(2,) {title: string} [{title: b'a'}, {title: b'b'}]>
     """
     files = ParquetFiles(path_or_paths, columns, keep_dictionaries=True)
     tables = list(files.tables())
@@ -127,7 +127,7 @@ def _batch(records: Any, schema: pa.Schema | None) -> pa.RecordBatch:
         raise DTypeError(
             path="write_parquet",
             expected="StructuredTensors of rank 1",
-            received=repr(records)
+            received=f"{type(records).__name__} of shape {records.shape}"
             if isinstance(records, StructuredTensor)
             else type(records).__name__,
             mend="Give a batch of records; Parquet stores lists of records.",

@@ -62,7 +62,9 @@ class DenseStructuredTensor(StructuredTensor):
             a TypeError).
 
     >>> xt.DenseStructuredTensor([2], {"title": ["Snickerdoodles", "Flapjacks"]})
-    <StructuredTensor shape=(2,) {title: string}>
+    <StructuredTensor shape=(2,) {title: string}
+     [{title: b'Snickerdoodles'},
+      {title: b'Flapjacks'}]>
     """
 
     __slots__ = ("_arrow_types", "_fields", "_rank", "_rows")

@@ -79,7 +79,9 @@ class RaggedStructuredTensor(StructuredTensor):
 
         >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
         >>> xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3])
-        <StructuredTensor shape=(2, None) {minutes: int32}>
+        <StructuredTensor shape=(2, None) {minutes: int32}
+         [[{minutes: 5}, {minutes: 20}],
+          [{minutes: 8}]]>
         """
         if not isinstance(values, StructuredTensor) or values.rank == 0:
             raise DTypeError(

@@ -9,7 +9,8 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._path import Path, PathLike
-from extensor._struct import dense_rows, display, index, masked, to_python
+from extensor._struct import dense_rows, index, masked, to_python
+from extensor._struct.display import html, text
 from extensor._struct.records import Records
 from extensor._struct.refusal import NoNumber
 from extensor._struct.spec import (
@@ -32,7 +33,9 @@ class StructuredTensor(NoNumber, Records):
     >>> recipes = xt.DenseStructuredTensor([2], {"title": ["Snickerdoodles", "Flapjacks"],
     ...                                          "est_time": [55.0, 30.0]})
     >>> recipes
-    <StructuredTensor shape=(2,) {title: string, est_time: float32}>
+    <StructuredTensor shape=(2,) {title: string, est_time: float32}
+     [{title: b'Snickerdoodles', est_time: 55.0},
+      {title: b'Flapjacks', est_time: 30.0}]>
     >>> recipes["est_time"]
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([55., 30.], dtype=float32)>
     >>> recipes[0].to_py()
@@ -464,7 +467,10 @@ class StructuredTensor(NoNumber, Records):
         return self
 
     def __repr__(self) -> str:
-        return display.line(self)
+        return text.short(self)
+
+    def _repr_html_(self) -> str:
+        return html.of_records(self)
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
         """Returns the records as capsules of the Arrow PyCapsule interface."""

@@ -43,26 +43,31 @@ _KINDS: tuple[tuple[Any, str], ...] = (
 )
 
 
-def parts_of(values: list[Any]) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
-    """Returns codes and variants for Python values, one variant for each kind of value."""
+def parts_of(cls: Any, values: list[Any]) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
+    """Returns codes and variants for Python values, one variant for each kind of value.
+
+    Args:
+        cls: UnionTensor.
+        values: The values.
+    """
     kinds = [kind_of(value) for value in values]
     names = list(dict.fromkeys(kinds))
     rows = {name: [v for v, k in zip(values, kinds, strict=True) if k == name] for name in names}
     codes = np.array([names.index(kind) for kind in kinds], np.int8)
-    return codes, {name: _rows_of(name, rows[name]) for name in names}
+    return codes, {name: _rows_of(cls, name, rows[name]) for name in names}
 
 
-def _rows_of(kind: str, rows: list[Any]) -> Any:
+def _rows_of(cls: Any, kind: str, rows: list[Any]) -> Any:
     if kind == NULL:
         return nulls(len(rows))
     if kind == "record":
-        return _records(rows)
+        return _records(cls, rows)
     if kind == "list":
         return tf.ragged.constant([list(row) for row in rows])
     return tf.convert_to_tensor(lossless(rows, None, f"UnionTensor.from_values: {kind}"))
 
 
-def _records(rows: list[Any]) -> Any:
+def _records(cls: Any, rows: list[Any]) -> Any:
     from extensor import DenseStructuredTensor  # imports this module
 
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -80,11 +85,9 @@ def _records(rows: list[Any]) -> Any:
         column = [row[name] for row in rows]
         kinds = {kind_of(value) for value in column}
         if len(kinds) > 1 and kinds != {"int", "float"}:
-            from extensor.types import UnionTensor  # imports this module
-
-            columns[name] = UnionTensor.from_values(column)
+            columns[name] = cls.from_values(column)
         else:
-            columns[name] = _rows_of("float" if len(kinds) > 1 else kinds.pop(), column)
+            columns[name] = _rows_of(cls, "float" if len(kinds) > 1 else kinds.pop(), column)
     return DenseStructuredTensor([len(rows)], columns)
 
 

@@ -195,7 +195,7 @@ class UnionTensor(OperatorsMixin):
         values = list(values)
         if spec is not None:
             return spec.cast(values)
-        codes, variants = conversion.parts_of(values)
+        codes, variants = conversion.parts_of(cls, values)
         if not variants:
             raise StructureError(
                 path="UnionTensor.from_values",

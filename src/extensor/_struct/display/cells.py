@@ -1,0 +1,132 @@
+"""A value in one line of limited width. Reads only the rows and items that it shows."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._struct import index
+from extensor._struct.display.schema import name_text
+from extensor._struct.records import Records
+from extensor._struct.row_splits import outer_sizes
+from extensor._struct.symbolic import is_symbolic
+
+_LEAST = 8
+"""The width that a value gets at least."""
+
+_STRING = 40
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = _STRING
+_short.maxlist = _short.maxdict = 4
+
+
+def has_values(records: Any) -> bool:
+    """Returns whether the first tensor of records holds values: it is not part of a graph."""
+    value: Any = records
+    while isinstance(value, Records):
+        names: Any = value.field_names()  # pyright: ignore[reportAttributeAccessIssue]
+        if not names:
+            return tf.executing_eagerly()
+        value = value._uncut_field(names[0], Path())  # pyright: ignore[reportPrivateUsage]
+    if is_symbolic(value):
+        return False
+    leaves = tf.nest.flatten(value, expand_composites=True)
+    return bool(leaves) and all(hasattr(leaf, "numpy") for leaf in leaves)
+
+
+def narrowed(value: Any, most: int) -> Any:
+    """Returns records with their first fields only, at every depth; other values as they are.
+
+    One field more is kept than can be shown, so that a cell ends with `...`.
+
+    Args:
+        value: The value of a field, or records.
+        most: The number of fields to keep.
+    """
+    if not isinstance(value, Records):
+        return value
+    records: Any = value
+    names = records.field_names()
+    if len(names) > most:
+        records = records._selected(names[:most])
+    nested: dict[str, Any] = {}
+    for name in names[:most]:
+        field = records._field(name, Path(name))
+        narrow = narrowed(field, most)
+        if narrow is not field:
+            nested[name] = narrow
+    return records._updated(nested, Path()) if nested else records
+
+
+def count(value: Any) -> int:
+    """Returns the size of the first dimension of a value that is not symbolic."""
+    size = value.shape[0]
+    return int(outer_sizes(value, 1)[0]) if size is None else size
+
+
+def cell_at(value: Any, position: int, width: int) -> str:
+    """Returns one element of a value as text; see `cell`."""
+    try:
+        return _cell(index.take(value, (position,), Path()), max(width, _LEAST))
+    except Exception:  # as in `cell`
+        return f"<{type(value).__name__}>"
+
+
+def cell(value: Any, width: int) -> str:
+    """Returns a value as text of about a width; what does not fit is `...`."""
+    try:
+        return _cell(value, max(width, _LEAST))
+    except Exception:  # from the code of other types: a repr never fails
+        return f"<{type(value).__name__}>"
+
+
+def _cell(value: Any, width: int) -> str:
+    if isinstance(value, Records):
+        if value.shape.rank:  # pyright: ignore[reportAttributeAccessIssue]
+            return _joined("[", _items(value), "]", width)
+        names: Any = value.field_names()  # pyright: ignore[reportAttributeAccessIssue]
+        fields = ((f"{name_text(n)}: ", value._field(n, Path(n))) for n in names)  # pyright: ignore[reportPrivateUsage]
+        return _joined("{", fields, "}", width)
+    if is_symbolic(value) or (isinstance(value, tf.Tensor) and not hasattr(value, "numpy")):
+        return "?"
+    if isinstance(value, (tf.Tensor, tf.Variable)):
+        return _joined("[", _items(value), "]", width) if value.shape.rank else _scalar(value)
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tf.TensorShape) and shape.rank:
+        return _joined("[", _items(value), "]", width)
+    return _short.repr(value.to_py()) if hasattr(value, "to_py") else f"<{type(value).__name__}>"
+
+
+def _items(value: Any) -> Iterator[tuple[str, Any]]:
+    for i in range(count(value)):
+        yield "", index.take(value, (i,), Path())
+
+
+def _joined(begin: str, parts: Iterable[tuple[str, Any]], end: str, width: int) -> str:
+    texts: list[str] = []
+    used = 2
+    for label, value in parts:
+        if used >= width:
+            texts.append("...")
+            break
+        text = label + cell(value, width - used - len(label))
+        if texts and used + len(text) > width:
+            texts.append("...")
+            break
+        texts.append(text)
+        used += len(text) + 2
+    return begin + ", ".join(texts) + end
+
+
+def _scalar(value: Any) -> str:
+    plain = value.numpy()
+    if isinstance(plain, bytes):
+        text = repr(plain)
+        return text if len(text) <= _STRING else f"{plain[: _STRING // 2]!r}..."
+    return str(plain.item()) if isinstance(plain, np.bool_) else str(plain)

@@ -1,0 +1,120 @@
+"""The schema of records as a tree of nodes, which the text forms and the HTML show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from extensor._path import quoted
+from extensor._struct.spec import StructuredTensorSpec
+
+
+class Node(NamedTuple):
+    """A field, and the fields inside it."""
+
+    name: str
+    """The name as it is shown."""
+    text: str
+    """What the field holds: `float32[3]`, `list of records`."""
+    brackets: str
+    """The list levels of records: `[*]` for each."""
+    children: dict[str, tuple[Any, int]]
+    """The spec of each field inside, with the number of outer dimensions that are not shown."""
+
+    is_null: bool = False
+    """Whether the value may be null."""
+
+    @property
+    def label(self) -> str:
+        """What the field holds, with the nulls: `float32 or null`."""
+        return f"{self.text} or null" if self.is_null else self.text
+
+    def nodes(self, limit: int | None = None) -> list[Node]:
+        """Returns the first nodes inside."""
+        names = list(self.children)[:limit]
+        return [node(name, *self.children[name]) for name in names]
+
+
+def node(name: str, spec: Any, outer: int) -> Node:
+    """Returns the node of a field.
+
+    Args:
+        name: The name of the field.
+        spec: Its spec.
+        outer: The number of its outer dimensions that belong to the records around it.
+    """
+    shown = name_text(name)
+    if isinstance(spec, StructuredTensorSpec):
+        levels = spec.rank - outer
+        fields = {n: (field, spec.record.rank) for n, field in spec.record.field_specs.items()}
+        text = "list of " * levels + ("records" if levels else "record")
+        return Node(shown, text, "[*]" * levels, fields)
+    parts = _parts(spec)
+    variants, names = getattr(spec, "variants", None), getattr(spec, "names", None)
+    if isinstance(variants, Mapping) and names:
+        levels = spec.shape.rank - outer
+        text = "list of " * levels + ("unions" if levels else "union")
+        return Node(shown, text, "[*]" * levels, {n: (variants[n], 1) for n in names})
+    if list(parts) == ["values", "mask"]:
+        inner = node(name, parts["values"], outer)
+        return inner._replace(is_null=True)
+    return Node(shown, _dtype_text(spec, outer), "", {n: (part, 0) for n, part in parts.items()})
+
+
+def root(spec: StructuredTensorSpec) -> Node:
+    """Returns the node of whole records, named by their shape."""
+    text = shape_text(spec.shape)
+    return node("", spec, spec.rank)._replace(name="records", text=text, brackets="")
+
+
+def name_text(name: str) -> str:
+    r"""Returns a field's name in one line: quoted where a path needs it, and escaped.
+
+    >>> print(name_text("title"), name_text("vit. C"), name_text("a\nb"))
+    title "vit. C" "a\nb"
+    """
+    return printable(quoted(name))
+
+
+def printable(text: str) -> str:
+    r"""Returns text with characters escaped that do not print, or that change the direction.
+
+    >>> print(printable("a\u202eb"))
+    a\u202eb
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def shape_text(shape: tf.TensorShape) -> str:
+    """Returns a shape as Python shows it: `(2, None)`."""
+    sizes = ", ".join(str(size) for size in shape)
+    return f"({sizes},)" if shape.rank == 1 else f"({sizes})"
+
+
+def type_name(spec: Any) -> str:
+    """Returns the name of the class of the values of a spec."""
+    # Other libraries' specs may have a `value_type` that is not a class.
+    return getattr(spec.value_type, "__name__", type(spec).__name__)
+
+
+def _parts(spec: Any) -> dict[str, Any]:
+    """Returns the named components of an extension type; {} for other specs."""
+    if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
+        return {}
+    parts: Any = getattr(spec, "component_specs", None)
+    return parts if isinstance(parts, dict) else {}
+
+
+def _dtype_text(field: Any, outer: int) -> str:
+    dtype: Any = getattr(field, "dtype", None)
+    shape = getattr(field, "shape", None)
+    if not isinstance(dtype, tf.DType):
+        return type_name(field)
+    text = dtype.name if isinstance(field, (tf.TensorSpec, tf.RaggedTensorSpec)) else (
+        f"{type_name(field)} of {dtype.name}"
+    )  # fmt: skip
+    if shape is None or shape.rank is None:
+        return text
+    return text + "".join(f"[{'*' if size is None else size}]" for size in shape[outer:])
