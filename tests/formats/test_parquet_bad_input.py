@@ -184,11 +184,16 @@ RANK = ("write_parquet", "StructuredTensors of rank 1")
 WRITES = {
     "single record": (
         lambda: xt.DenseStructuredTensor([], {"x": 1}), errors.DTypeError, TypeError,
-        (*RANK, "shape=()", "a batch"),
+        (*RANK, "of shape ()", "a batch"),
     ),
     "rank 2": (
         lambda: xt.DenseStructuredTensor([1, 1], {"x": [[1]]}), errors.DTypeError, TypeError,
-        (*RANK, "shape=(1, 1)", "a batch"),
+        (*RANK, "of shape (1, 1)", "a batch"),
+    ),
+    "union": (
+        lambda: records(1, u=xt.types.UnionTensor([0], {"a": [1]})),
+        errors.UnsupportedTypeError, TypeError,
+        ("u", "a type that Parquet stores", "a union", "with_updates"),
     ),
     "dict": (lambda: {"x": tf.zeros([2])}, errors.DTypeError, TypeError, (*RANK, "str", "a batch")),
     "nothing": (lambda: None, errors.DTypeError, TypeError, (*RANK, "NoneType", "a batch")),

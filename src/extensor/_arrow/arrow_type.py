@@ -52,6 +52,8 @@ def inner_fields(arrow_type: pa.DataType) -> list[pa.Field]:
     """Returns the fields of a struct, list or map, or [] for other types."""
     if pa.types.is_struct(arrow_type):
         return arrow_type.fields
+    if pa.types.is_union(arrow_type):
+        return [arrow_type.field(i) for i in range(arrow_type.num_fields)]
     if pa.types.is_map(arrow_type):
         return [arrow_type.key_field, arrow_type.item_field]
     return [arrow_type.value_field] if is_list(arrow_type) else []

@@ -12,11 +12,14 @@ import tensorflow as tf
 
 from extensor._arrow.arrow_type import inner_fields, is_list, with_inner_fields
 from extensor._authoring.rows import uncut_rows
+from extensor._memory import array_over
 from extensor._path import Path
 from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.masked import is_masked
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
+from extensor._types.masked.value import MaskedTensor
+from extensor._types.union.value import UnionTensor
 from extensor.errors import UnsupportedTypeError
 
 NUMBERS: dict[pa.DataType, tf.DType] = {
@@ -64,6 +67,8 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
             return natural_type(rows[0], path, rank - 1)
         make = pa.large_list if rows[1].dtype == tf.int64 else pa.list_
         return make(natural_type(rows[0], path))
+    if isinstance(value, UnionTensor):
+        return _natural_union(value, path, rank)
     if isinstance(value, tf.Variable):
         value = tf.convert_to_tensor(value)
     expect_writable(value, path)
@@ -150,6 +155,34 @@ def _sizes(natural: pa.DataType) -> list[int]:
     return [natural.list_size, *_sizes(natural.value_type)]
 
 
+def _natural_union(value: UnionTensor, path: Path, rank: int) -> pa.DataType:
+    """Returns the type of a union: dense, in as many lists as it has further dimensions."""
+    rows = value.__tf_uncut_rows__()
+    if rows is not None:
+        if rank > 1:
+            return natural_type(rows[0], path, rank - 1)
+        make = pa.large_list if rows[1].dtype == tf.int64 else pa.list_
+        return make(natural_type(rows[0], path))
+    if value.shape.rank > rank:
+        return pa.list_(natural_type(value, path, rank + 1), value.shape[rank])
+    fields: list[pa.Field] = []
+    for name in value.names:
+        part = value.variants[name]
+        arrow = pa.null() if is_null_rows(part) else natural_type(part, path / name)
+        fields.append(pa.field(name, arrow))
+    return pa.dense_union(fields)
+
+
+def is_null_rows(value: Any) -> bool:
+    """Returns whether a value is the rows of a variant that is always null."""
+    return (
+        isinstance(value, MaskedTensor)
+        and value.dtype == tf.bool
+        and value.shape.rank == 1
+        and not array_over(value.mask).any()
+    )
+
+
 def natural_flat_type(dtype: tf.DType, path: Path) -> pa.DataType:
     """Returns the Arrow type of tensors of a dtype; strings become text.
 
@@ -172,8 +205,8 @@ def expect_writable(value: Any, path: Path) -> None:
     Raises:
         UnsupportedTypeError: If the value has another type (also a TypeError).
     """
-    is_known = isinstance(value, (tf.Tensor, StructuredTensor)) or hasattr(value, "row_splits")
-    if not is_known and not is_masked(value):
+    is_known = isinstance(value, (tf.Tensor, StructuredTensor, UnionTensor))
+    if not (is_known or hasattr(value, "row_splits") or is_masked(value)):
         raise UnsupportedTypeError(
             path=path,
             expected="a tensor, a ragged tensor or records",

@@ -311,6 +311,8 @@ def cut_spec(values: Any, nrows: int | None, splits: tf.DType) -> Any:
     shape = tf.TensorShape([nrows, None]).concatenate(values.shape[1:])
     if isinstance(values, StructuredTensorSpec):
         return RaggedStructuredTensorSpec(shape, values, splits)
+    if hasattr(type(values), "__tf_cut_rows__"):
+        return values.__tf_cut_rows__(nrows, splits)
     if is_masked(values):
         parts = (cut_spec(part, nrows, splits) for part in (values.values, values.mask))
         return type(values)(*parts)

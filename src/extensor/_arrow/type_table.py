@@ -38,7 +38,13 @@ from extensor._arrow.natural_type import NUMBERS
 from extensor._arrow.nested_types import FixedSizeListType, ListType, StructType
 from extensor._arrow.null_policy import Nulls, PlacedNulls
 from extensor._arrow.nullable_type import NullableType
+from extensor._arrow.union_types import UnionType
 from extensor._path import Path
+
+
+def _union(make: Any) -> pa.DataType:
+    return make([pa.field("number", pa.int8()), pa.field("text", pa.string())])
+
 
 # For a type with parameters, the table has one example; `_BY_KEY` finds the class.
 TABLE: dict[type[ColumnType], tuple[pa.DataType, ...]] = {
@@ -66,6 +72,7 @@ TABLE: dict[type[ColumnType], tuple[pa.DataType, ...]] = {
     ListViewType: (pa.list_view(pa.int8()), pa.large_list_view(pa.int8())),
     MapType: (pa.map_(pa.string(), pa.int8()),),
     FixedSizeListType: (pa.list_(pa.int8(), 2),),
+    UnionType: (_union(pa.dense_union), _union(pa.sparse_union)),
     Bool8Type: (pa.bool8(),),
     FixedShapeTensorType: (pa.fixed_shape_tensor(pa.int8(), [2, 1]),),
     ExtensionStorageType: (pa.uuid(),),

@@ -222,6 +222,14 @@ def _check_storable(arrow: pa.DataType, path: Path) -> None:
             if path
             else "Parquet stores columns of values. Add a field with with_updates.",
         )
+    if pa.types.is_union(arrow):
+        raise UnsupportedTypeError(
+            path=path,
+            expected="a type that Parquet stores",
+            received="a union",
+            mend="Parquet has no unions. Write one field for each variant, with the nulls that "
+            "union.match or union.is_variant gives (with_updates), or an Arrow IPC file.",
+        )
     for field in inner_fields(arrow):
         _check_storable(field.type, path / field.name if pa.types.is_struct(arrow) else path)
 

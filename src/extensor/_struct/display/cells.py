@@ -57,10 +57,11 @@ def narrowed(value: Any, most: int) -> Any:
         records = records._selected(names[:most])
     nested: dict[str, Any] = {}
     for name in names[:most]:
-        field = records._field(name, Path(name))
-        narrow = narrowed(field, most)
-        if narrow is not field:
-            nested[name] = narrow
+        if isinstance(records._uncut_field(name, Path(name)), Records):
+            field = records._field(name, Path(name))
+            narrow = narrowed(field, most)
+            if narrow is not field:
+                nested[name] = narrow
     return records._updated(nested, Path()) if nested else records
 
 

@@ -14,6 +14,7 @@ from extensor._path import Path
 from extensor._struct.display.cells import cell, cell_at, count, has_values, narrowed
 from extensor._struct.display.schema import Node, printable, root
 from extensor._struct.spec import StructuredTensorSpec
+from extensor.errors import UnsupportedTypeError
 
 _ROWS, _COLUMNS, _FIELDS, _WIDTH = 5, 12, 100, 60
 
@@ -62,7 +63,8 @@ def of_spec(spec: StructuredTensorSpec) -> str:
 def _page(title: str, spec: StructuredTensorSpec, table: str) -> str:
     top = root(spec)
     head = f"{title} {_faint(top.text)}"
-    return f'{_STYLE}\n<div class="xt-records">{_branch(head, top, len(top.children) <= _OPEN)}{table}</div>'
+    schema = _branch(head, top, len(top.children) <= _OPEN)
+    return f'{_STYLE}\n<div class="xt-records">{schema}{table}</div>'
 
 
 def _branch(head: str, of: Node, is_open: bool = False) -> str:
@@ -85,6 +87,14 @@ def _faint(text: str) -> str:
     return f'<span class="xt-type">{escape(text)}</span>'
 
 
+def _field(records: Any, name: str) -> Any:
+    """Returns the value of a field, or None for a type that cannot be cut into the rows."""
+    try:
+        return narrowed(records._field(name, Path(name)), _WIDTH // 4)  # pyright: ignore[reportPrivateUsage]
+    except UnsupportedTypeError:
+        return None
+
+
 def _table(records: Any) -> Iterator[str]:
     """Yields a table with a row for each of the first records, and a column for each field."""
     names = records.field_names()[:_COLUMNS]
@@ -97,11 +107,13 @@ def _table(records: Any) -> Iterator[str]:
     yield "</tr></thead><tbody>"
     is_one = records.rank == 0
     size = 1 if is_one else count(records)
-    fields = [narrowed(records._field(n, Path(n)), _WIDTH // 4) for n in names]  # pyright: ignore[reportPrivateUsage]
+    fields = [_field(records, name) for name in names]
     for i in range(min(size, _ROWS)):
         yield "<tr>"
         for field in fields:
-            text = cell(field, _WIDTH) if is_one else cell_at(field, i, _WIDTH)
+            text = "..."
+            if field is not None:
+                text = cell(field, _WIDTH) if is_one else cell_at(field, i, _WIDTH)
             yield f"<td>{escape(printable(text))}</td>"
         yield "<td>...</td></tr>" if more else "</tr>"
     yield "</tbody></table>"

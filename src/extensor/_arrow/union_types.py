@@ -1,0 +1,194 @@
+"""Dense and sparse unions, which become UnionTensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow.arrow_type import names_of
+from extensor._arrow.column_type import ColumnType
+from extensor._arrow.location import Location
+from extensor._arrow.natural_type import is_null_rows
+from extensor._memory import array_over
+from extensor._path import Path
+from extensor._types.masked.value import MaskedTensor
+from extensor._types.union.conversion import nulls
+from extensor._types.union.rows import position_in_variant
+from extensor._types.union.value import UnionTensor
+from extensor.errors import FieldError, StructureError
+
+
+class UnionType(ColumnType):
+    """A union, dense or sparse. Rows that no code points to are not read.
+
+    Args:
+        arrow: The Arrow type.
+        variants: The type of each variant, in the order of the codes of a UnionTensor.
+    """
+
+    def __init__(self, arrow: pa.DataType, variants: dict[str, ColumnType]) -> None:
+        super().__init__(arrow)
+        self.variants = variants
+        self.copies_strings = any(inner.copies_strings for inner in variants.values())
+        self._is_dense = arrow.mode == "dense"
+
+    @classmethod
+    def of(cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]) -> UnionType:
+        """Returns the type."""
+        fields = [arrow.field(i) for i in range(arrow.num_fields)]
+        names = names_of(fields, path)
+        variants = {
+            name: NullRowsType(field.type)
+            if pa.types.is_null(field.type)
+            else inner_type(field.type, path / name)
+            for name, field in zip(names, fields, strict=True)
+        }
+        return cls(arrow, variants)
+
+    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
+        """Returns the spec of a UnionTensor."""
+        variants = {n: t.spec(None, location.field(n)) for n, t in self.variants.items()}
+        return UnionTensor.Spec(variants, [count])
+
+    def check(self, array: pa.Array, path: Path) -> None:
+        """Checks codes, offsets and the variants too."""
+        super().check(array, path)
+        positions = self._positions(array, path)
+        if positions.size and positions.min() < 0:
+            first = int(np.argmax(positions < 0))
+            raise _corrupt(
+                path,
+                f"type codes {', '.join(map(str, self.arrow.type_codes))}",
+                f"code {self._codes(array, path)[first]} in record {first}",
+            )
+        offsets = self._offsets(array, path) if self._is_dense else None
+        for i, (name, inner) in enumerate(self.variants.items()):
+            rows = array.field(i)
+            if offsets is not None:
+                own = offsets[positions == i]
+                if own.size and (own.min() < 0 or own.max() >= len(rows)):
+                    raise _corrupt(
+                        path / name,
+                        f"offsets from 0 to {len(rows) - 1}, for {len(rows)} values",
+                        f"offsets from {own.min()} to {own.max()}",
+                    )
+            inner.check(rows, path / name)
+
+    def _read(self, array: pa.Array, location: Location) -> UnionTensor:
+        positions = self._positions(array, location.path)
+        offsets = self._offsets(array, location.path) if self._is_dense else None
+        variants: dict[str, Any] = {}
+        for i, (name, inner) in enumerate(self.variants.items()):
+            records = np.flatnonzero(positions == i)
+            places = records if offsets is None else offsets[records]
+            rows = array.field(i)
+            if len(places) != len(rows) or not np.array_equal(places, np.arange(len(rows))):
+                rows = rows.take(pa.array(places))
+            at = location.field(name)
+            # The searched numbers are those after the record's own: see `Location.record`.
+            variants[name] = inner.read(
+                rows, Location(at.path, at.splits, location, _ends(records))
+            )
+        codes = tf.constant(positions.astype(np.int8), tf.int8)
+        return UnionTensor.of_parts(codes, variants, tuple(self.variants))
+
+    def _codes(self, array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
+        return _numbers(array, 1, np.int8, path)
+
+    def _offsets(self, array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
+        return _numbers(array, 2, np.int32, path)
+
+    def _positions(self, array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
+        """Returns for each record the position of its variant; -1 for an unknown code."""
+        table = np.full(256, -1, np.int16)
+        table[np.array(self.arrow.type_codes, np.int8).view(np.uint8)] = np.arange(
+            len(self.arrow.type_codes)
+        )
+        return table[self._codes(array, path).view(np.uint8)]
+
+    def write(self, value: Any, path: Path) -> pa.Array:
+        """Returns a UnionTensor of rank 1 as a column of this type."""
+        if not isinstance(value, UnionTensor) or value.shape.rank != 1:
+            raise self.not_convertible(value, path)
+        for name in value.names:
+            if name not in self.variants:
+                raise FieldError(
+                    path=path / name,
+                    expected=f"one of the schema's variants {', '.join(self.variants)}",
+                    received="a variant that is not in the schema",
+                    mend="Add the variant to the schema.",
+                )
+        names = list(self.variants)
+        table = np.array([self.arrow.type_codes[names.index(n)] for n in value.names], np.int8)
+        own = array_over(value.codes)
+        codes = table[own]
+        offsets = array_over(position_in_variant(value.codes, len(value.names)))
+        children: list[pa.Array] = []
+        for name, inner in self.variants.items():
+            if name in value.variants:
+                rows = inner.write(value.variants[name], path / name)
+            else:
+                rows = pa.array([], inner.arrow)
+            if not self._is_dense:
+                is_other = own != (value.names.index(name) if name in value.names else -1)
+                rows = rows.take(pa.array(np.where(is_other, 0, offsets), mask=is_other))
+            children.append(rows)
+        buffers = [None, pa.py_buffer(codes)]
+        if self._is_dense:
+            buffers.append(pa.py_buffer(offsets.astype(np.int32)))
+        return pa.Array.from_buffers(self.arrow, len(own), buffers, children=children)
+
+    def _write(self, value: Any, path: Path) -> pa.Array:
+        return self.write(value, path)
+
+
+class NullRowsType(ColumnType):
+    """The rows of a variant that is always null."""
+
+    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
+        """Returns the spec of booleans that are not valid."""
+        return MaskedTensor.Spec(tf.TensorSpec([count], tf.bool))
+
+    def read(self, array: pa.Array, location: Location) -> Any:
+        """Returns booleans that are not valid."""
+        return nulls(len(array))
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        return self.read(array, location)
+
+    def write(self, value: Any, path: Path) -> pa.Array:
+        """Returns as many nulls as there are rows."""
+        if not is_null_rows(value):
+            raise self.not_convertible(value, path)
+        return pa.nulls(int(value.shape[0]))
+
+
+def _ends(records: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Returns offsets in which a search for the row of a variant finds the number of its record."""
+    size = int(records[-1]) + 2 if records.size else 1
+    return np.searchsorted(records, np.arange(size))
+
+
+def _numbers(array: pa.Array, which: int, dtype: Any, path: Path) -> np.ndarray[Any, Any]:
+    """Returns the codes or offsets of a union, without those before and after a slice."""
+    buffer = array.buffers()[which]
+    end = array.offset + len(array)
+    size = 0 if buffer is None else buffer.size // np.dtype(dtype).itemsize
+    if size < end:
+        raise _corrupt(path, f"{end} codes and offsets", f"{size}")
+    if not len(array):
+        return np.zeros([0], dtype)
+    return np.frombuffer(buffer, dtype, end)[array.offset :]
+
+
+def _corrupt(path: Path, expected: str, received: str) -> StructureError:
+    return StructureError(
+        path=path,
+        expected=expected,
+        received=received,
+        mend="Fix the program that wrote these buffers; extensor read nothing from them.",
+    )
