@@ -140,6 +140,14 @@ def _kept_type(kept: pa.DataType, natural: pa.DataType, is_empty: bool) -> pa.Da
         if t.is_fixed_size_list(kept) and t.is_fixed_size_list(natural):
             kept = pa.list_(kept.value_field, natural.list_size)
         return with_inner_fields(kept, [_merged(kept.value_field, natural.value_field, is_empty)])
+    if t.is_union(kept) and t.is_union(natural):
+        ours = [kept.field(i) for i in range(kept.num_fields)]
+        theirs = [natural.field(i) for i in range(natural.num_fields)]
+        if [field.name for field in ours] != [field.name for field in theirs]:
+            return natural
+        fields = [_merged(k, n, is_empty) for k, n in zip(ours, theirs, strict=True)]
+        make = pa.dense_union if kept.mode == "dense" else pa.sparse_union
+        return make(fields, kept.type_codes)
     return natural if t.is_nested(natural) or t.is_nested(kept) else kept
 
 

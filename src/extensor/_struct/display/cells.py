@@ -14,7 +14,7 @@ from extensor._struct import index
 from extensor._struct.display.schema import name_text
 from extensor._struct.records import Records
 from extensor._struct.row_splits import outer_sizes
-from extensor._struct.symbolic import is_symbolic
+from extensor._protocol.symbolic import is_symbolic
 
 _LEAST = 8
 """The width that a value gets at least."""
