@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
-from extensor._protocol.box import box, expect_type, unbox
+from extensor._protocol.box import box, boxed_specs, expect_type, unbox
 from extensor._protocol.casting import cast_value, castable_type, required
 from extensor._protocol.registry import register_type_spec
 from extensor._protocol.stackable_spec import any_length_shape, expect_boxes
@@ -27,8 +28,9 @@ from extensor._struct.row_splits import (
     row_lengths_or_zero,
     uncut,
 )
-from extensor._struct.spec import StructuredTensorSpec, saved_parts
+from extensor._struct.spec import StructuredTensorSpec, is_cut_by_type, saved_parts
 from extensor._struct.tensor import StructuredTensor
+from extensor._tf import unstacked
 from extensor.errors import DTypeError, ProtocolError, StructureError
 
 if TYPE_CHECKING:
@@ -558,7 +560,8 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         """Returns one variant TensorSpec for each column of the records."""
         if self._is_row and minimum_rank > 0:
             return self._values_spec.boxed_tensor_spec(minimum_rank)
-        return [tf.TensorSpec(None, tf.variant) for _ in self._column_specs()]
+        boxes = [b for column in self._column_specs() for b in boxed_specs(column)]
+        return [tf.TensorSpec(None, tf.variant) for _ in boxes]
 
     def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[Any]:
         """Returns each column of the records as a variant tensor."""
@@ -574,16 +577,23 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         """Returns the records of the given boxed columns."""
         expect_boxes(self, boxed_tensor)
         specs = self._column_specs()
-        columns = [unbox(s, [b]) for s, b in zip(specs, boxed_tensor, strict=True)]
+        boxes = iter(boxed_tensor)
+        columns = [unbox(spec, [next(boxes) for _ in boxed_specs(spec)]) for spec in specs]
         return self._from_columns(iter(columns))
 
-    def _column_specs(self) -> list[tf.RaggedTensorSpec]:
+    def _column_specs(self) -> list[Any]:
         columns = self._values_spec._column_specs()
         if self._is_row:
-            return columns
+            dtype = self._row_splits_dtype
+            return [
+                unstacked(c.__tf_cut_rows__(None, dtype)) if is_cut_by_type(c) else c
+                for c in columns
+            ]
         rows = self._shape[:1].concatenate([None])
         return [
-            tf.RaggedTensorSpec(
+            column.__tf_cut_rows__(rows[0], self._row_splits_dtype)
+            if is_cut_by_type(column)
+            else tf.RaggedTensorSpec(
                 rows.concatenate(column.shape[1:]),
                 column.dtype,
                 column.ragged_rank + 1,
@@ -596,10 +606,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         if self._is_row:
             return self._values_spec._to_columns(value)
         splits = value.row_splits
-        return [
-            tf.RaggedTensor.from_row_splits(column, splits, validate=False)
-            for column in self._values_spec._to_columns(value.values)
-        ]
+        return [cut(c, splits, Path()) for c in self._values_spec._to_columns(value.values)]
 
     def _from_columns(self, columns: Iterator[Any]) -> Any:
         if self._is_row:
@@ -608,8 +615,10 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
 
         def below() -> Iterator[Any]:
             for column in columns:
-                splits.append(column.row_splits)
-                yield column.values
+                rows = uncut_rows(column)
+                assert rows is not None
+                splits.append(rows[1])
+                yield rows[0]
 
         values = self._values_spec._from_columns(below())
         return self.from_components((values, splits[0]))

@@ -18,6 +18,7 @@ from extensor._protocol.casting import not_castable
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.tree import reshaped
 from extensor._struct.parts import stacks_by_parts
+from extensor._tf import unstacked
 from extensor.errors import FieldError, ProtocolError, RegistrationError, StructureError
 
 if TYPE_CHECKING:
@@ -201,12 +202,23 @@ class StructuredTensorSpec(StackableTypeSpec):
         return self.from_components(tuple(_from_columns(s, columns) for s in self.component_specs))
 
 
+def is_cut_by_type(spec: Any) -> bool:
+    """Returns whether the spec of a field describes its values after they are cut into rows.
+
+    Its method `__tf_cut_rows__(num_rows, row_splits_dtype)` returns the spec of the result of
+    `value.__tf_cut_rows__(row_splits)`. Such a value is one column, boxed as its own spec says.
+    """
+    return hasattr(spec, "__tf_cut_rows__")
+
+
 def _column_specs_of(spec: Any, path: Path) -> list[Any]:
     """Returns the specs of the columns of one component."""
     if isinstance(spec, StructuredTensorSpec):
         return spec._column_specs()
     if isinstance(spec, tf.RaggedTensorSpec):
         return [spec]
+    if is_cut_by_type(spec):
+        return [unstacked(spec.__tf_cut_rows__(None, tf.int64))]
     if stacks_by_parts(spec):
         parts: list[Any] = tf.nest.flatten(spec.component_specs)
         return [column for part in parts for column in _column_specs_of(part, path)]
@@ -217,7 +229,7 @@ def _columns_of(spec: Any, value: Any) -> list[Any]:
     """Returns the columns of one component."""
     if isinstance(spec, StructuredTensorSpec):
         return spec._to_columns(value)
-    if isinstance(spec, tf.RaggedTensorSpec):
+    if isinstance(spec, tf.RaggedTensorSpec) or is_cut_by_type(spec):
         return [value]
     if stacks_by_parts(spec):
         specs: list[Any] = tf.nest.flatten(spec.component_specs)
@@ -230,7 +242,7 @@ def _from_columns(spec: Any, columns: Iterator[Any]) -> Any:
     """Returns the component made of the next columns. Consumes these columns."""
     if isinstance(spec, StructuredTensorSpec):
         return spec._from_columns(columns)
-    if isinstance(spec, tf.RaggedTensorSpec):
+    if isinstance(spec, tf.RaggedTensorSpec) or is_cut_by_type(spec):
         return next(columns)
     if stacks_by_parts(spec):
         parts = tf.nest.map_structure(lambda s: _from_columns(s, columns), spec.component_specs)

@@ -10,11 +10,11 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._path import Path
+from extensor._protocol.symbolic import is_symbolic
 from extensor._struct import index
 from extensor._struct.display.schema import name_text
 from extensor._struct.records import Records
 from extensor._struct.row_splits import outer_sizes
-from extensor._protocol.symbolic import is_symbolic
 
 _LEAST = 8
 """The width that a value gets at least."""

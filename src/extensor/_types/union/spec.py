@@ -87,14 +87,8 @@ class UnionSpec:
     @classmethod
     def of(cls, value: Any) -> Any:
         """Returns the spec of a union, for any number of rows of each variant."""
-        codes = value.codes
-        is_tensor = isinstance(codes, tf.Tensor)
-        return cls(
-            {name: tf.type_spec_from_value(value.variants[name]) for name in value.names},
-            codes=tf.TensorSpec(codes.shape, codes.dtype)
-            if is_tensor
-            else tf.type_spec_from_value(codes),
-        )
+        parts = cast("Any", super()).of(value)
+        return cls({name: parts.variants[name] for name in parts.names}, codes=parts.codes)
 
     def stacked(self, num: int | None) -> Any:
         """Returns the spec of a batch."""

@@ -20,6 +20,7 @@ from extensor.authoring import (
     FrozenDict,
     assertions,
     batch_of,
+    cut_rows,
     integers,
     is_tensor_like,
     lossless,
@@ -254,7 +255,7 @@ class UnionTensor(OperatorsMixin):
 
     def __tf_cut_rows__(self, row_splits: Any) -> UnionTensor:
         """Returns this union cut into rows: with one more, ragged, outer dimension."""
-        codes = tf.RaggedTensor.from_row_splits(self.codes, row_splits, validate=False)
+        codes = cut_rows(self.codes, row_splits)
         return self.of_parts(codes, self.variants, self.names)
 
     def __tf_uncut_rows__(self) -> tuple[UnionTensor, Any] | None:
