@@ -332,6 +332,8 @@ def split_spec(values: Any, nrows: int | None, size: int, splits: tf.DType) -> t
         return DenseStructuredTensorSpec(shape, fields, values._arrow_types)
     if isinstance(values, tf.RaggedTensorSpec):
         return tf.RaggedTensorSpec(shape, values.dtype, values.ragged_rank + 1, splits)
+    if hasattr(type(values), "__tf_cut_rows__"):
+        return values.unstacked().stacked(size).stacked(nrows)
     if is_masked(values):
         parts = (split_spec(part, nrows, size, splits) for part in (values.values, values.mask))
         return type(values)(*parts)
