@@ -175,7 +175,7 @@ def _ends(records: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def _numbers(array: pa.Array, which: int, dtype: Any, path: Path) -> np.ndarray[Any, Any]:
     """Returns the codes or offsets of a union, without those before and after a slice."""
-    buffer = array.buffers()[which]
+    buffer: Any = array.buffers()[which]
     end = array.offset + len(array)
     size = 0 if buffer is None else buffer.size // np.dtype(dtype).itemsize
     if size < end:

@@ -39,7 +39,8 @@ def box_rows(
     """
     if isinstance(values, (tf.Tensor, tf.RaggedTensor)):
         if isinstance(sizes, tf.RaggedTensor):
-            ragged, shape = _cut_like(sizes, values, row_splits), sizes.shape
+            batch: Any = sizes
+            ragged, shape = _cut_like(batch, values, row_splits), batch.shape
         else:
             ragged, shape = cut_rows(values, row_splits, sizes), tf.TensorShape([None] * len(sizes))
         spec = _cut_spec(spec, shape, row_splits.dtype)

@@ -96,9 +96,9 @@ def _cell(value: Any, width: int) -> str:
         return _joined("{", fields, "}", width)
     if is_symbolic(value) or (isinstance(value, tf.Tensor) and not hasattr(value, "numpy")):
         return "?"
+    shape: Any = getattr(value, "shape", None)
     if isinstance(value, (tf.Tensor, tf.Variable)):
-        return _joined("[", _items(value), "]", width) if value.shape.rank else _scalar(value)
-    shape = getattr(value, "shape", None)
+        return _joined("[", _items(value), "]", width) if shape.rank else _scalar(value)
     if isinstance(shape, tf.TensorShape) and shape.rank:
         return _joined("[", _items(value), "]", width)
     return _short.repr(value.to_py()) if hasattr(value, "to_py") else f"<{type(value).__name__}>"
