@@ -180,7 +180,7 @@ def _numbers(array: pa.Array, which: int, dtype: Any, path: Path) -> np.ndarray[
     size = 0 if buffer is None else buffer.size // np.dtype(dtype).itemsize
     if size < end:
         raise _corrupt(path, f"{end} codes and offsets", f"{size}")
-    if not len(array):
+    if buffer is None or not len(array):
         return np.zeros([0], dtype)
     return np.frombuffer(buffer, dtype, end)[array.offset :]
 
