@@ -94,7 +94,7 @@ class StructuredTensorValue:
 
         >>> value = xt.struct.constant_value([{"x": 1}, {"x": 2}])
         >>> value.to_tensor()
-        <StructuredTensor shape=(2,) {x: int32}>
+        <StructuredTensor shape=(2,) {x: int32} [{x: 1}, {x: 2}]>
         """
         fields = {name: _tensor_of(field) for name, field in self._fields.items()}
         if None not in self._shape.as_list()[1:]:

@@ -72,7 +72,9 @@ def constant(
     ...     {"title": "Pancakes", "steps": [{"minutes": 5}, {"minutes": 20}]},
     ...     {"title": "Tea", "steps": []}])
     >>> recipes
-    <StructuredTensor shape=(2,) {title: string, steps: [*] {minutes: int32}}>
+    <StructuredTensor shape=(2,) {title: string, steps: [*] {minutes: int32}}
+     [{title: b'Pancakes', steps: [{minutes: 5}, {minutes: 20}]},
+      {title: b'Tea', steps: []}]>
     >>> xt.struct.constant({"title": "Tea", "grams": [2.5, 250]})["grams"].numpy()
     array([  2.5, 250. ], dtype=float32)
     """
