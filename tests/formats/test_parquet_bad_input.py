@@ -135,9 +135,6 @@ READS = {
         ValueError,
         ("steps.minutes", "without nulls", "1 null, the first in record 2", "fill the nulls"),
     ),
-    "unsupported type": ("times.parquet", None, errors.UnsupportedTypeError, TypeError,
-        ("s.at", "integers, floats", "timestamp[ms]", "leave it out"),
-    ),
 }  # fmt: skip
 
 
