@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING, Any
 from extensor import _tf as _tf  # first, because it raises a clear error if TensorFlow is missing
 
 # isort: split
-from extensor._declare.decorator import extension_type, replace  # `_types` imports these names
-
-# isort: split
 from extensor import authoring, data, dispatch, errors, nest, struct
 from extensor._arrow.null_policy import fill
 from extensor._arrow.read import from_arrow
@@ -19,6 +16,7 @@ from extensor._auto.decorator import (
     auto_composite_tensor,
     is_deferred_assertion_context,
 )
+from extensor._declare.decorator import extension_type, replace
 from extensor._dispatch.dispatchable import DispatchableType
 from extensor._formats.parquet import read_parquet, write_parquet
 from extensor._functions.fold import foldl, foldr

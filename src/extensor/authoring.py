@@ -1,5 +1,6 @@
 """Functions for authors of extension types, used by `xt.types` too.
 
+- The decorator `extension_type`, and `replace`: the same as `xt.extension_type` and `xt.replace`.
 - Boxing of values of any spec: `box`, `unbox`, `boxed_specs`, `stacked_spec`, `unstacked_spec`,
   `expect_unstacks`. Batches of whole values: `batch_of`, `batch_item`.
 - Rows of different lengths in flat values: `row_splits_of`, `row_ids`, `cut_rows`, `uncut_rows`,
@@ -31,6 +32,7 @@ from extensor._authoring.rows import (
     take_rows,
     uncut_rows,
 )
+from extensor._declare.decorator import extension_type, replace
 from extensor._declare.static_data import FrozenDict, freeze
 from extensor._memory import array_over, tensor_over
 from extensor._protocol.box import box, boxed_specs, stacked_spec, unbox, unstacked_spec
@@ -55,6 +57,7 @@ __all__ = [
     "concat_rows",
     "cut_rows",
     "expect_unstacks",
+    "extension_type",
     "first_positions",
     "freeze",
     "integers",
@@ -64,6 +67,7 @@ __all__ = [
     "num_elements",
     "num_rows",
     "reduce_rows",
+    "replace",
     "required",
     "row_ids",
     "row_splits_of",

@@ -15,11 +15,9 @@ from extensor._authoring.rows import uncut_rows
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._struct.arrow_types import ArrowType, form_of
-from extensor._struct.masked import is_masked
+from extensor._struct.masked import is_masked, is_union
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
-from extensor._types.masked.value import MaskedTensor
-from extensor._types.union.value import UnionTensor
 from extensor.errors import UnsupportedTypeError
 
 NUMBERS: dict[pa.DataType, tf.DType] = {
@@ -67,11 +65,11 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
             return natural_type(rows[0], path, rank - 1)
         make = pa.large_list if rows[1].dtype == tf.int64 else pa.list_
         return make(natural_type(rows[0], path))
-    if isinstance(value, UnionTensor):
-        return _natural_union(value, path, rank)
     if isinstance(value, tf.Variable):
         value = tf.convert_to_tensor(value)
     expect_writable(value, path)
+    if not isinstance(value, (tf.Tensor, StructuredTensor)) and is_union(value):
+        return _natural_union(value, path, rank)
     if len(value.shape) > rank:
         size = value.shape[rank]
         if size is None:  # all fields are ragged, with rows of one length
@@ -163,7 +161,7 @@ def _sizes(natural: pa.DataType) -> list[int]:
     return [natural.list_size, *_sizes(natural.value_type)]
 
 
-def _natural_union(value: UnionTensor, path: Path, rank: int) -> pa.DataType:
+def _natural_union(value: Any, path: Path, rank: int) -> pa.DataType:
     """Returns the type of a union: dense, in as many lists as it has further dimensions."""
     rows = value.__tf_uncut_rows__()
     if rows is not None:
@@ -184,7 +182,7 @@ def _natural_union(value: UnionTensor, path: Path, rank: int) -> pa.DataType:
 def is_null_rows(value: Any) -> bool:
     """Returns whether a value is the rows of a variant that is always null."""
     return (
-        isinstance(value, MaskedTensor)
+        is_masked(value)
         and value.dtype == tf.bool
         and value.shape.rank == 1
         and not array_over(value.mask).any()
@@ -213,8 +211,9 @@ def expect_writable(value: Any, path: Path) -> None:
     Raises:
         UnsupportedTypeError: If the value has another type (also a TypeError).
     """
-    is_known = isinstance(value, (tf.Tensor, StructuredTensor, UnionTensor))
-    if not (is_known or hasattr(value, "row_splits") or is_masked(value)):
+    if isinstance(value, (tf.Tensor, StructuredTensor)) or hasattr(value, "row_splits"):
+        return
+    if not is_masked(value) and not is_union(value):
         raise UnsupportedTypeError(
             path=path,
             expected="a tensor, a ragged tensor or records",

@@ -15,10 +15,7 @@ from extensor._arrow.location import Location
 from extensor._arrow.natural_type import is_null_rows
 from extensor._memory import array_over
 from extensor._path import Path
-from extensor._types.masked.value import MaskedTensor
-from extensor._types.union.conversion import nulls
-from extensor._types.union.rows import position_in_variant
-from extensor._types.union.value import UnionTensor
+from extensor._struct.masked import is_union
 from extensor.errors import FieldError, StructureError
 
 
@@ -51,6 +48,9 @@ class UnionType(ColumnType):
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of a UnionTensor."""
+        # Imported here, because `import extensor` stays fast without the module.
+        from extensor._types.union.value import UnionTensor
+
         variants = {n: t.spec(None, location.field(n)) for n, t in self.variants.items()}
         return UnionTensor.Spec(variants, [count])
 
@@ -78,7 +78,9 @@ class UnionType(ColumnType):
                     )
             inner.check(rows, path / name)
 
-    def _read(self, array: pa.Array, location: Location) -> UnionTensor:
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        from extensor._types.union.value import UnionTensor
+
         positions = self._positions(array, location.path)
         offsets = self._offsets(array, location.path) if self._is_dense else None
         variants: dict[str, Any] = {}
@@ -112,7 +114,9 @@ class UnionType(ColumnType):
 
     def write(self, value: Any, path: Path) -> pa.Array:
         """Returns a UnionTensor of rank 1 as a column of this type."""
-        if not isinstance(value, UnionTensor) or value.shape.rank != 1:
+        from extensor._types.union.rows import position_in_variant
+
+        if not is_union(value) or value.shape.rank != 1:
             raise self.not_convertible(value, path)
         for name in value.names:
             if name not in self.variants:
@@ -151,10 +155,14 @@ class NullRowsType(ColumnType):
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of booleans that are not valid."""
+        from extensor._types.masked.value import MaskedTensor
+
         return MaskedTensor.Spec(tf.TensorSpec([count], tf.bool))
 
     def read(self, array: pa.Array, location: Location) -> Any:
         """Returns booleans that are not valid."""
+        from extensor._types.union.conversion import nulls
+
         return nulls(len(array))
 
     def _read(self, array: pa.Array, location: Location) -> Any:

@@ -1,4 +1,4 @@
-"""Paths through masked records: a field of a masked record has the mask of the record too."""
+"""Masks and unions in records: a field of a masked record has the mask of the record too."""
 
 # This file calls methods of records that are private to this package.
 # pyright: reportPrivateUsage=false
@@ -25,6 +25,13 @@ def is_masked(value: Any) -> bool:
     from extensor._types.masked.value import MaskedTensor
 
     return isinstance(value, (MaskedTensor, MaskedTensor.Spec))
+
+
+def is_union(value: Any) -> bool:
+    """Returns whether a value is a UnionTensor."""
+    from extensor._types.union.value import UnionTensor
+
+    return isinstance(value, UnionTensor)
 
 
 def records_in(value: Any) -> Any:

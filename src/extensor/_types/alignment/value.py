@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import tensorflow as tf
 
-from extensor import extension_type
 from extensor._types.alignment import check
 from extensor._types.alignment.spec import COUNTS, PAIRS, AlignmentSpec
 from extensor.authoring import (
@@ -18,6 +17,7 @@ from extensor.authoring import (
     batch_item,
     batch_of,
     cut_rows,
+    extension_type,
     first_positions,
     integers,
     is_tensor_like,

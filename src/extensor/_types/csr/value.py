@@ -11,10 +11,9 @@ from typing import Annotated, Any
 
 import tensorflow as tf
 
-from extensor import extension_type
 from extensor._types.csr import algebra, check, conversion
 from extensor._types.csr.spec import CSRSpec, refined
-from extensor.authoring import integers, known_arrays, lossless
+from extensor.authoring import extension_type, integers, known_arrays, lossless
 from extensor.dispatch import OperatorsMixin
 from extensor.errors import DTypeError, RowError
 

@@ -11,18 +11,19 @@ from typing import Annotated, Any
 import numpy as np
 import tensorflow as tf
 
-from extensor import extension_type, replace
 from extensor._types.digraph import check, conversion
 from extensor._types.digraph.spec import COUNTS, NUMBERS, DigraphSpec
 from extensor.authoring import (
     batch_item,
     batch_of,
     cut_rows,
+    extension_type,
     integers,
     is_tensor_like,
     known_arrays,
     num_rows,
     reduce_rows,
+    replace,
     row_ids,
     row_splits_of,
     sizes_of,

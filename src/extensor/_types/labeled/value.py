@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor import extension_type
 from extensor._types.labeled import conversion, index, naming
 from extensor._types.labeled.spec import LabeledSpec
-from extensor.authoring import lossless
+from extensor.authoring import extension_type, lossless
 from extensor.dispatch import OperatorsMixin
 from extensor.errors import DTypeError, StructureError
 

@@ -7,11 +7,10 @@ from typing import Any, cast
 import numpy as np
 import tensorflow as tf
 
-from extensor import extension_type
 from extensor._types.masked import item
 from extensor._types.masked.check import expect_fit, static_shape
 from extensor._types.masked.spec import MaskedSpec
-from extensor.authoring import cut_rows, is_tensor_like, lossless, uncut_rows
+from extensor.authoring import cut_rows, extension_type, is_tensor_like, lossless, uncut_rows
 from extensor.dispatch import OperatorsMixin
 from extensor.errors import DTypeError, StructureError
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor import extension_type
 from extensor._types.union import check, conversion
 from extensor._types.union.match import match
 from extensor._types.union.rows import flat_codes, rearranged
@@ -21,6 +20,7 @@ from extensor.authoring import (
     assertions,
     batch_of,
     cut_rows,
+    extension_type,
     integers,
     is_tensor_like,
     lossless,
