@@ -19,7 +19,7 @@ from extensor._auto.spec import AutoSpec
 from extensor._declare import static_data
 from extensor._declare.derived_spec import DerivedSpec, leaves_of
 from extensor._protocol.casting import cast_components, not_castable
-from extensor._protocol.spec import ReluctantTypeSpec
+from extensor._protocol.spec import UnstackableTypeSpec
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.tree import rebuilt
 from extensor._tf import DOTLESS, BatchableTypeSpec, registered_name, registered_spec
@@ -74,7 +74,7 @@ class AnonymousValue:
         return self._spec.shown(self.components)
 
 
-class AnonymousSpec(ReluctantTypeSpec):
+class AnonymousSpec(UnstackableTypeSpec):
     """The spec of a type whose class is not imported.
 
     Args:

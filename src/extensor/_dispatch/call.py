@@ -32,26 +32,27 @@ Function = Callable[..., Any]
 Keywords = dict[str, Any]
 
 
-THEIRS = object()
+NOT_OVERRIDDEN = object()
 """The result for a call that TensorFlow's own function must handle."""
 
 
-class Asking(NamedTuple):
+class Interception(NamedTuple):
     """The callbacks that handle the calls of a function with values of unknown types.
 
     Attributes:
         function: The operation that handlers get as an argument.
-        ask: Takes the positional and the keyword arguments of the call. It returns a handler and
-            its arguments; or None and the result, which is `THEIRS` to call the function itself.
+        find_handler: Takes the positional and the keyword arguments of the call. It returns a
+            handler and its arguments; or None and the result, which is `NOT_OVERRIDDEN` to call
+            the function itself.
         failed: Takes the error that a handler raised, and the handler, before the error propagates.
-        unanswered: Takes a handler, its result, which is None or NotImplemented, and the arguments
-            of the call. It returns the result, or `THEIRS`.
+        declined: Takes a handler, its result, which is None or NotImplemented, and the arguments
+            of the call. It returns the result, or `NOT_OVERRIDDEN`.
     """
 
     function: Callable[..., Any]
-    ask: Callable[[tuple[Any, ...], dict[str, Any]], Any]
+    find_handler: Callable[[tuple[Any, ...], dict[str, Any]], Any]
     failed: Callable[[Exception, Any], None]
-    unanswered: Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
+    declined: Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
 def follows_protocol(kind: type) -> bool:
@@ -69,7 +70,7 @@ def follows_protocol(kind: type) -> bool:
     return False
 
 
-def asking(operation: Operation, plain: Function) -> Asking:
+def interception(operation: Operation, plain: Function) -> Interception:
     """Returns the callbacks for the calls of an operation.
 
     Args:
@@ -88,7 +89,7 @@ def asking(operation: Operation, plain: Function) -> Asking:
         if kwargs or fills_in or not fewest <= count <= most:
             given = operation.given(args, kwargs)
             if given is None:
-                return None, THEIRS
+                return None, NOT_OVERRIDDEN
             count = len(given)
         only: Any = None
         alone = True
@@ -106,7 +107,7 @@ def asking(operation: Operation, plain: Function) -> Asking:
                         only = object
                         break
             if only is None:
-                return None, _theirs(args, kwargs)
+                return None, _not_overridden(args, kwargs)
             # A metaclass may define every attribute, or raise another error than AttributeError.
             look = getattr if type(only) is type else raw_attribute
             handler = look(only, _PROTOCOL)
@@ -123,32 +124,32 @@ def asking(operation: Operation, plain: Function) -> Asking:
 
     def answer_nested(args: tuple[Any, ...], kwargs: Keywords) -> Any:
         given = operation.given(args, kwargs)
-        return None, THEIRS if given is None else _answer(operation, plain, given, args, kwargs)
+        if given is None:
+            return None, NOT_OVERRIDDEN
+        return None, _answer(operation, plain, given, args, kwargs)
 
     def answer_iterables(args: tuple[Any, ...], kwargs: Keywords) -> Any:
         # A generator can be read only once, so the call continues with lists.
         args = tuple(map(_listed, args))
         kwargs = {name: _listed(value) for name, value in kwargs.items()}
         _, result = answer_nested(args, kwargs)
-        return None, plain(*args, **kwargs) if result is THEIRS else result
+        return None, plain(*args, **kwargs) if result is NOT_OVERRIDDEN else result
 
     def failed(error: Exception, handler: MethodType) -> None:
         kind: Any = handler.__self__
         _add_origin(error, operation, kind)
 
-    def unanswered(
-        handler: MethodType, answer: Any, args: tuple[Any, ...], kwargs: Keywords
-    ) -> Any:
+    def declined(handler: MethodType, answer: Any, args: tuple[Any, ...], kwargs: Keywords) -> Any:
         kind: Any = handler.__self__
         if answer is None:
             return _check_none(operation, kind)
         return _declined(operation, plain, [_how_declined(operation, kind)], args, kwargs)
 
     if operation.any_iterable:
-        ask = answer_iterables
+        find_handler = answer_iterables
     else:
-        ask = answer_nested if any(nested for _, nested in operation.places) else answer
-    return Asking(operation.function, ask, failed, unanswered)
+        find_handler = answer_nested if any(nested for _, nested in operation.places) else answer
+    return Interception(operation.function, find_handler, failed, declined)
 
 
 def _listed(value: Any) -> Any:
@@ -162,11 +163,11 @@ def _listed(value: Any) -> Any:
         return value
 
 
-def _theirs(args: tuple[Any, ...], kwargs: Keywords) -> Any:
-    """Caches the types in a call that no type overrides, and returns `THEIRS`."""
+def _not_overridden(args: tuple[Any, ...], kwargs: Keywords) -> Any:
+    """Caches the types in a call, and returns `NOT_OVERRIDDEN`."""
     for value in items([*args, *kwargs.values()]):
         follows_protocol(type(value))
-    return THEIRS
+    return NOT_OVERRIDDEN
 
 
 def _answer(
@@ -187,7 +188,7 @@ def _answer(
     """
     kinds = _kinds(operation.tensor_arguments(given))
     if not kinds:
-        return _theirs(args, kwargs)
+        return _not_overridden(args, kwargs)
     keywords = kwargs if operation.public.variadic else {}
     declined: list[str] = []
     for kind in kinds:

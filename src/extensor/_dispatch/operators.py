@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._dispatch.call import THEIRS, follows_protocol
+from extensor._dispatch.call import NOT_OVERRIDDEN, follows_protocol
 from extensor._dispatch.switch import SWITCHED_OFF, is_on
 from extensor._lookup import lineage, namespace
 from extensor._protocol.lossless import lossless
@@ -198,8 +198,8 @@ def _leaving_to(reflected: str, function: Function | None) -> Function:
     """
 
     def operator(one: Any, other: Any) -> Any:
-        if _is_theirs(one, other):
-            return THEIRS
+        if _is_not_overridden(one, other):
+            return NOT_OVERRIDDEN
         # Not the methods of the metaclass or of object.
         bases = [base for base in lineage(type(other)) if base is not object]
         if function is None or any(reflected in namespace(base) for base in bases):
@@ -213,12 +213,12 @@ def _swapped(function: Function) -> Function:
     """Returns a reflected operator, which Python calls if the first operand has no operator."""
 
     def operator(one: Any, other: Any) -> Any:
-        return THEIRS if _is_theirs(one, other) else function(other, one)
+        return NOT_OVERRIDDEN if _is_not_overridden(one, other) else function(other, one)
 
     return operator
 
 
-def _is_theirs(one: Any, other: Any) -> bool:
+def _is_not_overridden(one: Any, other: Any) -> bool:
     follows_protocol(type(one))  # caches the type if it does not
     return not follows_protocol(type(other))
 
@@ -251,7 +251,7 @@ def answers() -> Iterator[tuple[str, Function]]:
     """Yields the names of TensorFlow's operators, each with its replacement.
 
     The replacement takes both operands, the second of an unknown type. It returns the result, or
-    `THEIRS`.
+    `NOT_OVERRIDDEN`.
     """
     for name, function in _BINARY.items():
         yield f"__{name}__", _leaving_to(f"__r{name}__", function)

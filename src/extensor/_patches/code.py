@@ -23,7 +23,7 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from extensor._dispatch.call import THEIRS, Asking
+from extensor._dispatch.call import NOT_OVERRIDDEN, Interception
 from extensor._dispatch.known_types import FLAT, PLAIN, Types, plain_iterable, plain_sequence
 from extensor._patches.patch import plain_of
 from extensor._tf._tf_autograph import call_as_it_is
@@ -32,7 +32,7 @@ from extensor._tf._tf_dispatch import REPLACED, PublicFunction, takes_anything
 
 def intercept(
     public: PublicFunction,
-    make: Callable[[Callable[..., Any]], Asking],
+    make: Callable[[Callable[..., Any]], Interception],
     sequences: Iterable[int],
     any_iterable: bool = False,
 ) -> None:
@@ -40,7 +40,7 @@ def intercept(
 
     Args:
         public: The function.
-        make: Takes the original function, and returns the `Asking` that handles such calls. A
+        make: Takes the original function, and returns the `Interception` that handles such calls. A
             function that fills in its defaults passes all arguments by position.
         sequences: The positions of the parameters that take a sequence of tensors.
         any_iterable: Whether these also take other iterables than lists and tuples.
@@ -54,9 +54,9 @@ def intercept(
         template = _named_template(count, sequences, plain.__code__.co_freevars)
     else:
         template = _template(bool(sequences), plain.__code__.co_freevars)
-    looks = plain_iterable if any_iterable else plain_sequence
+    check_items = plain_iterable if any_iterable else plain_sequence
     consts = make(plain)._asdict()
-    function.__code__ = _with_metadata(template, plain, consts, looks if sequences else None)
+    function.__code__ = _with_metadata(template, plain, consts, check_items if sequences else None)
 
 
 def intercept_operator(cls: Any, name: str, answer: Callable[[Any, Any], Any]) -> None:
@@ -65,8 +65,8 @@ def intercept_operator(cls: Any, name: str, answer: Callable[[Any, Any], Any]) -
     Args:
         cls: A class of TensorFlow.
         name: Its method, such as `__add__`. Nothing happens if the class does not define it.
-        answer: Takes both operands of such a call. It returns the result, or `THEIRS` to call the
-            original method.
+        answer: Takes both operands of such a call. It returns the result, or
+            `NOT_OVERRIDDEN` to call the original method.
     """
     found = vars(cls).get(name)
     if found is None:
@@ -75,20 +75,20 @@ def intercept_operator(cls: Any, name: str, answer: Callable[[Any, Any], Any]) -
     code = plain.__code__
     stars = takes_anything(plain)
 
-    def ask(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def find_handler(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if kwargs:  # a direct call of the method may pass operands by name
             try:
                 args = inspect.signature(plain).bind(*args, **kwargs).args
             except TypeError:
-                return THEIRS
-        return answer(*args[:2]) if len(args) > 1 else THEIRS
+                return NOT_OVERRIDDEN
+        return answer(*args[:2]) if len(args) > 1 else NOT_OVERRIDDEN
 
     # A new function, because the method may also be a public function with another name.
     if code.co_argcount:
         template = _operator_template(code.co_argcount, stars, code.co_freevars)
     else:
         template = _template(False, code.co_freevars, handlers=False)
-    operator = _copied(plain, _with_metadata(template, plain, {"ask": ask}))
+    operator = _copied(plain, _with_metadata(template, plain, {"find_handler": find_handler}))
     vars(operator).update(vars(found))
     vars(operator)[REPLACED] = plain
     call_as_it_is(operator)
@@ -116,7 +116,7 @@ def _with_metadata(
     template: types.CodeType,
     plain: types.FunctionType,
     consts: dict[str, Any],
-    looks: Callable[[Any], bool] | None = None,
+    check_items: Callable[[Any], bool] | None = None,
 ) -> types.CodeType:
     """Returns the code of a template with its constants, and with the metadata of a function.
 
@@ -124,13 +124,13 @@ def _with_metadata(
         template: Code in which strings are placeholders for constants.
         plain: The function whose file, line, name and parameters the code gets.
         consts: The constants by their placeholders, without the leading underscore.
-        looks: Checks the items of a value that may be a container; None if no parameter takes a
-            sequence.
+        check_items: Checks the items of a value that may be a container; None if no parameter
+            takes a sequence.
     """
     # A function that takes any iterable checks the items of every argument.
-    known = PLAIN if looks is None else FLAT if looks is plain_sequence else Types()
+    known = PLAIN if check_items is None else FLAT if check_items is plain_sequence else Types()
     consts = {f"_{name}": value for name, value in consts.items()}
-    consts |= {**_CONSTS, "_plain": plain, "_types": known, "_looks": looks}
+    consts |= {**_CONSTS, "_plain": plain, "_types": known, "_check_items": check_items}
     code = plain.__code__
     named = code.co_varnames[: template.co_argcount]
     changes: dict[str, Any] = {
@@ -155,7 +155,7 @@ def _template(sequences: bool, closure: tuple[str, ...], handlers: bool = True) 
     have their own branches, because a call with a star takes longer than the check.
     """
     body = [
-        *_named("_types", "_type", "_plain", *(("_looks",) if sequences else ())),
+        *_named("_types", "_type", "_plain", *(("_check_items",) if sequences else ())),
         "looking = True",
         "try:",
         "  if not kwargs and _len(args) == 1:",
@@ -197,7 +197,7 @@ def _named_template(
     checks = [_known(name, i in sequences) for i, name in enumerate(names)]
     parameters = ", ".join(names)
     body = [
-        *_named("_types", "_type", "_plain", *(("_looks",) if sequences else ())),
+        *_named("_types", "_type", "_plain", *(("_check_items",) if sequences else ())),
         "looking = True",
         "try:",
         f"  if {' and '.join(checks)}:",
@@ -238,7 +238,7 @@ def _operator_template(count: int, stars: bool, closure: tuple[str, ...]) -> typ
 
 def _known(name: str, sequence: bool) -> str:
     """Returns the expression that checks whether the type of an argument is known."""
-    return f"(_type({name}) in _types{f' or _looks({name})' * sequence})"
+    return f"(_type({name}) in _types{f' or _check_items({name})' * sequence})"
 
 
 def _otherwise(given: str, args: str, handlers: bool) -> list[str]:
@@ -248,9 +248,9 @@ def _otherwise(given: str, args: str, handlers: bool) -> list[str]:
         "  if not looking:",
         "    _beneath = '_beneath'",
         "    raise error.with_traceback(_beneath(error))",
-        *_named("_ask", "_theirs"),
-        *(_handled(given) if handlers else [f"answer = _ask({given})"]),
-        "if answer is not _theirs:",
+        *_named("_find_handler", "_not_overridden"),
+        *(_handled(given) if handlers else [f"answer = _find_handler({given})"]),
+        "if answer is not _not_overridden:",
         "  return answer",
         "try:",
         f"  return _plain({args})",
@@ -267,16 +267,16 @@ def _handled(given: str) -> list[str]:
     makes every op of the handler a microsecond slower: TensorFlow records the stack of each op.
     """
     return [
-        f"handler, answer = _ask({given})",
+        f"handler, answer = _find_handler({given})",
         "if handler is not None:",
-        *(f"  {line}" for line in _named("_function", "_failed", "_declines", "_unanswered")),
+        *(f"  {line}" for line in _named("_function", "_failed", "_not_implemented", "_declined")),
         "  try:",
         "    answer = handler(_function, answer, {})",
         "  except '_Exception' as error:",
         "    _failed(error, handler)",
         "    raise",
-        "  if answer is None or answer is _declines:",
-        f"    answer = _unanswered(handler, answer, {given})",
+        "  if answer is None or answer is _not_implemented:",
+        f"    answer = _declined(handler, answer, {given})",
     ]
 
 
@@ -319,9 +319,9 @@ def _beneath(error: BaseException) -> types.TracebackType | None:
 
 _CONSTS: dict[str, Any] = {
     "_beneath": _beneath,
-    "_declines": NotImplemented,
+    "_not_implemented": NotImplemented,
     "_Exception": Exception,
     "_len": len,
-    "_theirs": THEIRS,
+    "_not_overridden": NOT_OVERRIDDEN,
     "_type": type,
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from extensor._dispatch.call import asking
+from extensor._dispatch.call import interception
 from extensor._dispatch.operation import FUNCTIONS, Operation, operation_of
 from extensor._dispatch.operators import answers
 from extensor._patches.code import intercept, intercept_operator
@@ -48,7 +48,7 @@ def operators() -> Iterator[Patch]:
 def _intercept_operation(operation: Operation) -> None:
     intercept(
         operation.public,
-        functools.partial(asking, operation),
+        functools.partial(interception, operation),
         [place for place, nested in operation.places if nested],
         operation.any_iterable,
     )

@@ -352,7 +352,7 @@ class TypeSpec(tf.TypeSpec):
 nan_equal_to_itself(TypeSpec)
 
 
-class ReluctantTypeSpec(TypeSpec):
+class UnstackableTypeSpec(TypeSpec):
     """A spec with its own errors for values that do not stack, or cannot be in datasets."""
 
     @abc.abstractmethod
