@@ -29,7 +29,9 @@ def test_text_of_a_masked_field_is_str_and_none():
 def test_bytes_that_are_not_text_are_an_error_that_names_their_path():
     records = xt.struct.constant([{"r": {"raw": b"a"}}, {"r": {"raw": b"\xff"}}])
     assert records.to_py()[1] == {"r": {"raw": b"\xff"}}
-    with pytest.raises(FormatError, match=r"^r\.raw: expected text in UTF-8, got b'\\xff'"):
+    with pytest.raises(
+        FormatError, match=r"^r\.raw, record 1: expected text in UTF-8, got b'\\xff'"
+    ):
         records.to_py(text=True)
 
 

@@ -60,7 +60,7 @@ def test_the_laws_hold(values):
 
 def test_values_come_back():
     assert everything().to_py() == PLAIN
-    assert everything().names == (*("int", "string", "record", "null", "list", "float", "bool"),)
+    assert everything().names == (*("float", "string", "record", "list", "bool", "null"),)
     assert in_rows().to_py() == [
         [{"x": 1, "l": [1]}, [b"a", b"b"], b"t"],
         [],
@@ -70,7 +70,7 @@ def test_values_come_back():
 
 def test_a_variant_has_its_own_rows_only():
     union = everything()
-    assert union.variants["int"].numpy().tolist() == [1, 3]
+    assert union.variants["float"].numpy().tolist() == [1, 2.5, 3]
     assert union.codes.dtype == tf.int8
     assert union.shape == [9]
     assert union.rank == 1
@@ -104,7 +104,11 @@ def test_it_is_copied_and_pickled():
         (lambda: UnionTensor([0], {"a": [1.0]}, names=["b"]), KeyError, "names of the variants"),
         (lambda: UnionTensor.from_values([]), ValueError, "at least one value"),
         (lambda: UnionTensor.from_values([object()]), TypeError, "got object"),
-        (lambda: UnionTensor.from_values([{"x": 1}, {}]), KeyError, "without 'x'"),
+        (
+            lambda: UnionTensor.from_values([{"x": 1}, {}]),
+            ValueError,
+            "record 1: .*as record 0 has",
+        ),
         (lambda: amounts()[3], IndexError, "from -3 to 2"),
         (lambda: amounts()[0][0], IndexError, "a single value"),
         (lambda: amounts().is_variant("cups"), KeyError, "grams, text"),

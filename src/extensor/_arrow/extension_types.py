@@ -57,6 +57,9 @@ class ExtensionStorageType(ColumnType):
     def _write(self, value: Any, path: Path) -> pa.Array:
         return pa.ExtensionArray.from_storage(self.arrow, self.storage.write(value, path))
 
+    def _without_invalid(self, values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        return self.storage._without_invalid(values, mask)  # pyright: ignore
+
 
 class Bool8Type(ExtensionStorageType):
     """Booleans of one byte each, where any number but 0 is true."""

@@ -75,8 +75,18 @@ class Nulls:
         """Whether every null is an error."""
         return self._default == "error" and not self._by_place
 
-    def at(self, place: Place, arrow: pa.DataType) -> Any:
+    def chosen(self, text: str) -> Any:
+        """Returns the policy that was chosen for a path, or for all, whatever its type."""
+        return self._by_place.get(_place(text), self._default)
+
+    def at(self, place: Place, arrow: pa.DataType, union: Place | None = None) -> Any:
         """Returns the policy of a place: "error", "mask", "empty" or a Fill.
+
+        Args:
+            place: The place.
+            arrow: The type there.
+            union: The place of the union that this is a variant of; its policy is that of the
+                variants that it fits.
 
         Raises:
             DTypeError: If the policy does not fit the type (also a TypeError).
@@ -90,14 +100,15 @@ class Nulls:
             policy = self._by_place[place]
             _expect_fit(policy, arrow, text_of(place))
             return policy
-        if self._default in ("error", "mask"):
-            return self._default
+        default = self._by_place.get(union, self._default) if union else self._default
+        if default in ("error", "mask"):
+            return default
         try:
-            _expect_fit(self._default, arrow, text_of(place))
+            _expect_fit(default, arrow, text_of(place))
         except (DTypeError, FieldError):
             return "error"  # a default applies where it fits
         self._is_used = True
-        return self._default
+        return default
 
     def expect_all_seen(self) -> None:
         """Raises if there is a policy that applies nowhere.
@@ -168,11 +179,16 @@ def _expect_fit(policy: Any, arrow: pa.DataType, where: str) -> None:
 
 
 def _may_be_empty(arrow: pa.DataType) -> bool:
+    if pa.types.is_union(arrow):
+        return any(_may_be_empty(arrow.field(i).type) for i in range(arrow.num_fields))
     return is_list(arrow) or pa.types.is_map(arrow) or "list_view" in str(arrow).split("<")[0]
 
 
 def _expect_value(value: Any, arrow: pa.DataType, where: str) -> None:
     """Raises unless a Python value converts to an Arrow type without loss."""
+    if pa.types.is_union(arrow):
+        _expect_variant(value, arrow, where)
+        return
     if isinstance(arrow, pa.BaseExtensionType):
         arrow = arrow.storage_type
     if pa.types.is_dictionary(arrow):
@@ -187,6 +203,16 @@ def _expect_value(value: Any, arrow: pa.DataType, where: str) -> None:
         or not _converts(value, arrow)
     ):
         raise _does_not_fit(where, f"a value of Arrow type {arrow}", repr(value))
+
+
+def _expect_variant(value: Any, arrow: pa.DataType, where: str) -> None:
+    for i in range(arrow.num_fields):
+        try:
+            _expect_value(value, arrow.field(i).type, where)
+        except (DTypeError, FieldError):
+            continue
+        return
+    raise _does_not_fit(where, f"a value of Arrow type {arrow}", repr(value))
 
 
 def _expect_record(value: Any, arrow: pa.DataType, where: str) -> None:
@@ -240,15 +266,17 @@ class PlacedNulls:
     Args:
         nulls: The policies.
         place: The place.
+        union: For a variant, the place of its union.
     """
 
-    def __init__(self, nulls: Nulls, place: Place = ((), 0)) -> None:
+    def __init__(self, nulls: Nulls, place: Place = ((), 0), union: Place | None = None) -> None:
         self.nulls = nulls
         self._place = place
+        self._union = union
 
     def policy(self, arrow: pa.DataType) -> Any:
         """Returns the policy for nulls of a type at this place."""
-        return self.nulls.at(self._place, arrow)
+        return self.nulls.at(self._place, arrow, self._union)
 
     def inside(self, arrow: pa.DataType, path: Path, inner_path: Path) -> PlacedNulls | None:
         """Returns the policies at the place of an inner type.
@@ -263,7 +291,8 @@ class PlacedNulls:
         """
         names, items = self._place
         if len(inner_path) > len(path):
-            return PlacedNulls(self.nulls, ((*names, inner_path.names[-1]), 0))
+            union = self._place if pa.types.is_union(arrow) else None
+            return PlacedNulls(self.nulls, ((*names, inner_path.names[-1]), 0), union)
         if pa.types.is_dictionary(arrow) or pa.types.is_run_end_encoded(arrow):
             return None
         if isinstance(arrow, pa.BaseExtensionType):

@@ -99,7 +99,8 @@ def _converted(
     data: Any, splits: tf.DType, nulls: PlacedNulls | None, schema: pa.Schema | None = None
 ) -> StructuredTensor:
     if isinstance(data, pa.StructScalar):
-        return _converted(pa.array([data], data.type), splits, nulls)[0]
+        # pa.array makes no unions of scalars.
+        return _converted(pa.repeat(data, 1), splits, nulls)[0]
     if isinstance(data, (pa.Array, pa.ChunkedArray)):
         if not holds_records(data.type):
             raise _no_records(f"Arrow type {data.type}")

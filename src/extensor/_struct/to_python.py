@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor import _tf
-from extensor._path import Path
+from extensor._path import Path, quoted
 from extensor._protocol.box import box, unbox
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.records import Records
@@ -33,9 +33,13 @@ def to_py(records: Any, text: bool = False) -> Any:
         FormatError: If `text`, and a string is not UTF-8 (also a ValueError).
     """
     expect_values(records, "to_py")
-    if records.rank:
-        return _elements(records, 1, text, Path())
-    return _record(records, text, Path())
+    try:
+        if records.rank:
+            return _elements(records, 1, text, Path())
+        return _record(records, text, Path())
+    except FormatError:
+        _refuse_bytes(to_py(records), "", records.rank)
+        raise
 
 
 def expect_values(records: Any, method: str) -> None:
@@ -136,6 +140,39 @@ def _decoded(plain: Any, at: Path) -> Any:
         fields: dict[str, Any] = plain
         return {name: _decoded(item, at / name) for name, item in fields.items()}
     return plain
+
+
+def _refuse_bytes(plain: Any, at: str, rank: int, record: tuple[int, ...] = ()) -> None:
+    """Raises FormatError for the first bytes that are not UTF-8, with path and record.
+
+    Args:
+        plain: A collection of records as plain Python, or a value in it.
+        at: The path.
+        rank: The number of lists that are dimensions of the collection.
+        record: The number of the record.
+    """
+    if isinstance(plain, list):
+        items: list[Any] = plain
+        for i, item in enumerate(items):
+            if rank:
+                _refuse_bytes(item, at, rank - 1, (*record, i))
+            else:
+                _refuse_bytes(item, f"{at}[*]", 0, record)
+    elif isinstance(plain, dict):
+        fields: dict[str, Any] = plain
+        for name, item in fields.items():
+            _refuse_bytes(item, f"{at}.{quoted(name)}" if at else quoted(name), 0, record)
+    elif isinstance(plain, bytes):
+        number = str(record[0]) if len(record) == 1 else str(list(record))
+        try:
+            plain.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise FormatError(
+                path=f"{at}, record {number}" if record else at,
+                expected="text in UTF-8",
+                received=f"{plain[:40]!r}",
+                mend="Call to_py() without text=True, which returns bytes.",
+            ) from error
 
 
 def _zipped(records: Any, text: bool, at: Path) -> list[Any]:

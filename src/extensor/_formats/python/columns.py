@@ -6,6 +6,8 @@ field, and columns of lists one column of all items. So every error knows its pl
 
 from __future__ import annotations
 
+import copy
+import datetime
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,11 +17,13 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.natural_type import NUMBERS
-from extensor._formats.python import kinds
+from extensor._arrow.null_policy import Fill, Nulls
+from extensor._formats.python import kinds, variants
 from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.objects import as_dict
 from extensor._formats.python.place import Place, shown
-from extensor._formats.python.wanted import Cast, Fields, Leaf, Lists, column_spec
+from extensor._formats.python.variants import NULL
+from extensor._formats.python.wanted import Cast, Fields, Leaf, Lists, Variants, column_spec
 from extensor._protocol.casting import cast_value
 from extensor.errors import (
     DTypeError,
@@ -32,7 +36,6 @@ from extensor.errors import (
 )
 
 _INT32 = 2**31 - 1
-_MEASURED = (kinds.NUMBER, kinds.OTHER)
 _ARROW = {dtype: arrow for arrow, dtype in NUMBERS.items()}
 
 
@@ -41,16 +44,17 @@ class Columns:
 
     Args:
         dtypes: The dtypes that the caller chose.
-        nulls: Whether a null is accepted.
+        nulls: The argument `nulls` of `constant`.
         unions: Whether values of different types become a union.
     """
 
-    def __init__(self, dtypes: Dtypes, nulls: bool, unions: bool) -> None:
+    def __init__(self, dtypes: Dtypes, nulls: Any, unions: bool) -> None:
         self._dtypes = dtypes
-        self._nulls = nulls
+        self._policies = Nulls(nulls)
+        self._nulls = not self._policies.are_errors
         self._unions = unions
-        self.masks: dict[str, str] = {}
-        """The paths of the columns that the spec describes as masked."""
+        self.policies: dict[str, str] = {}
+        """The policies for nulls that follow from spec and values, by path."""
         self.tensors: list[tuple[tuple[str, ...], Any]] = []
         """The columns that Arrow does not carry, with the names on their path.
 
@@ -74,25 +78,30 @@ class Columns:
         values, types = kinds.plain(values, types)
         has_nulls = type(None) in types
         types.discard(type(None))
-        if wanted is not None and wanted.nullable:
-            self.masks[place.text] = "mask"
+        if isinstance(wanted, (Fields, Lists, Leaf)):
+            if wanted.nullable:
+                self.policies[place.text] = "mask"
+            elif place.names and self._policies.chosen(place.text) == "mask":
+                self.policies[place.text] = "error"  # the spec says what is masked
         if isinstance(wanted, Cast) and place.is_single:
             value = cast_value(wanted.spec, values[0], place.text)
             return self._placeholder_of_one(value, place)
         if isinstance(wanted, Cast):
             return self._placeholder(self._cast(values, wanted, place), len(values), place)
+        if isinstance(wanted, Variants):
+            return self._of_variants(values, wanted, place)
         if has_nulls:
             self._expect_no_null(values, types, wanted, place)
-        by_kind: dict[str, set[type]] = {}
-        for cls in types:
-            by_kind.setdefault(kinds.kind_of(cls, values), set()).add(cls)
+        by_kind = _by_kind(types, values)
         if kinds.TENSOR in by_kind and place.is_single:
             return self._placeholder_of_one(values[0], place)
         if kinds.TENSOR in by_kind:
             return self._placeholder(self._stacked(values, wanted, place), len(values), place)
         kind = self._one_kind(by_kind, values, wanted, place)
-        if kind is None:
-            return self._union(values, list(by_kind.values()), place)
+        if wanted is None and self._unions and (kind is None or kind == kinds.LIST):
+            names = variants.names_of(values, by_kind)
+            if kind is None or len({name for name in names if name is not None}) > 1:
+                return self._union(values, names, place)
         mask = np.fromiter((v is None for v in values), bool, len(values)) if has_nulls else None
         if kind == kinds.RECORD:
             return self._records(values, wanted, place, mask, by_kind[kind] if by_kind else {dict})
@@ -105,12 +114,13 @@ class Columns:
     ) -> str | None:
         """Returns the kind of a column; None for a union."""
         if wanted is not None:
-            expected = _wanted_kind(wanted)
+            expected = _wanted_kind(wanted, by_kind)
+            wanted_measure = isinstance(wanted, Leaf) and wanted.arrow is not None
             for found, types in by_kind.items():
-                if expected != found and not (expected is None and found in _MEASURED):
+                if expected != found and not (wanted_measure and found == kinds.NUMBER):
                     index = _first(values, types)
                     raise _unfit(values[index], wanted, place.at(index))
-            return expected or next(iter(by_kind), kinds.OTHER)
+            return next(iter(by_kind), expected)
         if len(by_kind) > 1:
             if self._unions:
                 return None
@@ -118,8 +128,9 @@ class Columns:
         return next(iter(by_kind), "null")
 
     def _expect_no_null(self, values: Any, types: set[type], wanted: Any, place: Place) -> None:
-        allowed = self._nulls if wanted is None else wanted.nullable or self._nulls
-        if allowed:
+        if wanted is None and self._nulls:
+            return
+        if wanted is not None and (wanted.nullable or self._fills(place)):
             return
         index = next(i for i, value in enumerate(values) if value is None)
         if wanted is not None:
@@ -129,13 +140,11 @@ class Columns:
                 received="null",
                 mend="Replace the null, or describe the field by the spec of a MaskedTensor.",
             )
-        other = f", such as {shown(values[_first(values, types)])}" if types else ""
-        raise NullError(
-            path=place.at(index),
-            expected=f"a value{other}",
-            received="null",
-            mend='Replace the null, or choose nulls=: a value to fill in, or "mask".',
-        )
+        raise _no_null(index, values, place)
+
+    def _fills(self, place: Place) -> bool:
+        """Returns whether nulls get a value at a place."""
+        return self._policies.chosen(place.text) not in ("error", "mask")
 
     # Records.
 
@@ -163,11 +172,11 @@ class Columns:
 
     def _below_null(self, column: list[Any], mask: Any, wanted: Any, place: Place) -> pa.Array:
         """Returns a field of records of which some are null: there, the field is null too."""
-        kept = Columns(self._dtypes, self._nulls, self._unions)
+        kept = copy.copy(self)
+        kept.tensors, kept.values = [], []
         indices = np.flatnonzero(~mask)
-        at = _Chosen(place, indices)
+        at = place.chosen(indices)
         found = kept.array([column[i] for i in indices.tolist()], wanted, at)
-        self.masks.update(kept.masks)
         if kept.tensors or kept.values:
             raise UnsupportedTypeError(
                 path=place.text,
@@ -221,7 +230,7 @@ class Columns:
         missing = [
             name
             for name, each in wanted.fields.items()
-            if name not in value and not (each.nullable or self._nulls)
+            if name not in value and not (each.nullable or self._fills(place.field(name)))
         ]
         if unknown or missing:
             raise FieldError(
@@ -263,7 +272,7 @@ class Columns:
             return pa.nulls(len(values)).cast(_arrow(dtype))
         if isinstance(wanted, Leaf):
             dtype = wanted.dtype
-            if wanted.arrow is not None and kind == kinds.OTHER:
+            if wanted.arrow is not None and kinds.of_arrow(wanted.arrow) == kind:
                 return self._by_arrow(values, wanted.arrow, place)
         else:
             dtype = self._dtypes.of(kind, types, values, place)
@@ -271,7 +280,7 @@ class Columns:
             return self._strings(values, types, place)
         if kind == kinds.BOOL:
             return pa.array(values, pa.bool_())
-        if kind == kinds.OTHER or dtype is None:
+        if kind not in (kinds.BOOL, kinds.NUMBER) or dtype is None:
             if isinstance(wanted, Leaf):
                 index = next(i for i, value in enumerate(values) if value is not None)
                 raise _unfit(values[index], wanted, place.at(index))
@@ -311,6 +320,7 @@ class Columns:
     def _by_arrow(self, values: Any, arrow: Any, place: Place) -> pa.Array:
         """Returns values of other types (dates, decimals) as Arrow converts them."""
         problem = "Arrow would make a list of it"
+        _expect_one_zone(values, arrow, place)
         try:
             array = pa.array(values, arrow)
             if not pa.types.is_nested(array.type):
@@ -372,41 +382,56 @@ class Columns:
 
     # Unions.
 
-    def _union(self, values: Any, groups: list[set[type]], place: Place) -> pa.Array:
+    def _union(self, values: Any, names: list[str | None], place: Place) -> pa.Array:
         """Returns values of different kinds as a dense union, one child for each kind."""
-        codes = np.zeros(len(values), np.int8)
-        offsets = np.zeros(len(values), np.int32)
+        policy = self._policies.chosen(place.text)
+        filled = policy.value if isinstance(policy, Fill) else [] if policy == "empty" else None
+        order = [name for name in dict.fromkeys(names) if name is not None]
+        if policy == "mask":
+            names = [NULL if name is None else name for name in names]
+            order.append(NULL)
+        elif None in names and filled is not None:
+            # A null belongs to the variant of the value that replaces it.
+            values = [filled if value is None else value for value in values]
+            types = set(map(type, values))
+            found = variants.names_of(values, _by_kind(types, values))
+            if set(found) <= set(order):
+                names = found
+        if None in names:
+            raise _no_null(names.index(None), values, place)
+        for name in order:
+            if name != NULL:
+                self.policies[place.field(name).text] = "error"  # `place` has the nulls
+        return self._dense_union(values, names, dict.fromkeys(order), place)
+
+    def _of_variants(self, values: Any, wanted: Variants, place: Place) -> pa.Array:
+        names = [variants.variant_of(value, wanted.variants) for value in values]
+        if None in names:
+            index = names.index(None)
+            raise DTypeError(
+                path=place.at(index),
+                expected=f"a value of one of the variants {', '.join(wanted.variants)}",
+                received=shown(values[index]),
+                mend="Add a variant to the spec.",
+            )
+        return self._dense_union(values, names, wanted.variants, place)
+
+    def _dense_union(
+        self, values: Any, names: list[str | None], wanted: Mapping[str, Any], place: Place
+    ) -> pa.Array:
+        numbers = {name: code for code, name in enumerate(wanted)}
+        codes = np.fromiter((numbers[str(name)] for name in names), np.int8, len(names))
+        offsets = np.zeros(len(names), np.int32)
         children: list[pa.Array] = []
-        ordered = sorted(groups, key=lambda types: _first(values, types))
-        for code, types in enumerate(ordered):
-            # A null belongs to the first kind.
-            held = types | {type(None)} if code == 0 else types
-            indices = np.fromiter((type(v) in held for v in values), bool, len(values)).nonzero()[0]
-            codes[indices] = code
+        for code, (name, each) in enumerate(wanted.items()):
+            indices = np.flatnonzero(codes == code)
             offsets[indices] = np.arange(len(indices))
-            at = _Chosen(place, indices)
-            children.append(self.array([values[i] for i in indices.tolist()], None, at))
-        return pa.UnionArray.from_dense(
-            pa.array(codes), pa.array(offsets), children, [str(c.type) for c in children]
-        )
-
-
-class _Chosen(Place):
-    """The place of some of the values of a column."""
-
-    __slots__ = ("_indices", "_whole")
-
-    def __init__(self, whole: Place, indices: Any) -> None:
-        super().__init__(whole.text, whole.names, whole)
-        self._whole = whole
-        self._indices = indices
-
-    def record(self, index: int) -> str:
-        """Returns the number of the record that contains a value."""
-        return self._whole.record(int(self._indices[index]))
-
-    def field(self, name: str) -> Place:
-        return _Chosen(self._whole.field(name), self._indices)
+            if name == NULL and each is None:
+                children.append(pa.nulls(len(indices)))
+                continue
+            at = place.field(name).chosen(indices)
+            children.append(self.array([values[i] for i in indices.tolist()], each, at))
+        return pa.UnionArray.from_dense(pa.array(codes), pa.array(offsets), children, list(wanted))
 
 
 def struct_array(names: list[str], columns: list[Any], count: int, mask: Any = None) -> pa.Array:
@@ -456,6 +481,41 @@ def _validity(mask: Any) -> Any:
     return None if mask is None else pa.array(~mask).buffers()[1]
 
 
+def _by_kind(types: set[type], values: Any) -> dict[str, set[type]]:
+    by_kind: dict[str, set[type]] = {}
+    for cls in types - {type(None)}:
+        by_kind.setdefault(kinds.kind_of(cls, values), set()).add(cls)
+    return by_kind
+
+
+def _no_null(index: int, values: Any, place: Place) -> NullError:
+    other = next((f", such as {shown(value)}" for value in values if value is not None), "")
+    return NullError(
+        path=place.at(index),
+        expected=f"a value{other}",
+        received="null",
+        mend='Replace the null, or choose nulls=: a value to fill in, or "mask".',
+    )
+
+
+def _expect_one_zone(values: Any, arrow: Any, place: Place) -> None:
+    """Raises for datetimes with and without a zone in one column, which Arrow takes for UTC."""
+    first = getattr(arrow, "tz", None) is not None if arrow is not None else None
+    for index, value in enumerate(values):
+        if isinstance(value, datetime.datetime):
+            has_zone = value.utcoffset() is not None
+            if first is None:
+                first = has_zone
+            if has_zone != first:
+                texts = ("a datetime without a zone", "a datetime with a zone")
+                raise DTypeError(
+                    path=place.at(index),
+                    expected=f"{texts[first]}, as the others",
+                    received=f"{texts[has_zone]} ({value})",
+                    mend="Give all datetimes a zone, or none.",
+                )
+
+
 def _first(values: Any, types: set[type]) -> int:
     return next(i for i, value in enumerate(values) if type(value) in types)
 
@@ -476,15 +536,16 @@ def _listed(record: Mapping[Any, Any]) -> str:
     return f"the keys {', '.join(names)}{more}" if names else "no keys"
 
 
-def _wanted_kind(wanted: Any) -> str | None:
+def _wanted_kind(wanted: Any, by_kind: Any) -> str:
     if isinstance(wanted, Fields):
         return kinds.RECORD
     if isinstance(wanted, Lists):
         return kinds.LIST
+    measure = None if wanted.arrow is None else kinds.of_arrow(wanted.arrow)
+    if measure is not None and measure in by_kind:  # a time or a UUID as an object
+        return measure
     if wanted.dtype == tf.string:
         return kinds.STRING
-    if wanted.arrow is not None:  # a time or a decimal, as its number or as an object
-        return None
     return kinds.BOOL if wanted.dtype == tf.bool else kinds.NUMBER
 
 

@@ -24,6 +24,7 @@ from extensor._formats.python.wanted import Lists, collection_levels
 from extensor._protocol.casting import cast_value
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.masked import is_union
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.reshape import split
 from extensor._struct.spec import StructuredTensorSpec
@@ -105,12 +106,12 @@ def constant(
     splits = splits_dtype(row_splits_dtype)
     chosen = Dtypes(dtype)
     levels, place, flat = _levels(pyval)
-    columns = Columns(chosen, nulls not in (None, "error"), conflicts == "union")
+    columns = Columns(chosen, nulls, conflicts == "union")
     array = inferred(flat) if dtype is None and set(map(type, flat)) == {dict} else None
     if array is None:
         array = columns.array(flat, None, place) if flat else pa.array([], pa.struct([]))
         chosen.expect_all_used()
-    return _built(array, levels, columns, splits, nulls)
+    return _built(array, levels, columns, splits, _policy(columns, nulls))
 
 
 @refuse_deep_nesting("constant_value")
@@ -147,7 +148,7 @@ def of_spec(pyval: Any, spec: Any, nulls: Any = None, path: str = "") -> Any:
         return _of_columns(pyval, spec, path)
     place = Place(path, (path,) if path else ())
     wanted: Any = collection_levels(spec)
-    columns = Columns(Dtypes(None), nulls not in (None, "error"), unions=False)
+    columns = Columns(Dtypes(None), nulls, unions=False)
     flat: Any = [pyval]
     levels: list[Any] = []
     while isinstance(wanted, Lists):
@@ -159,12 +160,17 @@ def of_spec(pyval: Any, spec: Any, nulls: Any = None, path: str = "") -> Any:
         flat = list(itertools.chain.from_iterable(flat))
         wanted = wanted.items
     array = columns.array(flat, wanted, place)
-    policy = {**columns.masks, **nulls} if isinstance(nulls, Mapping) else (
-        nulls if nulls is not None or not columns.masks else columns.masks
-    )  # fmt: skip
     splits = next(iter(spec._row_splits_dtypes()), tf.int64)
-    built = _built(array, levels, columns, splits, policy)
+    built = _built(array, levels, columns, splits, _policy(columns, nulls))
     return spec.cast(built)
+
+
+def _policy(columns: Columns, nulls: Any) -> Any:
+    """Returns the policies of spec and values together with the argument `nulls`."""
+    if not columns.policies:
+        return nulls
+    given: dict[str, Any] = dict(nulls) if isinstance(nulls, Mapping) else {"*": nulls}
+    return {**columns.policies, **given}
 
 
 def _of_columns(values: Mapping[str, Any], spec: Any, path: str) -> Any:
@@ -311,6 +317,10 @@ def _placed(value: Any, names: tuple[str, ...], column: Any, splits: tf.DType) -
     if isinstance(value, RaggedStructuredTensor):
         inner = _placed(value.values, names, column, splits)
         return RaggedStructuredTensor.of_parts(inner, value.row_splits)
+    if is_union(value):
+        name, *rest = names
+        placed = _placed(value.variants[name], tuple(rest), column, splits)
+        return value.of_parts(value.codes, {**value.variants, name: placed}, value.names)
     if isinstance(value, DenseStructuredTensor):
         name, *rest = names
         return value.map_parts(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import enum
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import tensorflow as tf
 
 from extensor._formats.python.objects import is_object_class
@@ -21,6 +25,35 @@ RECORD, LIST, STRING, BOOL, NUMBER, TENSOR, OTHER = (
     "a number",
     "a tensor",
     "a value of another type",
+)
+DATE, DATETIME, TIME, DURATION, DECIMAL, UUID = (
+    "a date",
+    "a datetime",
+    "a time",
+    "a duration",
+    "a decimal",
+    "a UUID",
+)
+
+MEASURES: dict[type, str] = {
+    # A datetime is a date too.
+    datetime.datetime: DATETIME,
+    np.datetime64: DATETIME,
+    datetime.date: DATE,
+    datetime.time: TIME,
+    datetime.timedelta: DURATION,
+    np.timedelta64: DURATION,
+    decimal.Decimal: DECIMAL,
+    uuid.UUID: UUID,
+}
+"""The kinds of values that Arrow converts, by class."""
+
+_ARROW_KINDS: tuple[tuple[Any, str], ...] = (
+    (pa.types.is_timestamp, DATETIME),
+    (pa.types.is_date, DATE),
+    (pa.types.is_time, TIME),
+    (pa.types.is_duration, DURATION),
+    (pa.types.is_decimal, DECIMAL),
 )
 
 _KINDS: dict[type, str] = {
@@ -56,6 +89,9 @@ def kind_of(cls: type, values: Iterable[Any]) -> str:
         return STRING
     if issubclass(cls, (bool, np.bool_)):
         return BOOL
+    for measure, kind in MEASURES.items():
+        if issubclass(cls, measure):
+            return kind
     if issubclass(cls, np.generic):
         return NUMBER if _is_number(cls) else OTHER
     if issubclass(cls, (int, float, complex)):
@@ -66,6 +102,14 @@ def kind_of(cls: type, values: Iterable[Any]) -> str:
     if issubclass(cls, (np.ndarray, Sequence)):
         return LIST
     return OTHER
+
+
+def of_arrow(arrow: pa.DataType) -> str | None:
+    """Returns the kind of the Python values of an Arrow type, if it is in `MEASURES`."""
+    for is_kind, kind in _ARROW_KINDS:
+        if is_kind(arrow):
+            return kind
+    return UUID if getattr(arrow, "extension_name", "") == "arrow.uuid" else None
 
 
 def _is_number(cls: type) -> bool:

@@ -24,9 +24,10 @@ class Place:
         parent: The place of the column that contains this column.
         offsets: For the items of lists, the offsets of the lists.
         is_collection: Whether the values are lists of the collection of records itself.
+        indices: For some of the values of a column, their positions in it.
     """
 
-    __slots__ = ("_is_collection", "_offsets", "_parent", "names", "text")
+    __slots__ = ("_indices", "_is_collection", "_offsets", "_parent", "names", "text")
 
     def __init__(
         self,
@@ -35,12 +36,14 @@ class Place:
         parent: Place | None = None,
         offsets: Any = None,
         is_collection: bool = False,
+        indices: Any = None,
     ) -> None:
         self.text = text
         self.names = names
         self._parent = parent
         self._offsets = offsets
         self._is_collection = is_collection
+        self._indices = indices
 
     def field(self, name: str) -> Place:
         """Returns the place of a field of records."""
@@ -55,10 +58,15 @@ class Place:
         """Returns the place of the items of lists of the collection itself."""
         return Place("", (), self, offsets, is_collection=True)
 
+    def chosen(self, indices: Any) -> Place:
+        """Returns the place of the values at these positions."""
+        return Place(self.text, self.names, self, indices=indices)
+
     @property
     def is_single(self) -> bool:
         """Whether the column has one value: that of a single record, outside of all lists."""
-        return self._offsets is None and (self._parent is None or self._parent.is_single)
+        is_whole = self._offsets is None and self._indices is None
+        return is_whole and (self._parent is None or self._parent.is_single)
 
     def at(self, index: int) -> str:
         """Returns the path and the number of the record that contains a value, as text."""
@@ -72,6 +80,8 @@ class Place:
         place: Place | None = self
         numbers: list[int] = []
         while place is not None:
+            if place._indices is not None:
+                index = int(place._indices[index])
             if place._offsets is not None:
                 outer = int(np.searchsorted(place._offsets, index, side="right")) - 1
                 if place._is_collection:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import inner_fields
+from extensor._formats.python import kinds
 from extensor._struct.ragged import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import stacked, unstacked
@@ -56,6 +57,22 @@ class Leaf:
 
 
 @dataclass(frozen=True)
+class Variants:
+    """Values of several kinds, each a row of one variant of a union.
+
+    Attributes:
+        variants: What is wanted of the rows of each variant, by name.
+    """
+
+    variants: Mapping[str, Any]
+
+    @property
+    def nullable(self) -> bool:
+        """Whether a variant takes nulls."""
+        return any(each.nullable for each in self.variants.values())
+
+
+@dataclass(frozen=True)
 class Cast:
     """Values that the spec itself casts, such as those of an extension type.
 
@@ -82,6 +99,7 @@ def _field(spec: Any, outer: int, arrow: Any) -> Any:
         arrow: The Arrow type of the field, or None.
     """
     from extensor._types.masked.spec import MaskedSpec
+    from extensor._types.union.spec import UnionSpec
 
     if isinstance(spec, MaskedSpec):
         wanted = _field(spec.values, outer, arrow)
@@ -89,6 +107,8 @@ def _field(spec: Any, outer: int, arrow: Any) -> Any:
         return Cast(_element(spec, outer)) if rank is None else _masked(wanted, rank - outer)
     if isinstance(spec, StructuredTensorSpec):
         return _levels(spec, outer)
+    if isinstance(spec, UnionSpec):
+        return _union(spec, outer, arrow)
     plain = isinstance(spec, tf.TensorSpec) or (
         isinstance(spec, tf.RaggedTensorSpec) and spec.flat_values_spec is None
     )
@@ -98,6 +118,18 @@ def _field(spec: Any, outer: int, arrow: Any) -> Any:
     wanted: Any = Leaf(spec.dtype, _measure(arrow))
     for axis in reversed(range(outer, spec.shape.rank)):
         wanted = Lists(wanted, not 0 < axis <= ragged_rank, spec.shape[axis])
+    return wanted
+
+
+def _union(spec: Any, outer: int, arrow: Any) -> Any:
+    while arrow is not None and not pa.types.is_union(arrow) and inner_fields(arrow):
+        arrow = inner_fields(arrow)[0].type
+    kept = {} if arrow is None else {each.name: each.type for each in inner_fields(arrow)}
+    rows = {name: _field(each, 1, kept.get(name)) for name, each in spec.variants.items()}
+    cuts = spec.codes.ragged_rank if isinstance(spec.codes, tf.RaggedTensorSpec) else 0
+    wanted: Any = Variants(rows)
+    for axis in reversed(range(outer, spec.shape.rank)):
+        wanted = Lists(wanted, not 0 < axis <= cuts, spec.shape[axis])
     return wanted
 
 
@@ -126,8 +158,7 @@ def _measure(arrow: Any) -> Any:
     """Returns an Arrow type whose Python values are objects, such as a timestamp, or None."""
     while arrow is not None and inner_fields(arrow):
         arrow = inner_fields(arrow)[0].type
-    is_measure = arrow is not None and (pa.types.is_temporal(arrow) or pa.types.is_decimal(arrow))
-    return arrow if is_measure else None
+    return None if arrow is None or kinds.of_arrow(arrow) is None else arrow
 
 
 def _masked(wanted: Any, depth: int) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -10,85 +9,58 @@ import tensorflow as tf
 
 from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.rows import flat_codes
-from extensor.authoring import cast_value, lossless
-from extensor.errors import DTypeError, FieldError
+from extensor.authoring import cast_value
 
 NULL = "null"
 """The name of the variant of None."""
 
 
-def kind_of(value: Any) -> str:
-    """Returns the name of the variant of a Python value: `"int"`, `"string"`, `"record"`, ..."""
-    if value is None:
-        return NULL
-    for types, kind in _KINDS:
-        if isinstance(value, types):
-            return kind
-    raise DTypeError(
-        path="UnionTensor.from_values",
-        expected="numbers, strings, booleans, None, lists or dicts",
-        received=type(value).__name__,
-        mend="Convert it first.",
-    )
-
-
-# bool before int, because True is an int.
-_KINDS: tuple[tuple[Any, str], ...] = (
-    ((bool, np.bool_), "bool"),
-    ((int, np.integer), "int"),
-    ((float, np.floating), "float"),
-    ((str, bytes), "string"),
-    (Mapping, "record"),
-    ((list, tuple, np.ndarray), "list"),
-)
-
-
-def parts_of(cls: Any, values: list[Any]) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
-    """Returns codes and variants for Python values, one variant for each kind of value.
+def of_values(values: Any, spec: Any = None) -> Any:
+    """Returns a union of Python values: a field of records that have these values.
 
     Args:
-        cls: UnionTensor.
-        values: The values.
+        values: A list of values; nested lists for a spec of higher rank, or one value for the spec
+            of a single one.
+        spec: A UnionSpec. Default: the variants of the values.
+
+    Raises:
+        ExtensorError: As `xt.struct.constant` does.
     """
-    kinds = [kind_of(value) for value in values]
-    names = list(dict.fromkeys(kinds))
-    rows = {name: [v for v, k in zip(values, kinds, strict=True) if k == name] for name in names}
-    codes = np.array([names.index(kind) for kind in kinds], np.int8)
-    return codes, {name: _rows_of(cls, name, rows[name]) for name in names}
+    import extensor as xt  # imports this module
+
+    if spec is not None and not spec.shape.rank:
+        record: Any = xt.DenseStructuredTensorSpec([], {"value": spec})
+        return xt.struct.constant({"value": values}, record)["value"]
+    if spec is not None:
+        records: Any = xt.DenseStructuredTensorSpec(spec.shape[:1], {"value": spec})
+        return xt.struct.constant([{"value": value} for value in values], records)["value"]
+    present = [{"value": value} for value in values if value is not None]
+    codes, variants = np.zeros(len(present), np.int8), {}
+    if present:
+        rows: Any = xt.struct.constant(present, conflicts="union")["value"]
+        is_union = hasattr(rows, "variants")
+        variants = dict(rows.variants) if is_union else {_name_of(rows): rows}
+        codes = rows.codes.numpy() if is_union else codes
+    is_null = np.array([value is None for value in values], bool)
+    if is_null.any():
+        all_codes = np.full(len(values), len(variants), np.int8)
+        all_codes[~is_null] = codes
+        codes, variants[NULL] = all_codes, nulls(int(is_null.sum()))
+    return codes, variants
 
 
-def _rows_of(cls: Any, kind: str, rows: list[Any]) -> Any:
-    if kind == NULL:
-        return nulls(len(rows))
-    if kind == "record":
-        return _records(cls, rows)
-    if kind == "list":
-        return tf.ragged.constant([list(row) for row in rows])
-    return tf.convert_to_tensor(lossless(rows, None, f"UnionTensor.from_values: {kind}"))
-
-
-def _records(cls: Any, rows: list[Any]) -> Any:
-    from extensor import DenseStructuredTensor  # imports this module
-
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    for row in rows:
-        missing = [name for name in names if name not in row]
-        if missing:
-            raise FieldError(
-                path=f"UnionTensor.from_values: record.{missing[0]}",
-                expected=f"records with the fields {', '.join(names)}",
-                received=f"a record without {missing[0]!r}",
-                mend="Add the field, or pass the spec.",
-            )
-    columns: dict[str, Any] = {}
-    for name in names:
-        column = [row[name] for row in rows]
-        kinds = {kind_of(value) for value in column}
-        if len(kinds) > 1 and kinds != {"int", "float"}:
-            columns[name] = cls.from_values(column)
-        else:
-            columns[name] = _rows_of(cls, "float" if len(kinds) > 1 else kinds.pop(), column)
-    return DenseStructuredTensor([len(rows)], columns)
+def _name_of(rows: Any) -> str:
+    """Returns the name of the only variant, as `xt.struct.constant` names it beside others."""
+    if rows.shape.rank > 1:
+        return "list" if rows.shape.rank == 2 else f"list{rows.shape.rank - 1}"
+    if hasattr(rows, "field_names"):
+        return "record"
+    dtype: tf.DType = rows.dtype
+    if dtype.is_integer:
+        return "int"
+    return (
+        dtype.name if dtype in (tf.string, tf.bool) else "complex" if dtype.is_complex else "float"
+    )
 
 
 def nulls(count: Any) -> MaskedTensor:
@@ -98,96 +70,6 @@ def nulls(count: Any) -> MaskedTensor:
         count: The number of rows.
     """
     return MaskedTensor.of_parts(tf.zeros([count], tf.bool), tf.zeros([count], tf.bool))
-
-
-def of_values(values: list[Any], spec: Any) -> Any:
-    """Returns a union of a spec from Python values.
-
-    Args:
-        values: A list of values; for a spec of higher rank, nested lists.
-        spec: A UnionSpec.
-
-    Raises:
-        DTypeError: If a value fits no variant (also a TypeError).
-    """
-    rank = spec.shape.rank
-    flat: list[Any] = []
-    shape = _flattened(values, rank, flat)
-    fits = {name: _kinds_of(variant) for name, variant in spec.variants.items()}
-    names: list[str] = []
-    for i, value in enumerate(flat):
-        kind = kind_of(value)
-        found = [name for name in spec.names if kind in fits[name]]
-        exact = [name for name in found if fits[name][0] == kind] or found
-        if not exact:
-            raise DTypeError(
-                path=f"UnionTensor.Spec, record {i}",
-                expected=f"a value of one of the variants {', '.join(spec.names)}",
-                received=f"{kind} {value!r}",
-                mend="Add a variant to the spec.",
-            )
-        names.append(kind if kind in exact else exact[0])
-    numbers = [spec.names.index(name) for name in names]
-    variants: dict[str, Any] = {}
-    for name in spec.names:
-        rows = [v for v, own in zip(flat, names, strict=True) if own == name]
-        variants[name] = _cast(spec.variants[name], rows, f"UnionTensor.Spec.{name}")
-    codes: Any = tf.constant(numbers, tf.int8, [len(numbers)])
-    if rank != 1:
-        codes = _nested(numbers, shape)
-        codes = (
-            tf.ragged.constant(codes, tf.int8, ragged_rank=rank - 1)
-            if isinstance(spec.codes, tf.RaggedTensorSpec)
-            else tf.constant(codes, tf.int8)
-        )
-    return spec.value_type.of_parts(
-        cast_value(spec.codes, codes, "UnionTensor"), variants, spec.names
-    )
-
-
-def _cast(spec: Any, rows: list[Any], path: str) -> Any:
-    if not isinstance(spec, MaskedTensor.Spec) or None not in rows:
-        return cast_value(spec, rows, path)
-    zero = {tf.string: "", tf.bool: False}.get(spec.dtype, 0)
-    values = cast_value(spec.values, [zero if row is None else row for row in rows], path)
-    return MaskedTensor(values, [row is not None for row in rows])
-
-
-def _flattened(values: Any, rank: int, flat: list[Any]) -> Any:
-    """Appends the values at a depth, and returns the number of values in each list."""
-    if rank <= 1:
-        flat.extend(values if rank else [values])
-        return len(values) if rank else None
-    return [_flattened(inner, rank - 1, flat) for inner in values]
-
-
-def _nested(numbers: list[int], shape: Any) -> Any:
-    rest = iter(numbers)
-
-    def build(shape: Any) -> Any:
-        if shape is None:
-            return next(rest)
-        if isinstance(shape, int):
-            return [next(rest) for _ in range(shape)]
-        return [build(inner) for inner in shape]
-
-    return build(shape)
-
-
-def _kinds_of(spec: Any) -> list[str]:
-    """Returns the kinds of values that rows of a spec hold; the best first."""
-    if isinstance(spec, MaskedTensor.Spec):
-        return [NULL, *_kinds_of(spec.values)]
-    if hasattr(spec, "field_names"):
-        return ["record"]
-    if spec.shape.rank is None or spec.shape.rank > 1:
-        return ["list"]
-    dtype: tf.DType = spec.dtype
-    if dtype == tf.string:
-        return ["string"]
-    if dtype == tf.bool:
-        return ["bool"]
-    return ["int"] if dtype.is_integer else ["float", "int"]
 
 
 def with_names(value: Any, spec: Any) -> Any:

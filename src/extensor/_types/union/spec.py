@@ -163,10 +163,10 @@ class UnionSpec:
         Raises:
             DTypeError: If a value fits no variant (also a TypeError).
         """
-        if isinstance(value, list):
-            return conversion.of_values(cast("Any", value), self)
         if isinstance(value, self.value_type):
             value = conversion.with_names(value, self)
+        elif isinstance(value, list):
+            return conversion.of_values(cast("Any", value), self)
         return cast("Any", super()).cast(value, casting_context)
 
     def castable_type(self, spec: Any) -> Any:

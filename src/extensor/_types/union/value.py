@@ -176,16 +176,19 @@ class UnionTensor(OperatorsMixin):
         """Returns a union of Python values.
 
         Args:
-            values: Numbers, strings, booleans, None, lists and dicts.
-            spec: A `UnionTensor.Spec`. Default: one variant for each kind of value, `bool`, `int`,
-                `float`, `string`, `list`, `record` and `null`, in the order of the values, with
-                the dtypes that TensorFlow infers.
+            values: Numbers, strings, booleans, None, lists and dicts, and all others that
+                `xt.struct.constant` takes.
+            spec: A `UnionTensor.Spec`. Default: one variant for each kind of value, in the order
+                of the values, with their dtypes in `xt.struct.constant(..., conflicts="union")`:
+                `bool`, `int` or `float` for all numbers, `string`, `list`, `list2` for lists of
+                lists, `record`, `date`, `datetime`, ...; and last `null`.
 
         Returns:
             A union of shape `[number of values]`.
 
         Raises:
             DTypeError: If a value is of another type, or fits no variant (also a TypeError).
+            NullError: If a value inside of a value is None or missing (also a ValueError).
 
         >>> union = xt.types.UnionTensor.from_values([1, "a", {"x": 2}, None])
         >>> union.names
@@ -196,7 +199,7 @@ class UnionTensor(OperatorsMixin):
         values = list(values)
         if spec is not None:
             return spec.cast(values)
-        codes, variants = conversion.parts_of(cls, values)
+        codes, variants = conversion.of_values(values)
         if not variants:
             raise StructureError(
                 path="UnionTensor.from_values",
