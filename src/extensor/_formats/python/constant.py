@@ -22,6 +22,7 @@ from extensor._formats.python.inferred import inferred
 from extensor._formats.python.place import Place, shown
 from extensor._formats.python.wanted import Lists, collection_levels
 from extensor._protocol.casting import cast_value
+from extensor._struct import arrow_types
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.masked import is_union
@@ -162,7 +163,22 @@ def of_spec(pyval: Any, spec: Any, nulls: Any = None, path: str = "") -> Any:
     array = columns.array(flat, wanted, place)
     splits = next(iter(spec._row_splits_dtypes()), tf.int64)
     built = _built(array, levels, columns, splits, _policy(columns, nulls))
-    return spec.cast(built)
+    return _with_arrow_types(spec.cast(built), spec)
+
+
+def _with_arrow_types(value: Any, spec: Any) -> Any:
+    """Returns records with the Arrow types of a spec, which are not part of its equality."""
+    if getattr(spec, "is_row", False):
+        return _with_arrow_types(value, spec.values_spec)._with_hint(spec)
+    if isinstance(value, RaggedStructuredTensor):
+        values = _with_arrow_types(value.values, spec.values_spec)
+        return RaggedStructuredTensor.of_parts(values, value.row_splits)
+    if not isinstance(value, DenseStructuredTensor):
+        return value
+    specs = {"": None, **spec.field_specs}
+    typed = value.map_parts(lambda part, name: _with_arrow_types(part, specs[name]), value.rank)
+    typed = typed._with_arrow_types(arrow_types.joined(spec._arrow_types, value._arrow_types))
+    return typed if value._hint is None else typed._with_hint(value._hint)
 
 
 def _policy(columns: Columns, nulls: Any) -> Any:
@@ -190,10 +206,10 @@ def _of_columns(values: Mapping[str, Any], spec: Any, path: str) -> Any:
             received=", ".join(map(str, values)) or "an empty dict",
             mend="Give a value for exactly these fields.",
         )
-    if not names:
+    if not names and not spec.shape.is_fully_defined():
         raise StructureError(
             path=path or "records",
-            expected="lists of empty records, which show their number",
+            expected="lists of empty records, which show the number of records",
             received="an empty dict",
             mend="Nest one list for each dimension of the records.",
         )
