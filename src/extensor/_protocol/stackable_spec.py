@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
@@ -143,18 +144,27 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 
     def _unboxed(self, boxes: list[Any]) -> Any:
         """Returns the value that boxes hold, without checks."""
-        specs = self.component_specs
-        flat = tf.nest.flatten(specs)
         rest = iter(boxes)
         components = [
             next(rest)  # same as `unbox`, but faster: this runs for each element of a dataset
-            if type(spec) is tf.TensorSpec
-            else unbox(spec, [next(rest) for _ in boxed_specs(spec)])
-            for spec in flat
+            if count is None
+            else unbox(spec, [next(rest) for _ in range(count)])
+            for spec, count in self._numbers_of_boxes
         ]
-        if type(specs) is tuple and all(map(operator.is_, specs, flat)):
+        specs = self.component_specs
+        if type(specs) is tuple and len(specs) == len(components) and all(
+            map(operator.is_, specs, [spec for spec, _ in self._numbers_of_boxes])
+        ):  # fmt: skip
             return self.from_components(tuple(components))
         return self.from_components(tf.nest.pack_sequence_as(specs, components))
+
+    @functools.cached_property
+    def _numbers_of_boxes(self) -> list[tuple[Any, int | None]]:
+        """The spec of each component, and the number of its boxes; None for a plain tensor."""
+        return [
+            (spec, None if type(spec) is tf.TensorSpec else len(boxed_specs(spec)))
+            for spec in tf.nest.flatten(self.component_specs)
+        ]
 
     def boxed_tensor_spec(self, minimum_rank: int = 0) -> Any:
         """Returns the TensorSpecs of the result of `to_boxed_tensor`: one spec, or a list."""
@@ -265,6 +275,11 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 
     @property
     def _flat_tensor_specs(self) -> list[Any]:
+        return list(self._boxed_specs)
+
+    @functools.cached_property
+    def _boxed_specs(self) -> list[Any]:
+        # TensorFlow asks for them with each element of a dataset.
         return list(as_list(self.boxed_tensor_spec()))
 
 

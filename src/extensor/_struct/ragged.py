@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from extensor._path import Path
 from extensor._protocol.box import box, boxed_specs, expect_type, unbox
 from extensor._protocol.casting import cast_value, castable_type, required
 from extensor._protocol.registry import register_type_spec
-from extensor._protocol.stackable_spec import any_length_shape, expect_boxes
+from extensor._protocol.stackable_spec import any_length_shape
 from extensor._struct import index, reshape, row_partition
 from extensor._struct.code import dtype_code, shape_code
 from extensor._struct.common_shape import known_rank
@@ -31,7 +32,7 @@ from extensor._struct.row_splits import (
 from extensor._struct.spec import StructuredTensorSpec, is_cut_by_type, saved_parts
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import unstacked
-from extensor.errors import DTypeError, ProtocolError, StructureError
+from extensor.errors import DTypeError, ProtocolError, StructureError, UnsupportedTypeError
 
 if TYPE_CHECKING:
     from extensor._struct.dense import DenseStructuredTensorSpec
@@ -281,12 +282,37 @@ class RaggedStructuredTensor(StructuredTensor):
         if first == index.ALL and isinstance(rest[0], slice) and rest[0] == index.ALL:
             values = index.take(self._values, rest, at)
             return RaggedStructuredTensor.of_parts(values, self._row_splits)
+        if first != index.ALL and first.step in (None, 1):
+            rows = self._sliced(first, at)
+            return index.take(rows, (index.ALL, *rest), at) if rest else rows
         return index.gathered_at(self, positions, at)
+
+    def _sliced(self, rows: slice, at: Path) -> RaggedStructuredTensor:
+        """Returns rows that are beside each other, without a copy of the values."""
+        nrows = self.shape[0]
+        if nrows is not None and all(
+            bound is None or isinstance(bound, int) for bound in (rows.start, rows.stop)
+        ):
+            begin, end, _ = rows.indices(nrows)
+            splits = self._row_splits[begin : max(begin, end) + 1]
+        else:
+            starts = index.take(self._row_splits[:-1], (rows,), at)
+            limits = index.take(self._row_splits[1:], (rows,), at)
+            # Without rows, the splits are [0].
+            zero = tf.zeros([1], limits.dtype)[tf.size(starts) :]
+            splits = tf.concat([zero, starts[:1], limits], 0)
+        values = index.take(self._values, (slice(splits[0], splits[-1]),), at)
+        return RaggedStructuredTensor.of_parts(values, splits - splits[0])
 
     def _gathered(self, numbers: Any) -> Any:
         if isinstance(numbers, tf.RaggedTensor):
             values = self._gathered(numbers.values)
             return RaggedStructuredTensor.of_parts(values, numbers.row_splits)
+        if numbers.shape.rank == 1:
+            try:
+                return _gathered_rows(self, numbers, ())[0]
+            except UnsupportedTypeError:  # values of a field cannot be cut into rows
+                pass
         rows, values = index.numbered(self, 2)
         return index.gather(values, index.gather(rows, numbers))
 
@@ -328,6 +354,43 @@ class RaggedStructuredTensor(StructuredTensor):
         if nrows is None:
             nrows = tf.size(self._row_splits, self._row_splits.dtype) - 1
         return self._split([1, nrows] if axis == 0 else [nrows, 1])
+
+
+def _gathered_rows(value: Any, numbers: Any, outer: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+    """Returns the rows of ragged records with the given numbers.
+
+    Gathers the rows of each field, which takes one op for a tensor or RaggedTensor.
+
+    Args:
+        value: The records, or records or a field inside of them.
+        numbers: A vector of integers.
+        outer: The row splits around the value, from the outermost.
+
+    Returns:
+        The value in the rows of the result, and the row splits of the result around it.
+    """
+    if isinstance(value, RaggedStructuredTensor):
+        values, splits = _gathered_rows(value.values, numbers, (*outer, value.row_splits))
+        return RaggedStructuredTensor.of_parts(values, splits[-1]), splits[:-1]
+    if isinstance(value, StructuredTensor):
+        found: list[list[Any]] = []
+
+        def gathered(part: Any, _: str) -> Any:
+            values, splits = _gathered_rows(part, numbers, outer)
+            found.append(splits)
+            return values
+
+        return value.map_parts(gathered, value.rank), found[0]
+    for row_splits in reversed(outer):
+        value = cut(value, row_splits, Path())
+    value = index.gather(value, numbers)
+    found_splits: list[Any] = []
+    for _ in outer:
+        rows = uncut_rows(value)
+        assert rows is not None
+        value, row_splits = rows
+        found_splits.append(row_splits)
+    return value, found_splits
 
 
 @register_type_spec(name="extensor.RaggedStructuredTensorSpec")
@@ -560,8 +623,8 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         """Returns one variant TensorSpec for each column of the records."""
         if self._is_row and minimum_rank > 0:
             return self._values_spec.boxed_tensor_spec(minimum_rank)
-        boxes = [b for column in self._column_specs() for b in boxed_specs(column)]
-        return [tf.TensorSpec(None, tf.variant) for _ in boxes]
+        count = sum(count for _, count in self._column_boxes)
+        return [tf.TensorSpec(None, tf.variant)] * count
 
     def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[Any]:
         """Returns each column of the records as a variant tensor."""
@@ -569,17 +632,21 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         if self._is_row and minimum_rank > 0:
             return self._values_spec.to_boxed_tensor(value, minimum_rank)
         boxes: list[Any] = []
-        for spec, column in zip(self._column_specs(), self._to_columns(value), strict=True):
+        columns = zip(self._column_boxes, self._to_columns(value), strict=True)
+        for (spec, _), column in columns:
             boxes.extend(box(spec, column, minimum_rank))
         return boxes
 
-    def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
-        """Returns the records of the given boxed columns."""
-        expect_boxes(self, boxed_tensor)
-        specs = self._column_specs()
-        boxes = iter(boxed_tensor)
-        columns = [unbox(spec, [next(boxes) for _ in boxed_specs(spec)]) for spec in specs]
-        return self._from_columns(iter(columns))
+    def _unboxed(self, boxes: list[Any]) -> Any:
+        rest = iter(boxes)
+        return self._from_columns(
+            unbox(spec, [next(rest) for _ in range(count)]) for spec, count in self._column_boxes
+        )
+
+    @functools.cached_property
+    def _column_boxes(self) -> list[tuple[Any, int]]:
+        """The spec of each column, and the number of its boxes."""
+        return [(spec, len(boxed_specs(spec))) for spec in self._column_specs()]
 
     def _column_specs(self) -> list[Any]:
         columns = self._values_spec._column_specs()

@@ -300,10 +300,11 @@ def explode(st: Any, path: PathLike) -> Any:
         repeated = gather(as_row(rest), lists.numbers)
         return put(st, names[:-1], repeated.with_updates({names[-1:]: lists.items}))
     above = depth_of(st, names[:-1])
-    outer = rows_of(rest, depth - 1)
-    repeated = gather(outer.items, lists.numbers).with_updates({names[-1:]: lists.items})
+    outer = None if depth == 1 else rows_of(rest, depth - 1)
+    items = rest if outer is None else outer.items
+    repeated = gather(items, lists.numbers).with_updates({names[-1:]: lists.items})
     if above == depth:  # the records become a list
         return put(st, names[:-1], lists.lists(repeated, lists.splits))
-    if depth == 1:
+    if outer is None:
         return put(st, names[:-1], repeated)
     return put(st, names[:-1], outer.lists(repeated, tf.gather(lists.splits, outer.splits)))
