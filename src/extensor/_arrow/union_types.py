@@ -92,8 +92,9 @@ class UnionType(ColumnType):
                 rows = rows.take(pa.array(places))
             at = location.field(name)
             # The searched numbers are those after the record's own: see `Location.record`.
+            hidden = None if location.hidden is None else location.hidden[records]
             variants[name] = inner.read(
-                rows, Location(at.path, at.splits, location, _ends(records))
+                rows, Location(at.path, at.splits, location, _ends(records), hidden=hidden)
             )
         codes = tf.constant(positions.astype(np.int8), tf.int8)
         return UnionTensor.of_parts(codes, variants, tuple(self.variants))

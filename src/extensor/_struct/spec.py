@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
@@ -101,11 +101,12 @@ class StructuredTensorSpec(StackableTypeSpec):
         >>> spec.cast([{"minutes": 5}, {"minutes": 20}])["minutes"].numpy()
         array([ 5., 20.], dtype=float32)
         """
-        if isinstance(value, (list, tuple, Mapping)):
-            from extensor._formats.python.constant import of_spec
-
-            return of_spec(value, self)
         describe = getattr(value, "__tf_type_spec__", None)
+        if describe is None and not isinstance(value, tf.TypeSpec):
+            from extensor._formats.python.constant import is_data, of_spec
+
+            if is_data(value):
+                return of_spec(value, self)
         spec = None if describe is None else describe()
         if not isinstance(spec, StructuredTensorSpec):
             return super().cast(value, casting_context)
@@ -135,7 +136,7 @@ class StructuredTensorSpec(StackableTypeSpec):
         >>> xt.struct.spec_from(Recipe) == spec
         True
         """
-        from extensor._formats.python.classes import python_class
+        from extensor._formats.python.class_of_spec import python_class
 
         return python_class(self, name)
 

@@ -373,7 +373,7 @@ class StructuredTensor(NoNumber, Records):
         >>> xt.DenseStructuredTensor([2], {"title": ["Tea", "Soup"]}).to_objects(Recipe)
         [Recipe(title='Tea'), Recipe(title='Soup')]
         """
-        from extensor._formats.python.classes import to_objects
+        from extensor._formats.python.instances import to_objects
 
         return to_objects(self, cls)
 

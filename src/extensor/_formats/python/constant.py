@@ -19,6 +19,7 @@ from extensor._formats.python import kinds
 from extensor._formats.python.columns import Columns, expect_size, offsets_of
 from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.inferred import inferred
+from extensor._formats.python.objects import is_object_class
 from extensor._formats.python.place import Place, shown
 from extensor._formats.python.wanted import Lists, collection_levels
 from extensor._protocol.casting import cast_value
@@ -134,6 +135,11 @@ def constant_value(
     with tf.init_scope():
         records = constant(pyval, spec, dtype, row_splits_dtype, nulls, conflicts)
         return StructuredTensorValue.from_tensor(records)
+
+
+def is_data(value: Any) -> bool:
+    """Returns whether a value is a list, a dict, or an object of a class with fields."""
+    return isinstance(value, (list, tuple, Mapping)) or is_object_class(type(value))
 
 
 def of_spec(pyval: Any, spec: Any, nulls: Any = None, path: str = "") -> Any:

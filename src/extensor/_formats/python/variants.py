@@ -35,6 +35,11 @@ def list_name(depth: int) -> str:
     return "list" if depth < 2 else f"list{depth}"
 
 
+def variant_name(kind: str, types: set[Any]) -> str:
+    """Returns the name of the variant of values of a kind and of types; lists are `list`."""
+    return _number_name(types) if kind == kinds.NUMBER else _NAMES.get(kind, "list")
+
+
 def names_of(values: list[Any], by_kind: Mapping[str, set[type]]) -> list[str | None]:
     """Returns for each value of a column the name of its variant; None for a null.
 
@@ -47,8 +52,7 @@ def names_of(values: list[Any], by_kind: Mapping[str, set[type]]) -> list[str | 
     """
     names: dict[type, str] = {}
     for kind, types in by_kind.items():
-        name = _number_name(types) if kind == kinds.NUMBER else _NAMES.get(kind, "list")
-        names.update(dict.fromkeys(types, name))
+        names.update(dict.fromkeys(types, variant_name(kind, types)))
     found = [names.get(type(value)) for value in values]
     if kinds.LIST in by_kind:
         lists = [i for i, value in enumerate(values) if type(value) in by_kind[kinds.LIST]]

@@ -1,0 +1,244 @@
+"""Annotations of the fields of classes."""
+
+from __future__ import annotations
+
+import collections.abc
+import datetime
+import decimal
+import enum
+import sys
+import types
+import typing
+import uuid
+from typing import Any, Literal, Union, get_args, get_origin
+
+import numpy as np
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow.natural_type import NUMBERS
+from extensor._formats.python import kinds
+from extensor._formats.python.objects import names_of
+from extensor._formats.python.variants import NULL, list_name, variant_name
+from extensor.errors import DTypeError, UnsupportedTypeError
+
+LEAVES: dict[Any, tf.DType] = {
+    bool: tf.bool,
+    int: tf.int32,
+    float: tf.float32,
+    complex: tf.complex128,
+    str: tf.string,
+    bytes: tf.string,
+    bytearray: tf.string,
+}
+
+ARROW: dict[Any, pa.DataType] = {
+    datetime.datetime: pa.timestamp("us"),
+    datetime.date: pa.date32(),
+    datetime.time: pa.time64("us"),
+    datetime.timedelta: pa.duration("us"),
+    uuid.UUID: pa.uuid(),
+}
+"""The Arrow types of classes whose objects Arrow converts, in the units of `xt.struct.constant`."""
+
+INTEGERS: dict[Any, pa.DataType] = {
+    kind: pa.int32() if kind is datetime.date else pa.int64() for kind in ARROW if kind != uuid.UUID
+}
+"""The Arrow types of the tensors of classes in `ARROW`, if these are integers."""
+
+KEPT: dict[Any, pa.DataType] = {**ARROW, bytes: pa.binary()}
+
+LISTS = (
+    list,
+    tuple,
+    collections.abc.Sequence,
+    collections.abc.Iterable,
+    collections.abc.Collection,
+)
+UNIONS = (Union, types.UnionType)
+
+
+def annotated(hint: Any, dtype: Any) -> tuple[Any, Any, Any, Any]:
+    """Returns an annotation without its wrappers, and the dtype, sizes and spec in them."""
+    sizes = spec = None
+    while True:
+        origin = get_origin(hint)
+        if origin is typing.Annotated:
+            hint, *notes = get_args(hint)
+            for note in notes:
+                if isinstance(note, tf.TypeSpec):
+                    spec = note
+                elif isinstance(note, (tuple, tf.TensorShape)):
+                    sizes = tuple(note)
+                elif isinstance(note, (tf.DType, np.dtype)) or (
+                    isinstance(note, type) and issubclass(note, np.generic)
+                ):
+                    dtype = tf.dtypes.as_dtype(note)
+        elif getattr(origin, "__name__", None) in ("Required", "NotRequired", "ReadOnly"):
+            hint = get_args(hint)[0]
+        elif isinstance(hint, typing.NewType):
+            hint = hint.__supertype__
+        elif hasattr(hint, "__value__") and type(hint).__name__ == "TypeAliasType":
+            hint = hint.__value__
+        else:
+            return hint, dtype, sizes, spec
+
+
+def item_of(hint: Any, path: str) -> Any:
+    """Returns the annotation of the items of a list."""
+    arguments = [each for each in get_args(hint) if each is not Ellipsis]
+    if get_origin(hint) in LISTS and arguments and all(a == arguments[0] for a in arguments):
+        return arguments[0]
+    raise UnsupportedTypeError(
+        path=path,
+        expected="a list with the type of its items, such as list[float]",
+        received=name_of(hint),
+        mend="Give all items one type; describe unlike items by a class with a field for each.",
+    )
+
+
+def is_class_with_fields(hint: Any) -> bool:
+    """Returns whether an annotation is a class whose objects are records."""
+    return isinstance(hint, type) and names_of(hint) is not None
+
+
+def hints_of(cls: Any, path: str) -> dict[str, Any]:
+    """Returns the annotations of the fields of a class, by name."""
+    names = names_of(cls) if isinstance(cls, type) else None
+    if names is None:
+        raise DTypeError(
+            path=path,
+            expected="a dataclass, TypedDict, NamedTuple, attrs or pydantic class",
+            received=name_of(cls),
+            mend="Decorate the class with @dataclasses.dataclass.",
+        )
+    try:
+        hints = typing.get_type_hints(cls, include_extras=True)
+    except NameError as error:
+        # A class in a function: look into the names of the callers too.
+        hints = _local_hints(cls, path, error)
+    missing = [name for name in names if name not in hints]
+    if missing:
+        raise DTypeError(
+            path=f"{path}: {cls.__name__}.{missing[0]}",
+            expected="a field with an annotation",
+            received="a field without one",
+            mend="Annotate it, such as `title: str`.",
+        )
+    return {name: hints[name] for name in names}
+
+
+def _local_hints(cls: type, path: str, error: NameError) -> dict[str, Any]:
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        try:
+            return typing.get_type_hints(cls, localns=dict(frame.f_locals), include_extras=True)
+        except NameError:
+            frame = frame.f_back
+    raise DTypeError(
+        path=f"{path}: {cls.__name__}",
+        expected="annotations whose names are defined",
+        received=f"{error}",
+        mend="Define the class that the annotation names before this call.",
+    ) from error
+
+
+def name_of(hint: Any) -> str:
+    """Returns an annotation as text."""
+    return hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint)
+
+
+def kinds_in(hint: Any) -> tuple[list[Any], bool]:
+    """Returns the types in a union without None, and whether None is in it."""
+    arguments = get_args(hint)
+    kinds = [each for each in arguments if each is not type(None)]
+    return kinds, len(kinds) < len(arguments)
+
+
+def one_type(values: Any, path: str) -> Any:
+    """Returns the type of values, such as those of a Literal."""
+    kinds = {type(value) for value in values}
+    for kind in (bool, int, str, bytes, float):
+        if kinds and all(issubclass(each, kind) for each in kinds):
+            return kind
+    raise UnsupportedTypeError(
+        path=path,
+        expected="values of one type, such as strings",
+        received=", ".join(sorted(kind.__name__ for kind in kinds)) or "no values",
+        mend="Give all values one type.",
+    )
+
+
+def dtype_of(hint: Any, path: str) -> tf.DType:
+    """Returns the dtype of a type of single values."""
+    if hint in LEAVES:
+        return LEAVES[hint]
+    if hint in ARROW:
+        return NUMBERS[INTEGERS[hint]] if hint in INTEGERS else tf.string
+    if isinstance(hint, type) and issubclass(hint, np.generic):
+        return tf.dtypes.as_dtype(hint)
+    if isinstance(hint, type):
+        for kind, dtype in LEAVES.items():
+            if issubclass(hint, kind):
+                return dtype
+    mend = "Annotate the field with the spec of one value: Annotated[object, spec]."
+    if hint is decimal.Decimal:
+        mend = "Annotate the field as float or str, or read decimals from Arrow, which has a scale."
+    raise UnsupportedTypeError(
+        path=path, expected="a type that tensors can hold", received=name_of(hint), mend=mend
+    )
+
+
+def variants_in(hint: Any, path: str) -> dict[str, Any]:
+    """Returns the types in a union by the names of the variants; None is `null`, and last.
+
+    Records of one class are `record`; several classes have their own names.
+
+    Raises:
+        UnsupportedTypeError: If values do not show which of two types they have (also a
+            TypeError).
+    """
+    found_kinds, has_none = kinds_in(hint)
+    records = [each for each in found_kinds if is_class_with_fields(annotated(each, None)[0])]
+    found: dict[str, Any] = {}
+    for each in found_kinds:
+        is_one_of_many = len(records) > 1 and each in records
+        name = name_of(annotated(each, None)[0]) if is_one_of_many else _variant_name(each, path)
+        if name in found:
+            raise UnsupportedTypeError(
+                path=path,
+                expected="a union of types that a value shows: numbers, text, records, ...",
+                received=f"{name_of(found[name])} | {name_of(each)}",
+                mend="Wrap one of them in a class with a field, or join them: list[int | str].",
+            )
+        found[name] = each
+    return {**found, NULL: type(None)} if has_none else found
+
+
+def _variant_name(hint: Any, path: str) -> str:
+    """Returns the name that `xt.struct.constant` gives to the variant of such values."""
+    depth = 0
+    hint, dtype, _, spec = annotated(hint, None)
+    while spec is None and (hint in LISTS or get_origin(hint) in LISTS):
+        depth += 1
+        hint, _, _, spec = annotated(item_of(hint, path), None)
+    if depth:
+        return list_name(depth)
+    if is_class_with_fields(hint):
+        return "record"
+    if spec is not None:
+        return "other"
+    hint = value_type(hint, path)
+    dtype = dtype or dtype_of(hint, path)
+    return variant_name(
+        kinds.kind_of(hint, ()), {hint} if dtype.is_integer else {dtype.as_numpy_dtype}
+    )
+
+
+def value_type(hint: Any, path: str) -> Any:
+    """Returns the type of the values of a Literal or an Enum; other types as they are."""
+    if get_origin(hint) is Literal:
+        return one_type(get_args(hint), path)
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return one_type([member.value for member in hint], path)
+    return hint

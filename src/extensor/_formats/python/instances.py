@@ -1,0 +1,153 @@
+"""to_objects: records as objects of a class."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import typing
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, cast, get_args, get_origin
+
+import pyarrow as pa
+
+from extensor._formats.python.hints import (
+    ARROW,
+    INTEGERS,
+    LISTS,
+    UNIONS,
+    annotated,
+    hints_of,
+    kinds_in,
+    name_of,
+    variants_in,
+)
+from extensor._formats.python.variants import NULL
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.masked import is_masked, is_union
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor.errors import DTypeError, FieldError
+
+_TAG = "\0"
+
+
+def to_objects(records: Any, cls: type) -> Any:
+    """Returns records as objects of a class, in nested lists for dimensions.
+
+    See `StructuredTensor.to_objects`.
+    """
+    hints_of(cls, "to_objects")
+    return _object(_tagged(records).to_py(text=False), cls, cls.__name__)
+
+
+def _tagged(value: Any) -> Any:
+    """Returns a value with each row of a union in a record, whose field names the variant."""
+    if is_union(value):
+        rows = {
+            name: DenseStructuredTensor.of_parts(1, {_TAG + name: _tagged(part)})
+            for name, part in value.variants.items()
+        }
+        return value.of_parts(value.codes, rows, value.names)
+    if is_masked(value):
+        return type(value).of_parts(_tagged(value.values), value.mask)
+    if isinstance(value, RaggedStructuredTensor):
+        return RaggedStructuredTensor.of_parts(_tagged(value.values), value.row_splits)
+    if isinstance(value, DenseStructuredTensor):
+        return value.map_parts(lambda part, _: _tagged(part), value.rank)
+    return value
+
+
+def _untagged(plain: Any) -> tuple[Any, str | None]:
+    """Returns a value, and the name of its variant if it is a row of a union."""
+    if isinstance(plain, dict) and len(cast("Any", plain)) == 1:
+        [(name, value)] = cast("Any", plain).items()
+        if name.startswith(_TAG):
+            return value, name[len(_TAG) :]
+    return plain, None
+
+
+def _object(plain: Any, hint: Any, path: str) -> Any:
+    """Returns plain Python data as objects of an annotation's classes."""
+    hint = annotated(hint, None)[0]
+    plain, variant = _untagged(plain)
+    if plain is None:
+        return None
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in UNIONS:
+        found, has_none = kinds_in(hint)
+        if len(found) == 1 and has_none:
+            return _object(plain, found[0], path)
+        return _object(plain, _hint_of_variant(variant, hint, path), path)
+    if isinstance(plain, list) and origin not in LISTS:
+        items: list[Any] = plain
+        return [_object(item, hint, path) for item in items]
+    if isinstance(plain, list):
+        inner = arguments[0] if arguments else object
+        made = [_object(item, inner, path) for item in plain]
+        return tuple(made) if origin is tuple else made
+    if isinstance(plain, dict):
+        return _instance(plain, hint, path)
+    return _leaf(plain, hint)
+
+
+def _hint_of_variant(variant: str | None, hint: Any, path: str) -> Any:
+    """Returns the type in a union that the values of a variant have."""
+    hints = variants_in(hint, path)
+    if variant in hints:
+        return hints[variant]
+    if variant == "int" and "float" in hints:
+        return hints["float"]
+    raise DTypeError(
+        path=path,
+        expected=f"a union of the variants {', '.join(name for name in hints if name != NULL)}",
+        received="values of one type" if variant is None else f"a value of the variant {variant}",
+        mend="Cast the records to xt.struct.spec_from(cls) first.",
+    )
+
+
+def _leaf(plain: Any, hint: Any) -> Any:
+    origin = get_origin(hint)
+    if origin is Literal:
+        hint = type(get_args(hint)[0])
+    if not isinstance(hint, type):
+        return plain
+    if issubclass(hint, enum.Enum):
+        text = plain.decode() if isinstance(plain, bytes) else plain
+        return hint(text) if any(text == member.value for member in hint) else hint(plain)
+    if isinstance(plain, bytes) and issubclass(hint, str):
+        return plain.decode("utf-8")
+    if isinstance(plain, bytes) and issubclass(hint, uuid.UUID):
+        return uuid.UUID(bytes=plain)
+    if isinstance(plain, int) and hint in INTEGERS:
+        return pa.scalar(plain, INTEGERS[hint]).cast(ARROW[hint]).as_py()
+    return plain
+
+
+def _instance(plain: Mapping[str, Any], cls: Any, path: str) -> Any:
+    hints = _cached_hints(cls, path)
+    if set(plain) != set(hints):
+        raise FieldError(
+            path=path,
+            expected=f"the fields of {name_of(cls)}: {', '.join(hints)}",
+            received=", ".join(plain) or "no fields",
+            mend="Choose the fields with with_only, or make a class with spec.python_class().",
+        )
+    values = {name: _object(plain[name], hint, f"{path}.{name}") for name, hint in hints.items()}
+    return _maker(cls)(values)
+
+
+@functools.lru_cache(maxsize=256)
+def _cached_hints(cls: Any, path: str) -> dict[str, Any]:
+    return hints_of(cls, path)
+
+
+@functools.lru_cache(maxsize=256)
+def _maker(cls: Any) -> Callable[[dict[str, Any]], Any]:
+    """Returns a function from the values of the fields to an object."""
+    if typing.is_typeddict(cls):
+        return dict
+    described = getattr(cls, "__attrs_attrs__", None)
+    if described is not None:  # an attrs class drops the underscores of private names
+        alias = {each.name: each.alias or each.name.lstrip("_") for each in described}
+        return lambda values: cls(**{alias[name]: value for name, value in values.items()})
+    return lambda values: cls(**values)
