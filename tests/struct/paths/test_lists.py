@@ -207,29 +207,10 @@ CASES = {
 }  # fmt: skip
 
 
-# Operations whose result has nulls, or that read nulls, by the field that they make.
-NULLS = {
-    "argmax": "top", "argmin": "low", "firsts": "first", "pad with nulls": "sizes",
-    "fill_null": "sizes", "drop_null": "sizes", "is_null": "none", "singletons of nulls": "sizes",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", [name for name in CASES if name not in NULLS])
+@pytest.mark.parametrize("name", CASES)
 @given(plain=recipes)
 def test_operations_are_those_of_plain_python(name, plain):
     check(plain, *CASES[name])
-
-
-@pytest.mark.parametrize("name", NULLS)
-@given(plain=recipes)
-def test_nulls_are_those_of_plain_python(name, plain):
-    operation, expected = CASES[name]
-    value = operation(vector(plain))[NULLS[name]]
-    if isinstance(value, tf.RaggedTensor):
-        value = value.to_list()
-    else:
-        value = value.to_py() if hasattr(value, "to_py") else value.numpy().tolist()
-    assert value == [expected(record)[NULLS[name]] for record in plain]
 
 
 def test_nan_is_sorted_last():

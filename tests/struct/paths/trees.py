@@ -1,6 +1,7 @@
 """Recipes as Python data and as records in all encodings, for tests of operations on paths."""
 
 import copy
+import functools
 
 import pyarrow as pa
 import tensorflow as tf
@@ -64,25 +65,29 @@ def vector(plain, dtype=tf.int64):
     return xt.from_arrow(table, row_splits_dtype=dtype)
 
 
-def encodings(plain):
-    """Yields pairs: recipes in one encoding, and a function from their Python data to a list."""
+def _flat(rows):
+    return [record for row in rows for record in row]
 
-    def joined(rows):
-        return [record for row in rows for record in row]
 
-    for dtype in (tf.int32, tf.int64):
-        yield vector(plain, dtype), lambda data: data
-    if plain:
-        yield vector(plain)[0], lambda data: [data]
+def _halves(plain):
     half = len(plain) // 2
-    yield (
-        xt.RaggedStructuredTensor.from_row_splits(vector(plain), [0, half, half, len(plain)]),
-        joined,
-    )
-    twice = xt.RaggedStructuredTensor.from_row_splits(
-        vector(plain + plain), [0, len(plain), 2 * len(plain)]
-    )
-    yield twice._as_dense(tf.TensorShape([2, len(plain)])), joined
+    splits = tf.constant([0, half, half, len(plain)], tf.int32)
+    return xt.RaggedStructuredTensor.from_row_splits(vector(plain, tf.int32), splits)
+
+
+def _twice(plain):
+    size = len(plain)
+    twice = xt.RaggedStructuredTensor.from_row_splits(vector(plain * 2), [0, size, 2 * size])
+    return twice._as_dense(tf.TensorShape([2, size]))
+
+
+# Functions that encode recipes, and that list the recipes of the encoding's Python data.
+ENCODINGS = (
+    (vector, list),
+    (_halves, _flat),
+    (_twice, _flat),
+    (lambda plain: vector(plain)[0], lambda record: [record]),  # not for an empty list
+)
 
 
 def check(plain, operation, expected):
@@ -93,23 +98,41 @@ def check(plain, operation, expected):
         operation: From records to records.
         expected: From one recipe to the recipe that the operation makes of it.
     """
-    pairs = list(encodings(plain))
-    number = len(repr(plain)) % len(pairs)  # one encoding an example: a graph takes long to trace
-    records, listed = pairs[number]
-    before = listed(records.to_py())
-    wanted = [expected(copy.deepcopy(record)) for record in before]
+    number = len(repr(plain)) % (len(ENCODINGS) - (not plain))  # one encoding an example
+    encode, listed = ENCODINGS[number]
+    records = encode(plain)
+    wanted = [expected(copy.deepcopy(record)) for record in listed(records.to_py())]
     assert listed(operation(records).to_py()) == wanted
-    if len(pairs) == 5:
-        assert listed(_traced(operation, number)(records).to_py()) == wanted
+    assert listed(_traced(operation, number)(records).to_py()) == wanted
 
+
+@functools.cache
+def _any_size(number):
+    """Returns the spec of the records of one encoding, of any size."""
+    a, b = (xt.spec_of(ENCODINGS[number][0](plain)) for plain in _OF_OTHER_SIZES)
+    return a.most_specific_common_supertype([b])
+
+
+_OF_OTHER_SIZES = [
+    [
+        {
+            "id": 0,
+            "author": {"age": 0, "books": [0] * size},
+            "steps": [{"minutes": 0, "tags": [b""] * size, "tools": [{"grams": 0.0}] * size}] * size,
+            "sizes": [0] * size,
+        }
+    ]
+    * size
+    for size in (1, 2)
+]
 
 _functions = {}
 
 
 def _traced(operation, number):
-    """Returns a tf.function of an operation; its sizes become symbolic at the second call."""
+    """Returns an operation as a tf.function of records of any size, traced once."""
     cells = tuple(repr(cell.cell_contents) for cell in operation.__closure__ or ())
     key = operation.__code__, cells, number
     if key not in _functions:
-        _functions[key] = tf.function(operation, reduce_retracing=True)
+        _functions[key] = tf.function(operation, [_any_size(number)], autograph=False)
     return _functions[key]
