@@ -10,6 +10,7 @@ from extensor._path import Path, PathLike
 from extensor._struct.field import shape_of
 from extensor._struct.index import gather
 from extensor._struct.paths.lists import selected
+from extensor._struct.masked import is_union
 from extensor._struct.paths.place import answer, depth_of, list_at, names_of, put, value_at
 from extensor._struct.paths.rows import as_row, rows_of, splits_of, with_rows
 from extensor._struct.row_splits import outer_sizes
@@ -188,6 +189,12 @@ def _with_zero(items: Any) -> Any:
         from extensor._types.masked.value import MaskedTensor
 
         return MaskedTensor.of_parts(_with_zero(items.values), _with_zero(items.mask))
+    if is_union(items):
+        first, *_ = items.names
+        codes, variants = _with_zero(items.codes), dict(items.variants)
+        if not isinstance(codes, tf.RaggedTensor):  # else, an empty list is before the others
+            variants[first] = _with_zero(variants[first])
+        return items.of_parts(codes, variants, items.names)
     items = tf.convert_to_tensor(items)
     shape = tf.concat([[1], tf.shape(items)[1:]], 0)
     zero = tf.fill(shape, "") if items.dtype == tf.string else tf.zeros(shape, items.dtype)

@@ -16,14 +16,12 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._protocol.box import box, unbox
 from extensor._struct import index, reshape
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.field import row_splits_dtypes, shape_of
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import cut, outer_sizes
 from extensor._struct.tensor import StructuredTensor
-from extensor._tf import stacked
 
 
 @dataclass(frozen=True)
@@ -260,11 +258,7 @@ def as_row(value: Any) -> Any:
         if isinstance(value, DenseStructuredTensor):
             return value.map_parts(lambda part, _: as_row(part), value.rank + 1)
         return with_rows(value, rows_of(value, 0).splits)
-    if isinstance(value, (tf.Tensor, tf.RaggedTensor, tf.Variable)):
-        return tf.expand_dims(value, 0)
-    spec = tf.type_spec_from_value(value)
-    boxes = [tf.expand_dims(tensor, 0) for tensor in box(spec, value)]
-    return unbox(stacked(spec, 1), boxes)
+    return reshape.expanded(value, 0)
 
 
 def _times(value: Any, levels: list[Level], dtype: tf.DType) -> Any:
