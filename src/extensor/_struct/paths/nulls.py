@@ -9,8 +9,8 @@ import tensorflow as tf
 from extensor._path import Path, PathLike
 from extensor._struct.field import shape_of
 from extensor._struct.index import gather
-from extensor._struct.paths.lists import selected
 from extensor._struct.masked import is_union
+from extensor._struct.paths.lists import selected
 from extensor._struct.paths.place import answer, depth_of, list_at, names_of, put, value_at
 from extensor._struct.paths.rows import as_row, rows_of, splits_of, with_rows
 from extensor._struct.row_splits import outer_sizes
