@@ -212,3 +212,32 @@ def test_a_count_that_does_not_fit_is_an_error():
     with pytest.raises(StructureError, match="number of records"):
         EMPTY.cast({})
     assert xt.DenseStructuredTensorSpec([3], {}).cast({}).shape == [3]
+
+
+def test_a_mask_has_the_dimensions_of_the_records():
+    mask = xt.types.MaskedTensor([[1, 2], [3, 4]], [True, False])
+    with pytest.raises(StructureError, match=r"^m: expected a mask with the 2 dimensions"):
+        Dense([2, 2], {"m": mask})
+    with pytest.raises(StructureError, match=r"^m: expected a mask with the 2 dimensions"):
+        Dense([2, 2], {"x": [[1, 2], [3, 4]]}).with_updates(m=mask)
+    assert Dense([2], {"m": mask}).to_py() == [{"m": [1, 2]}, {"m": None}]
+
+
+def test_masked_lists_are_compared_with_the_other_fields():
+    lists = tf.ragged.constant([[1, 2], [3]])
+    masked = xt.types.MaskedTensor(lists, tf.ones_like(lists, tf.bool))
+    for fields in ({"x": [[1, 2], [3, 4]], "m": masked}, {"m": masked, "x": [[1, 2], [3, 4]]}):
+        with pytest.raises(StructureError, match=r"^m: .*row 1 of 1 element"):
+            Dense([2, 2], fields)
+
+
+@pytest.mark.parametrize("others", [{}, {"x": [[1, 2], [3, 4]]}], ids=["alone", "beside others"])
+def test_rows_of_different_lengths_from_a_graph_are_not_written_to_arrow(others):
+    make = tf.function(lambda lists: Dense([None, None], {**others, "lists": lists}))
+    records = make(tf.ragged.constant([[1, 2], [3]]))
+    with pytest.raises(StructureError, match=r"^lists: expected rows"):
+        xt.to_arrow(records)
+    nested = Dense([2], {"inner": records})
+    with pytest.raises(StructureError, match=r"^inner\.lists: expected rows"):
+        xt.to_arrow(nested)
+    assert xt.to_arrow(make(tf.ragged.constant([[1, 2], [3, 4]]))) is not None

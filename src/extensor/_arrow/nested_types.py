@@ -23,6 +23,7 @@ from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.row_splits import check_row_splits
 from extensor._struct.arrow_types import ArrowType, form_of
+from extensor._struct.common_shape import merged_shape
 from extensor._struct.dense import DenseStructuredTensor, DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
 from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
@@ -213,6 +214,9 @@ class ListType(ColumnType):
             return self._cut(inner, row_splits, path)
         if not is_rectangular(value):
             return super()._write(value, path)
+        if isinstance(value, DenseStructuredTensor):
+            # Records made in a graph may have fields with rows of different lengths.
+            merged_shape(value.shape, {}, value._fields, path)
         nrows, size = _outer_two(value)
         inner = self.values.write(merged(value, [nrows, size]), path)
         return self._cut(inner, np.arange(nrows + 1) * size, path)
@@ -275,6 +279,9 @@ class FixedSizeListType(ListType):
             return self._uncut(inner, len(splits) - 1)
         if not is_rectangular(value):
             return super()._write(value, path)
+        if isinstance(value, DenseStructuredTensor):
+            # Records made in a graph may have fields with rows of different lengths.
+            merged_shape(value.shape, {}, value._fields, path)
         nrows, size = _outer_two(value)
         if size != self.arrow.list_size:
             raise StructureError(

@@ -12,6 +12,7 @@ from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._protocol.row_splits import first_difference
 from extensor._struct.field import shape_of
+from extensor._tf import CompositeTensor
 from extensor.errors import StructureError
 
 
@@ -68,10 +69,30 @@ def merged_shape(
         if merged is None:
             raise _other_sizes(at / name, found, value_shape, shape, {**kept, **added})
         found = merged
+        _expect_mask_of_records(value, rank, at / name)
     if rank > 1:
         for axis in range(1, rank):
             found = _with_rows(found, axis, kept, added, at)
     return found
+
+
+def _expect_mask_of_records(value: Any, rank: int, path: Path) -> None:
+    """Raises StructureError if a mask has fewer dimensions than the records that get it."""
+    if isinstance(value, tf.Tensor) or not isinstance(value, CompositeTensor):
+        return
+    from extensor._struct.masked import is_masked
+
+    while is_masked(value):
+        mask = shape_of(value.mask)
+        if mask.rank is not None and mask.rank < rank:
+            raise StructureError(
+                path=path,
+                expected=f"a mask with the {rank} dimensions of the records",
+                received=f"a mask of shape {mask}",
+                mend="Mask single values: "
+                "MaskedTensor(values, tf.broadcast_to(mask[:, tf.newaxis], tf.shape(values))).",
+            )
+        value = value.values
 
 
 def _merged(shape: tf.TensorShape, value: tf.TensorShape, rank: int) -> tf.TensorShape | None:
