@@ -308,7 +308,7 @@ def test_recompute_grad_takes_and_returns_values(kind, run):
     assert_same(y, squares(kind, kind.doubled(value)))
     assert_same(found, gradient_of(kind, [0.0, 8.0, 16.0], value))
     with pytest.raises((TypeError, ValueError), match=type(value).__name__):
-        run(lambda x: tf.recompute_grad(kind.doubled)(x) and gradient_through_tensorflow(x), value)
+        run(lambda x: (tf.recompute_grad(kind.doubled)(x), gradient_through_tensorflow(x)), value)
 
 
 def gradient_through_tensorflow(x):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import reprlib
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -202,7 +203,7 @@ def _expect_value(value: Any, arrow: pa.DataType, where: str) -> None:
         or isinstance(value, bool) != pa.types.is_boolean(arrow)
         or not _converts(value, arrow)
     ):
-        raise _does_not_fit(where, f"a value of Arrow type {arrow}", repr(value))
+        raise _does_not_fit(where, f"a value of Arrow type {arrow}", reprlib.repr(value))
 
 
 def _expect_variant(value: Any, arrow: pa.DataType, where: str) -> None:
@@ -218,7 +219,9 @@ def _expect_variant(value: Any, arrow: pa.DataType, where: str) -> None:
 def _expect_record(value: Any, arrow: pa.DataType, where: str) -> None:
     names = [field.name for field in arrow.fields]
     if not isinstance(value, Mapping):
-        raise _does_not_fit(where, f"a dict with the fields {', '.join(names)}", repr(value))
+        raise _does_not_fit(
+            where, f"a dict with the fields {', '.join(names)}", reprlib.repr(value)
+        )
     record = cast("Mapping[Any, Any]", value)
     if set(record) != set(names):
         raise FieldError(
@@ -235,7 +238,7 @@ def _expect_list(value: Any, arrow: pa.DataType, where: str) -> None:
     size = arrow.list_size if pa.types.is_fixed_size_list(arrow) else None
     if not isinstance(value, (list, tuple)) or size not in (None, len(cast("Any", value))):
         expected = "a list" if size is None else f"a list of {size}"
-        raise _does_not_fit(where, expected, repr(value))
+        raise _does_not_fit(where, expected, reprlib.repr(value))
     for item in cast("list[Any]", value):
         _expect_value(item, arrow.value_type, f"{where}[*]")
 

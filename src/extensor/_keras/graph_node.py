@@ -70,7 +70,7 @@ class Components(keras.Operation):
         form = lowered(value)
         expected = spec_of_key(self.key)
         if not is_lowered(form) or not expected.is_compatible_with(spec_of_lowered(form)):
-            received = tf.type_spec_from_value(value) if is_lowered(form) else value
+            received: Any = tf.type_spec_from_value(value) if is_lowered(form) else type(value)
             raise DTypeError(
                 path=self.name,
                 expected=f"{expected}, the output of the layer when the model was built",

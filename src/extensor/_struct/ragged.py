@@ -20,6 +20,7 @@ from extensor._protocol.stackable_spec import any_length_shape
 from extensor._struct import index, reshape, row_partition
 from extensor._struct.code import dtype_code, shape_code
 from extensor._struct.common_shape import known_rank
+from extensor._struct.display import text
 from extensor._struct.row_partition import splits_of
 from extensor._struct.row_splits import (
     checked_row_splits,
@@ -90,7 +91,7 @@ class RaggedStructuredTensor(StructuredTensor):
             raise DTypeError(
                 path="from_row_splits: values",
                 expected="a StructuredTensor of rank 1 or more",
-                received=repr(values) if isinstance(values, StructuredTensor)
+                received=text.kind(values) if isinstance(values, StructuredTensor)
                 else type(values).__name__,
                 mend="Cut plain tensors with tf.RaggedTensor.from_row_splits.",
             )  # fmt: skip

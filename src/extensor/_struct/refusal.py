@@ -8,12 +8,13 @@ from typing import Any, NoReturn
 import tensorflow as tf
 
 from extensor._path import Path
+from extensor._struct.display import text
 from extensor._tf._tf_as_tensor import NoArray
 from extensor.errors import DTypeError
 
 
 def refusal(
-    records: Any, use: str, example: Callable[[str], str], text: bool = False
+    records: Any, use: str, example: Callable[[str], str], strings: bool = False
 ) -> DTypeError:
     """Returns the error for a use of records that only one of their fields allows.
 
@@ -21,10 +22,10 @@ def refusal(
         records: A StructuredTensor.
         use: What was called, such as "tf.add".
         example: Takes code for a field, and returns code of the use with this field.
-        text: Whether the use needs strings, not numbers.
+        strings: Whether the use needs strings, not numbers.
     """
     leaves = list(records.__tf_type_spec__().leaves())
-    fitting = [path for path, spec in leaves if _fits(spec, text)]
+    fitting = [path for path, spec in leaves if _fits(spec, strings)]
     path = (fitting or [path for path, _ in leaves] or [None])[0]
     if path is None:
         mend = "These records have no fields."
@@ -33,16 +34,16 @@ def refusal(
     return DTypeError(
         path=use,
         expected="a tensor, or a value that converts to one",
-        received=f"records, {records!r}",
+        received=text.kind(records),
         mend=mend,
     )
 
 
-def _fits(spec: Any, text: bool) -> bool:
+def _fits(spec: Any, strings: bool) -> bool:
     dtype: Any = getattr(spec, "dtype", None)
     if not isinstance(dtype, tf.DType):
         return False
-    return dtype == tf.string if text else dtype.is_integer or dtype.is_floating
+    return dtype == tf.string if strings else dtype.is_integer or dtype.is_floating
 
 
 def _code(path: Path) -> str:

@@ -25,8 +25,7 @@ def short(records: Any) -> str:
     Only the records and fields that are shown are read.
     """
     spec = records.__tf_type_spec__()
-    schema, _ = _inline(node("", spec, spec.rank), _SCHEMA)
-    head = f"<StructuredTensor shape={shape_text(spec.shape)} {schema}"
+    head = f"<StructuredTensor shape={shape_text(spec.shape)} {_schema(spec)}"
     if not has_values(records):
         return head + ">"
     records = narrowed(records, WIDTH // 4)
@@ -42,6 +41,16 @@ def short(records: Any) -> str:
     if len(one) <= WIDTH:
         return one
     return head + "\n " + ",\n ".join(rows) + ">"
+
+
+def kind(records: Any) -> str:
+    """Returns class, shape and schema of records in one line, for an error."""
+    spec = records.__tf_type_spec__()
+    return f"a {type(records).__name__} of shape {shape_text(spec.shape)} {_schema(spec)}"
+
+
+def _schema(spec: StructuredTensorSpec) -> str:
+    return _inline(node("", spec, spec.rank), _SCHEMA)[0]
 
 
 def _rows(records: Any) -> Iterator[str]:

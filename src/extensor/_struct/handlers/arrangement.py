@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from extensor._dispatch.handlers import implements
 from extensor._struct import index, reshape
+from extensor._struct.display import text
 from extensor._struct.handlers.each_field import axis_of, moved, moved_apart, sizes_of
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.tensor import StructuredTensor
@@ -215,6 +216,6 @@ def _expect_dense(records: Any, name: str) -> None:
         raise StructureError(
             path=name,
             expected="dense records",
-            received=f"ragged records, {records!r}",
+            received=text.kind(records),
             mend="Call it on records.values, or cast rows of one length to a dense spec.",
         )

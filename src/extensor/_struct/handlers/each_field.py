@@ -21,6 +21,7 @@ from extensor._path import Path
 from extensor._protocol.box import box, unbox
 from extensor._struct import index, reshape
 from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.display import text
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
@@ -254,8 +255,8 @@ def _expect_same_fields(values: Sequence[Any], name: str) -> None:
         if value.rank != first.rank or set(value.field_names()) != set(first.field_names()):
             raise StructureError(
                 path=name,
-                expected=f"records like the first: {first!r}",
-                received=f"{value!r} as item {i}",
+                expected=f"records like the first: {text.kind(first)}",
+                received=f"{text.kind(value)} as item {i}",
                 mend="Give all records the same fields and the same rank, with with_only, without "
                 "or with_updates.",
             )

@@ -13,17 +13,25 @@ from extensor._dispatch.operation import name_of
 from extensor._struct.refusal import refusal
 from extensor._struct.tensor import StructuredTensor
 
-# These take values of any type, or return their arguments.
-_PASSED_ON = ("control flow and user functions", "assertions")
-_RETURN_THEIR_ARGUMENT = frozenset({tf.identity, tf.identity_n, tf.stop_gradient, tf.tuple})
+# These take values of any type, as do control flow and functions of users.
+_TAKE_ANY_VALUE = frozenset(
+    {
+        tf.identity,
+        tf.identity_n,
+        tf.stop_gradient,
+        tf.tuple,
+        tf.Assert,
+        tf.debugging.assert_proper_iterable,
+    }
+)
 
 
 def dispatch(cls: type, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Returns the result of a handler for records; without one, raises DTypeError."""
     result = handle(cls, op, args, kwargs)
-    if result is not NotImplemented or op in _RETURN_THEIR_ARGUMENT:
+    if result is not NotImplemented or op in _TAKE_ANY_VALUE:
         return result
-    if any(kind in _PASSED_ON for kind in kinds_of(op)):
+    if "control flow and user functions" in kinds_of(op):
         return result
     records = next(
         (arg for arg in tf.nest.flatten(list(args)) if isinstance(arg, StructuredTensor)), None
@@ -32,7 +40,7 @@ def dispatch(cls: type, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         return result
     name = name_of(op)
     raise refusal(
-        records, name, lambda field: f"{name}({field}, ...)", text=name.startswith("tf.strings.")
+        records, name, lambda field: f"{name}({field}, ...)", strings=name.startswith("tf.strings.")
     )
 
 

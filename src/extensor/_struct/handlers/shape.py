@@ -12,6 +12,7 @@ import tensorflow as tf
 from extensor._dispatch.handlers import implements
 from extensor._path import Path
 from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.display import text
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
@@ -26,7 +27,7 @@ def shape(input: Any, out_type: Any = None, *_: Any) -> Any:
         raise StructureError(
             path="tf.shape",
             expected="records with one size per dimension",
-            received=f"ragged records, {input!r}",
+            received=text.kind(input),
             mend="Use records.row_lengths() and records.values, or records.shape for static sizes.",
         )
     out_type = out_type or tf.int32
