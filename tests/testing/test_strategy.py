@@ -48,6 +48,7 @@ def test_records_of_every_kind_of_field_are_drawn_and_go_through_arrow(records):
     assert SPEC.is_compatible_with(records)
 
 
+@settings(max_examples=10)
 @given(testing.values_of(SPEC))
 def test_unions_are_drawn_with_a_row_for_each_code(records):
     for union in (records["amount"], records["amounts"]):
@@ -59,9 +60,11 @@ def test_unions_are_drawn_with_a_row_for_each_code(records):
 @pytest.mark.parametrize("shape", [[], [2, None]])
 @given(st.data())
 def test_unions_of_every_rank_are_drawn(shape, data):
-    spec = xt.types.UnionTensor.Spec({"n": tf.TensorSpec([None, 2]), "t": SPEC}, shape=shape)
+    spec = xt.types.UnionTensor.Spec(
+        {"n": tf.TensorSpec([None, 2]), "t": tf.RaggedTensorSpec([None, None])}, shape=shape
+    )
     union = data.draw(testing.values_of(spec))
-    assert len(tf.nest.flatten(union.to_py())) >= 0
+    assert union.to_py() == xt.types.UnionTensor(union.codes, union.variants).to_py()
     assert spec.is_compatible_with(union)
 
 
@@ -72,13 +75,6 @@ def test_ragged_values_and_their_mask_are_drawn_with_the_same_rows(masked):
     ):
         assert ours.numpy().tolist() == theirs.numpy().tolist()
     masked.to_py()
-
-
-@pytest.mark.slow
-@settings(max_examples=5)
-@given(testing.values_of(SPEC))
-def test_every_law_holds_for_such_records(records):
-    testing.check_extension_type(records)
 
 
 def test_every_law_holds_for_records_of_every_kind_of_field():

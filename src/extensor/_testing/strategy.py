@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import tensorflow as tf
 
 from extensor import _tf
@@ -14,6 +15,8 @@ from extensor._struct.ragged import RaggedStructuredTensorSpec
 from extensor._testing.extra import require
 from extensor._testing.subject import spec_of
 from extensor._testing.variation import reshaped
+from extensor._types.masked.value import MaskedTensor
+from extensor._types.union.value import UnionTensor
 from extensor.errors import DTypeError, UnsupportedTypeError
 
 _MAX = 3
@@ -54,10 +57,12 @@ def values_of(spec: Any) -> Any:
     """Returns a strategy for values of a spec.
 
     Tensors are drawn by shape and dtype, ragged and sparse tensors and StructuredTensors by rows or
-    entries. Any other extension value is built from drawn components. Unknown sizes are drawn once
-    for each axis, so components that share a dimension agree. If the components of your type must
-    satisfy more conditions (for example ascending row splits), pass your own strategy to
-    `check_spec`.
+    entries, a mask with the rows of its values, a union by codes and the rows of its variants. The
+    strings of a field that Arrow describes as text are UTF-8, and its times are within a day.
+
+    Any other extension value is built from drawn components. Unknown sizes are drawn once for each
+    axis, so components that share a dimension agree. If the components of your type must satisfy
+    more conditions (for example ascending row splits), pass your own strategy to `check_spec`.
 
     Args:
         spec: Any TypeSpec.
@@ -99,6 +104,8 @@ class _Draw:
     def __init__(self, draw: Callable[[Any], Any], st: Any) -> None:
         self._draw, self._st = draw, st
         self._sizes: dict[int, int] = {}
+        self._arrow: pa.DataType | None = None
+        """The Arrow type of the field that is drawn."""
 
     def value(self, spec: Any, outer: Sequence[int] = ()) -> Any:
         """Returns a value of any spec."""
@@ -112,13 +119,25 @@ class _Draw:
             return self._ragged(spec, outer)
         if isinstance(spec, RaggedStructuredTensorSpec):
             return self._ragged_records(spec, outer)
+        if isinstance(spec, UnionTensor.Spec):
+            return self._union(spec, outer)
+        if isinstance(spec, MaskedTensor.Spec):
+            return self._masked(spec, outer)
         if isinstance(spec, DenseStructuredTensorSpec):
-            outer = self._known(spec.shape, outer)
-        else:
-            spec = reshaped(spec, lambda s: tf.TensorShape(self._known(s, outer)), _RAGGED)
+            return self._records(spec, self._known(spec.shape, outer))
+        spec = reshaped(spec, lambda s: tf.TensorShape(self._known(s, outer)), _RAGGED)
         specs = _tf.component_specs(spec)
         parts = [self.value(component, outer) for component in tf.nest.flatten(specs)]
         return _tf.from_components(spec, tf.nest.pack_sequence_as(specs, parts))
+
+    def _records(self, spec: DenseStructuredTensorSpec, outer: Sequence[int]) -> Any:
+        parts: list[Any] = []
+        names = sorted(spec.field_names()) or [""]
+        for name, component in zip(names, spec.component_specs, strict=True):
+            above, self._arrow = self._arrow, spec.arrow_types.get(name)
+            parts.append(self.value(component, outer))
+            self._arrow = above
+        return spec.from_components(tuple(parts))
 
     def _known(self, shape: tf.TensorShape, outer: Sequence[int]) -> list[int]:
         """Returns a shape with a size for each axis."""
@@ -166,6 +185,60 @@ class _Draw:
         values = self.value(spec.values_spec, [splits[-1], *outer[2:]])
         return spec.from_components((values, tf.constant(splits, spec.row_splits_dtype)))
 
+    def _union(self, spec: Any, outer: Sequence[int]) -> Any:
+        """Returns a union with a row of a variant for each of its codes."""
+        codes = tf.nest.map_structure(
+            lambda part: part if part.dtype != tf.int8 else self._codes(part.shape, spec.names),
+            self.value(spec.codes, outer),
+            expand_composites=True,
+        )
+        flat = codes.flat_values if isinstance(codes, tf.RaggedTensor) else codes
+        counts = np.bincount(flat.numpy().reshape(-1), minlength=len(spec.names))
+        variants = {
+            name: self._inside().value(spec.variants[name], [int(count)])
+            for name, count in zip(spec.names, counts, strict=True)
+        }
+        return spec.value_type(codes, variants, spec.names)
+
+    def _inside(self) -> _Draw:
+        """Returns a strategy with sizes of its own, for values that share no dimension."""
+        inside = _Draw(self._draw, self._st)
+        inside._arrow = self._arrow
+        return inside
+
+    def _is_bytes(self) -> bool:
+        if self._arrow is None:
+            return True
+        item = _item_type(self._arrow)
+        return not (
+            pa.types.is_string(item)
+            or pa.types.is_large_string(item)
+            or pa.types.is_string_view(item)
+            or pa.types.is_union(item)
+        )
+
+    def _codes(self, shape: tf.TensorShape, names: Sequence[str]) -> tf.Tensor:
+        code = self._st.integers(0, len(names) - 1)
+        count = shape.num_elements()
+        drawn = self._draw(self._st.lists(code, min_size=count, max_size=count))
+        return tf.reshape(tf.constant(drawn, tf.int8, [count]), shape)
+
+    def _masked(self, spec: Any, outer: Sequence[int]) -> Any:
+        """Returns a masked value, whose mask has the rows of the values."""
+        values = self.value(spec.values, outer)
+        if not getattr(spec.mask, "ragged_rank", 0):
+            shape = spec.mask.shape
+            sizes = [*values.shape[: shape.rank]]
+            return spec.value_type(values, self._tensor(self._known(shape, sizes), tf.bool))
+        splits: list[tf.Tensor] = []
+        rows = values
+        for _ in range(spec.mask.ragged_rank):
+            splits.append(rows.row_splits)
+            rows = rows.values
+        inner = rows.shape[: spec.mask.shape.rank - spec.mask.ragged_rank]
+        mask = tf.RaggedTensor.from_nested_row_splits(self._tensor([*inner], tf.bool), splits)
+        return spec.value_type(values, mask)
+
     def _sparse(self, shape: list[int], dtype: tf.DType) -> tf.SparseTensor:
         places = list(np.ndindex(*shape))
         chosen = sorted(self._draw(self._st.sets(self._st.sampled_from(places)))) if places else []
@@ -180,16 +253,25 @@ class _Draw:
     def _item(self, dtype: tf.DType) -> Any:
         st = self._st
         if dtype == tf.string:
-            return st.binary(max_size=2)
+            return (
+                st.binary(max_size=2) if self._is_bytes() else st.text(max_size=2).map(str.encode)
+            )
         if dtype == tf.bool:
             return st.booleans()
         if dtype.is_integer:
-            return st.integers(max(dtype.min, -9), 9)
+            is_time = self._arrow is not None and pa.types.is_time(_item_type(self._arrow))
+            return st.integers(0 if is_time else max(dtype.min, -9), 9)
         if dtype.is_floating:
             return st.integers(-9, 9).map(float)
         if dtype.is_complex:
             return st.builds(complex, st.integers(-9, 9), st.integers(-9, 9))
         raise _unsupported(dtype.name)
+
+
+def _item_type(arrow: pa.DataType) -> pa.DataType:
+    """Returns the Arrow type of the items of lists and dictionaries, at any depth."""
+    value_type = getattr(arrow, "value_type", None)
+    return arrow if value_type is None else _item_type(value_type)
 
 
 def _unsupported(received: str) -> UnsupportedTypeError:

@@ -80,6 +80,17 @@ class UnionSpec:
         """The number of dimensions of the codes."""
         return self.codes.shape.rank
 
+    @classmethod
+    def deserialize(cls, serialization: Any) -> Any:
+        """Returns the spec that `serialize` described.
+
+        Raises:
+            FieldError: If the names are not those of the variants (also a KeyError).
+        """
+        spec = cast("Any", super()).deserialize(serialization)
+        expect_names(spec.variants, spec.names)
+        return spec
+
     def _like(self, codes: Any) -> Any:
         """Returns this spec with another spec of the codes."""
         return type(self)({name: self.variants[name] for name in self.names}, codes=codes)
