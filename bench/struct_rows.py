@@ -47,6 +47,8 @@ def rows() -> list[Row]:
         ),
         Row("struct.constant of 50,000 recipes, vs pa.array alone", Within(1.6), _constant),
         Row("to_py of 50,000 recipes, vs to_pylist of Arrow", Within(1.5), _to_py),
+        Row("batch(256) of 20k nested records, vs dict of the same tensors", Within(1.0), _batch),
+        Row("range.map.batch(256) of 20k nested records, vs dict", Within(1.0), _map_batch),
         *_against_both("nest.flatten into components", NoLimit(), _flatten),
         *_against_both("nest.pack_sequence_as", NoLimit(), _pack),
     ]
@@ -134,6 +136,55 @@ def _to_py(folder: Path) -> tuple[Call, Call]:
     table = recipe.recipes(50_000)
     records, array = xt.from_arrow(table), table.to_struct_array()
     return records.to_py, array.to_pylist
+
+
+_ROWS = 20_000
+
+
+def _iterate(dataset: tf.data.Dataset) -> Call:
+    def call() -> None:
+        for _ in dataset:
+            pass
+
+    return call
+
+
+def _batch(folder: Path) -> tuple[Call, Call]:
+    splits = tf.range(_ROWS + 1) * 2
+    minutes, grams = tf.range(2 * _ROWS), tf.zeros([2 * _ROWS])
+    fields = {"id": tf.range(_ROWS), "emb": tf.zeros([_ROWS, 8]), "age": tf.range(_ROWS)}
+    steps = xt.RaggedStructuredTensor.from_row_splits(
+        xt.DenseStructuredTensor([2 * _ROWS], {"minutes": minutes, "grams": grams}), splits
+    )
+    tags = tf.RaggedTensor.from_row_splits(minutes, splits)
+    author = xt.DenseStructuredTensor([_ROWS], {"age": fields["age"]})
+    records = xt.DenseStructuredTensor(
+        [_ROWS],
+        {"id": fields["id"], "emb": fields["emb"], "tags": tags, "author": author, "steps": steps},
+    )
+    tensors = {
+        **fields,
+        "tags": tags,
+        "minutes": tf.RaggedTensor.from_row_splits(minutes, splits),
+        "grams": tf.RaggedTensor.from_row_splits(grams, splits),
+    }
+    both = (tf.data.Dataset.from_tensor_slices(v).batch(256) for v in (records, tensors))
+    ours, peer = map(_iterate, both)
+    return ours, peer
+
+
+def _map_batch(folder: Path) -> tuple[Call, Call]:
+    def tensors(i: Any) -> dict[str, Any]:
+        return {"id": i, "emb": tf.fill([8], i), "age": i + 1}
+
+    def records(i: Any) -> Any:
+        fields = tensors(i)
+        author = xt.DenseStructuredTensor([], {"age": fields.pop("age")})
+        return xt.DenseStructuredTensor([], {**fields, "author": author})
+
+    both = (tf.data.Dataset.range(_ROWS).map(make).batch(256) for make in (records, tensors))
+    ours, peer = map(_iterate, both)
+    return ours, peer
 
 
 def _flatten(kind: _Kind) -> Call:

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 from hypothesis import given
@@ -439,3 +440,49 @@ def test_ragged_records_are_gathered_and_joined_as_lists(lengths, data):
     assert tf.concat([value, taken], 0).to_py() == p + taken.to_py()
     assert tf.concat([value, value], 1).to_py() == [row + row for row in p]
     assert tf.reverse(value, [0, 1]).to_py() == [row[::-1] for row in p[::-1]]
+
+
+SINGLE = [
+    {"id": 1, "tags": [1, 2], "steps": [{"n": 1}, {"n": 2}], "inner": {"q": [[1], []]}},
+    {"id": 2, "tags": [3], "steps": [{"n": 3}], "inner": {"q": [[2, 3]]}},
+    {"id": 3, "tags": [4], "steps": [], "inner": {"q": []}},
+]
+SCHEMA = pa.schema(
+    {
+        "id": pa.int32(),
+        "tags": pa.list_(pa.int32()),
+        "steps": pa.list_(pa.struct({"n": pa.int32()})),
+        "inner": pa.struct({"q": pa.list_(pa.list_(pa.int32()))}),
+    }
+)
+
+
+@pytest.mark.parametrize("chosen", [[0, 1, 2], [1], [1, 2, 1]])
+def test_single_records_with_lists_of_other_lengths_are_stacked_as_ragged(chosen):
+    records = xt.from_arrow(pa.Table.from_pylist(SINGLE, SCHEMA))
+
+    def stacked(value):
+        return tf.ragged.stack([value[i] for i in chosen])
+
+    for result in (stacked(records), tf.function(stacked)(records)):
+        assert result.shape == [len(chosen)]
+        assert result.to_py() == [SINGLE[i] for i in chosen]
+        assert isinstance(result["tags"], tf.RaggedTensor)
+        assert isinstance(result["steps"], xt.RaggedStructuredTensor)
+
+
+def test_collections_of_other_lengths_are_stacked_as_ragged():
+    records = xt.from_arrow(pa.Table.from_pylist(SINGLE, SCHEMA))
+    rows = tf.ragged.stack([records[:2], records[2:]])
+    assert isinstance(rows, xt.RaggedStructuredTensor)
+    assert rows.to_py() == [SINGLE[:2], SINGLE[2:]]
+    with pytest.raises(StructureError, match=r"tf\.ragged\.stack: axis"):
+        tf.ragged.stack([records, records], axis=1)
+
+
+def test_stack_names_a_field_whose_lists_differ_in_length():
+    records = xt.from_arrow(pa.Table.from_pylist(SINGLE, SCHEMA))
+    with pytest.raises(StructureError, match=r"^tags: .*\(2,\).*\(1,\) in item 1.*ragged\.stack"):
+        tf.stack([records[0], records[1]])
+    with pytest.raises(StructureError, match=r"^steps: .*item 1.*ragged\.stack"):
+        tf.stack([records[1].without("inner"), records[2].without("inner")])

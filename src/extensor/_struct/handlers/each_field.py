@@ -114,7 +114,7 @@ def joined(values: Sequence[Any], op: Callable[[list[Any]], Any], rank: int, nam
         rank: The rank of the result.
         name: The name of the operation, for errors.
     """
-    _expect_same_fields(values, name)
+    expect_same_fields(values, name)
     values = _with_one_dtype(values)
     if any(isinstance(value, RaggedStructuredTensor) for value in values):
         pairs = [index.numbered(value, value.rank) for value in values]
@@ -155,7 +155,7 @@ def appended(values: Sequence[Any], name: str) -> Any:
         values: The collections, of one rank, with the same fields.
         name: The name of the operation, for errors.
     """
-    _expect_same_fields(values, name)
+    expect_same_fields(values, name)
     return concatenated(_with_one_dtype(values), name)
 
 
@@ -167,7 +167,7 @@ def concatenated(values: Sequence[Any], name: str) -> Any:
     if any(isinstance(value, RaggedStructuredTensor) for value in values):
         return _concatenated_rows(values, name)
     if isinstance(first, DenseStructuredTensor):
-        _expect_same_fields(values, name)
+        expect_same_fields(values, name)
         columns = [_parts(value) for value in values]
         return _of_parts(
             first.rank, {n: concatenated([c[n] for c in columns], name) for n in columns[0]}
@@ -241,7 +241,7 @@ def _with_one_dtype(values: Sequence[Any]) -> list[Any]:
     return [v.with_row_splits_dtype(tf.int64) for v in values] if len(dtypes) > 1 else list(values)
 
 
-def _expect_same_fields(values: Sequence[Any], name: str) -> None:
+def expect_same_fields(values: Sequence[Any], name: str) -> None:
     """Raises unless all values are records of one rank with the same fields and dtypes."""
     first = values[0]
     for i, value in enumerate(values):

@@ -1,5 +1,8 @@
 """Operations that join collections of records."""
 
+# This file calls methods of records and specs that are private to this package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,8 +11,12 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._dispatch.handlers import implements
-from extensor._struct.handlers.each_field import appended, axis_of, joined
+from extensor._path import Path
+from extensor._protocol.box import as_list
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.handlers.each_field import appended, axis_of, expect_same_fields, joined
 from extensor._struct.tensor import StructuredTensor
+from extensor._tf import ranks_only
 from extensor.errors import StructureError
 
 
@@ -32,7 +39,66 @@ def stack(values: Any, axis: Any = 0, *_: Any) -> Any:
     values = _listed(values)
     rank = _rank(values) + 1
     place = axis_of(axis, rank, "tf.stack")
+    _expect_one_size(values, Path())
     return joined(values, lambda parts: tf.stack(parts, place), rank, "tf.stack")
+
+
+@implements(tf.ragged.stack, on=StructuredTensor)
+def ragged_stack(values: Any, axis: Any = 0, *_: Any) -> Any:
+    """Returns records stacked along a new first axis; lists in them may differ in length.
+
+    All lists of the result are ragged, as those of `tf.ragged.stack` of tensors are.
+    """
+    values = _listed(values)
+    if axis_of(axis, _rank(values) + 1, "tf.ragged.stack"):
+        raise StructureError(
+            path="tf.ragged.stack: axis",
+            expected="axis 0",
+            received=f"axis {axis}",
+            mend="Stack along the first axis, or stack the fields.",
+        )
+    expect_same_fields(values, "tf.ragged.stack")
+    specs = [ranks_only(value.__tf_type_spec__()) for value in values]
+    common = specs[0].most_specific_common_supertype(specs[1:])
+    if common is None:
+        raise StructureError(
+            path="tf.ragged.stack",
+            expected=f"records like the first: {values[0]!r}",
+            received="records with fields of other types",
+            mend="Cast all records to one spec: spec.cast(record).",
+        )
+    dtypes = common._row_splits_dtypes()
+    row = common._ragged_row(tf.int32 if dtypes == {tf.int32} else tf.int64)
+    columns = zip(*(as_list(row.to_boxed_tensor(value)) for value in values), strict=True)
+    return row.stacked(len(values)).from_boxed_tensor([_stacked(boxes) for boxes in columns])
+
+
+def _stacked(boxes: Any) -> tf.Tensor:
+    if len(boxes) > 1 or boxes[0].dtype != tf.variant:
+        return tf.stack(boxes)
+    # Grappler replaces a stack of one tensor by ExpandDims, which has no kernel for variants.
+    return tf.reshape(boxes[0], tf.concat([[1], tf.shape(boxes[0])], 0))
+
+
+def _expect_one_size(values: list[Any], at: Path) -> None:
+    """Raises StructureError if fields have other known sizes than those of the first value."""
+    parts = [value for value in values if isinstance(value, (tf.Tensor, DenseStructuredTensor))]
+    if len(parts) != len(values):
+        return
+    for i, part in enumerate(parts):
+        if not parts[0].shape.is_compatible_with(part.shape):
+            raise StructureError(
+                path=at or "tf.stack",
+                expected=f"shape {parts[0].shape}, as in the first records",
+                received=f"shape {part.shape} in item {i}",
+                mend="Use tf.ragged.stack for lists that differ in length.",
+            )
+    first: Any = parts[0]
+    if isinstance(first, DenseStructuredTensor):
+        records: list[Any] = [part for part in parts if isinstance(part, DenseStructuredTensor)]
+        for name in first.field_names():
+            fields = [r._field(name, at / name) for r in records if name in r.field_names()]
+            _expect_one_size(fields, at / name)
 
 
 def _listed(values: Any) -> list[Any]:
