@@ -80,9 +80,10 @@ def _expect_mask_of_records(value: Any, rank: int, path: Path) -> None:
     """Raises StructureError if a mask has fewer dimensions than the records that get it."""
     if isinstance(value, tf.Tensor) or not isinstance(value, CompositeTensor):
         return
-    from extensor._struct.masked import is_masked
+    # Imported here, because `import extensor` stays fast without the module.
+    from extensor._types.masked.value import MaskedTensor
 
-    while is_masked(value):
+    while isinstance(value, MaskedTensor):
         mask = shape_of(value.mask)
         if mask.rank is not None and mask.rank < rank:
             raise StructureError(

@@ -381,7 +381,8 @@ def _gathered_rows(value: Any, numbers: Any, outer: tuple[Any, ...]) -> tuple[An
             found.append(splits)
             return values
 
-        return value.map_parts(gathered, value.rank), found[0]
+        records: Any = value
+        return records.map_parts(gathered, records.rank), found[0]
     for row_splits in reversed(outer):
         value = cut(value, row_splits, Path())
     value = index.gather(value, numbers)

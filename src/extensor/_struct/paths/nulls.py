@@ -178,10 +178,11 @@ def _at(items: Any, numbers: Any) -> Any:
 def _with_zero(items: Any) -> Any:
     """Returns items with a zero, an empty string or an empty list before them."""
     if isinstance(items, StructuredTensor):
-        if hasattr(items, "row_splits"):
-            splits = items.row_splits
-            return with_rows(items.values, tf.concat([splits[:1], splits], 0))
-        return items.map_parts(lambda part, _: _with_zero(part), items.rank)
+        records: Any = items
+        if hasattr(records, "row_splits"):
+            splits = records.row_splits
+            return with_rows(records.values, tf.concat([splits[:1], splits], 0))
+        return records.map_parts(lambda part, _: _with_zero(part), records.rank)
     if isinstance(items, tf.RaggedTensor):
         splits = items.row_splits
         return items.from_row_splits(items.values, tf.concat([splits[:1], splits], 0), False)
