@@ -188,7 +188,7 @@ def test_records_of_other_variants_are_an_error():
     records = xt.struct.constant([{"a": 1}, {"a": True}], conflicts="union")
     with pytest.raises(DTypeError, match=r"^Made\.a: .* int, string, got .* the variant bool"):
         records.to_objects(made)
-    with pytest.raises(DTypeError, match="got values of one type.*spec_from"):
+    with pytest.raises(DTypeError, match=r"got values of one type.*spec_from"):
         xt.struct.constant([{"a": 1}]).to_objects(made)
     wide = class_of(float | str)
     ints = xt.struct.constant([{"a": 1}, {"a": "x"}], conflicts="union")

@@ -80,14 +80,24 @@ class Nulls:
         """Returns the policy that was chosen for a path, or for all, whatever its type."""
         return self._by_place.get(_place(text), self._default)
 
-    def at(self, place: Place, arrow: pa.DataType, union: Place | None = None) -> Any:
+    def of_variants(self, union: Place, arrow: pa.DataType) -> Any:
+        """Returns the policy of the variants of a union, which has no nulls of its own.
+
+        A union with a variant of nulls has its nulls there; then "mask" masks no other variant.
+        """
+        policy = self._by_place.get(union, self._default)
+        fields = [arrow.field(i) for i in range(arrow.num_fields)]
+        has_nulls = any(pa.types.is_null(field.type) for field in fields)
+        return "error" if policy == "mask" and has_nulls else policy
+
+    def at(self, place: Place, arrow: pa.DataType, default: Any = None) -> Any:
         """Returns the policy of a place: "error", "mask", "empty" or a Fill.
 
         Args:
             place: The place.
             arrow: The type there.
-            union: The place of the union that this is a variant of; its policy is that of the
-                variants that it fits.
+            default: The policy where there is none for the place, if it is not that of all
+                places.
 
         Raises:
             DTypeError: If the policy does not fit the type (also a TypeError).
@@ -101,7 +111,7 @@ class Nulls:
             policy = self._by_place[place]
             _expect_fit(policy, arrow, text_of(place))
             return policy
-        default = self._by_place.get(union, self._default) if union else self._default
+        default = self._default if default is None else default
         if default in ("error", "mask"):
             return default
         try:
@@ -269,17 +279,17 @@ class PlacedNulls:
     Args:
         nulls: The policies.
         place: The place.
-        union: For a variant, the place of its union.
+        default: The policy where there is none for the place, if it is not that of all places.
     """
 
-    def __init__(self, nulls: Nulls, place: Place = ((), 0), union: Place | None = None) -> None:
+    def __init__(self, nulls: Nulls, place: Place = ((), 0), default: Any = None) -> None:
         self.nulls = nulls
         self._place = place
-        self._union = union
+        self._default = default
 
     def policy(self, arrow: pa.DataType) -> Any:
         """Returns the policy for nulls of a type at this place."""
-        return self.nulls.at(self._place, arrow, self._union)
+        return self.nulls.at(self._place, arrow, self._default)
 
     def inside(self, arrow: pa.DataType, path: Path, inner_path: Path) -> PlacedNulls | None:
         """Returns the policies at the place of an inner type.
@@ -294,8 +304,9 @@ class PlacedNulls:
         """
         names, items = self._place
         if len(inner_path) > len(path):
-            union = self._place if pa.types.is_union(arrow) else None
-            return PlacedNulls(self.nulls, ((*names, inner_path.names[-1]), 0), union)
+            is_variant = pa.types.is_union(arrow)
+            default = self.nulls.of_variants(self._place, arrow) if is_variant else None
+            return PlacedNulls(self.nulls, ((*names, inner_path.names[-1]), 0), default)
         if pa.types.is_dictionary(arrow) or pa.types.is_run_end_encoded(arrow):
             return None
         if isinstance(arrow, pa.BaseExtensionType):

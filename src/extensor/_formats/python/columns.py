@@ -399,9 +399,6 @@ class Columns:
                 names = found
         if None in names:
             raise _no_null(names.index(None), values, place)
-        for name in order:
-            if name != NULL:
-                self.policies[place.field(name).text] = "error"  # `place` has the nulls
         return self._dense_union(values, names, dict.fromkeys(order), place)
 
     def _of_variants(self, values: Any, wanted: Variants, place: Place) -> pa.Array:
