@@ -13,6 +13,8 @@ from extensor._serving.value_tensors import named_components
 from extensor._struct.dense import DenseStructuredTensorSpec
 from extensor._struct.ragged import RaggedStructuredTensorSpec
 from extensor._tf import component_specs, to_components
+from extensor._types.masked.value import MaskedTensor
+from extensor._types.union.value import UnionTensor
 from extensor.errors import StructureError
 
 
@@ -20,7 +22,8 @@ def check_tensors(structure: Any, values: Any, ragged: str = "row_splits") -> li
     """Returns the assertions that the tensors in values fit each other.
 
     Row splits must begin with 0, never decrease and end with the number of values. Fields must have
-    one row for each record. The indices of a sparse tensor must be inside its shape. Other
+    one row for each record. The indices of a sparse tensor must be inside its shape. A mask must
+    have the rows of its values, and a union one row of a variant for each of its codes. Other
     conditions of users' types are not validated.
 
     Args:
@@ -51,6 +54,13 @@ _EXPECTED = {
     ),
 }
 """The conditions for rows and for their end, by the argument `ragged`."""
+
+
+_SAME_ROWS = "the rows of the values"
+
+
+def _count(codes: tf.Tensor, code: int) -> tf.Tensor:
+    return tf.reduce_sum(tf.cast(tf.equal(codes, tf.cast(code, codes.dtype)), tf.int64))
 
 
 class _Checks:
@@ -90,6 +100,10 @@ class _Checks:
                 rows = self.sizes(spec.values_spec, value.values, path, 1)
                 return self._cut(value.row_splits, rows, path)
             spec = spec.values_spec
+        if isinstance(spec, UnionTensor.Spec):
+            return self._union(spec, value, path)
+        if isinstance(spec, MaskedTensor.Spec):
+            return self._masked(spec, value, path)
         records = spec.rank if isinstance(spec, DenseStructuredTensorSpec) else 0
         known: list[tuple[Path, Any]] = []
         parts = tf.nest.flatten(to_components(spec, value))
@@ -134,6 +148,36 @@ class _Checks:
             last = splits[-1] if self._is_eager else tf.cast(splits[-1], tf.int64)
             self._require(last == rows[0], path, self._end)
         return self._shape(lengths)
+
+    def _union(self, spec: Any, value: Any, path: Path) -> Any:
+        """Validates that a union has a row of a variant for each of its codes."""
+        sizes = self.sizes(spec.codes, value.codes, path / "codes")
+        codes = value.codes
+        flat = self._numbers(codes.flat_values if isinstance(codes, tf.RaggedTensor) else codes)
+        known = (flat >= 0) & (flat < len(spec.names))
+        self._require(known, path / "codes", f"codes from 0 to {len(spec.names) - 1}")
+        for code, name in enumerate(spec.names):
+            inner = Path(*path, "variants", name)
+            rows = self.sizes(spec.variants[name], value.variants[name], inner, 1)
+            count = np.sum(flat == code) if self._is_eager else _count(flat, code)
+            if rows is not None:
+                self._require(rows[0] == count, inner, f"one row for each code {code}")
+        return sizes
+
+    def _masked(self, spec: Any, value: Any, path: Path) -> Any:
+        """Validates that a mask has the rows of its values."""
+        rank = spec.mask.shape.rank
+        parts = {"values": (spec.values, value.values), "mask": (spec.mask, value.mask)}
+        found = {name: self.sizes(s, v, path / name, rank or 0) for name, (s, v) in parts.items()}
+        values, mask = value.values, value.mask
+        for _ in range(getattr(spec.mask, "ragged_rank", 0)):
+            ours, theirs = self._numbers(values.row_splits), self._numbers(mask.row_splits)
+            self._require(self._shape(ours) == self._shape(theirs), path / "mask", _SAME_ROWS)
+            with tf.control_dependencies(self.assertions[-1:]):
+                self._require(ours == theirs, path / "mask", _SAME_ROWS)
+            values, mask = values.values, mask.values
+        known = [(path / name, size) for name, size in found.items() if size is not None]
+        return self._common(known, rank) if rank and known else None
 
     def _sparse(self, spec: Any, value: Any, path: Path) -> Any:
         indices, shape = self._numbers(value.indices), self._numbers(value.dense_shape)

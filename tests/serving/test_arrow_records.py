@@ -1,0 +1,72 @@
+"""Records with nulls, unions, times and maps, through flat signatures and clients."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from tests.samples.arrow_records import features, records, spec
+
+
+class Model(tf.Module):
+    def __call__(self, recipe):
+        return {"features": features(recipe), "recipe": recipe.with_only("price", "kind", "when")}
+
+
+NAMES = """
+    recipe__author__mask recipe__author__values__age__mask recipe__author__values__age__values
+    recipe__author__values__name recipe__kind__codes recipe__kind__variants__int
+    recipe__kind__variants__string recipe__price__mask recipe__price__values
+    recipe__steps___row_splits recipe__steps__amount__codes recipe__steps__amount__variants__int
+    recipe__steps__amount__variants__string recipe__steps__at recipe__steps__minutes__mask
+    recipe__steps__minutes__values recipe__tags__mask recipe__tags__values
+    recipe__tags__values___row_splits recipe__when recipe__words___row_splits recipe__words__key
+    recipe__words__value
+""".split()
+
+
+@pytest.mark.parametrize("ragged", ["row_splits", "row_lengths"])
+@pytest.mark.parametrize("validate", [False, True])
+def test_a_saved_signature_takes_and_returns_them(tmp_path, ragged, validate):
+    model, value = Model(), records()
+    signature = xt.serving.flat_signature(model, spec(), ragged=ragged, validate=validate)
+    names = [name.replace("row_splits", ragged) for name in NAMES]
+    assert sorted(c.name for c in signature.inputs.components) == sorted(names)
+    xt.serving.save(model, tmp_path / "model", signature)
+    server = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    client = xt.serving.load_client(tmp_path / "model")
+    for request in (value, value.to_py()):
+        response = client.decode(server(**client.encode(request)))
+        np.testing.assert_array_equal(response["features"], features(value))
+        recipe = response["recipe"]
+        assert recipe.to_py() == value.with_only("price", "kind", "when").to_py()
+    arrow = xt.to_arrow(client.decode(server(**client.encode(value)))["recipe"])
+    assert arrow.schema.field("when").type == xt.to_arrow(value).schema.field("when").type
+
+
+def test_a_request_is_a_dict_of_plain_arrays():
+    def served(recipe):
+        return {"total": tf.where(recipe["price"].mask, recipe["price"].values, 0.0)}
+
+    union = xt.types.UnionTensor.Spec({"n": tf.TensorSpec([None]), "t": tf.TensorSpec([None])})
+    price = xt.types.MaskedTensor.Spec(tf.TensorSpec([None]))
+    recipe = xt.DenseStructuredTensorSpec([None], {"price": price, "kind": union})
+    signature = xt.serving.flat_signature(served, recipe, validate=True)
+    request = {
+        "recipe__price__values": [1.0, 2.0],
+        "recipe__price__mask": [True, False],
+        "recipe__kind__codes": np.array([0, 1], np.int8),
+        "recipe__kind__variants__n": [5.0],
+        "recipe__kind__variants__t": [6.0],
+    }
+    response = signature.function(**{name: tf.constant(x) for name, x in request.items()})
+    assert response["total"].numpy().tolist() == [1.0, 0.0]
+    wrong = {
+        "recipe__kind__codes": np.array([0, 7], np.int8),  # no such variant
+        "recipe__kind__variants__t": np.array([6.0, 7.0], np.float32),  # a row too many
+        "recipe__price__mask": [True],
+    }
+    for name, array in wrong.items():
+        tensors = {n: tf.constant(x) for n, x in {**request, name: array}.items()}
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"kind|price"):
+            signature.function(**tensors)
