@@ -4,6 +4,7 @@ import html.parser
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 
@@ -265,3 +266,33 @@ def test_the_style_is_for_light_and_dark_and_for_this_value_only():
     selectors = re.findall(r"(?m)^\s*([^@\s{}][^{};]*)\{", style)
     assert selectors
     assert all(part.strip().startswith(".xt-records") for s in selectors for part in s.split(","))
+
+
+def test_arrow_types_that_dtypes_do_not_say_are_shown():
+    schema = pa.schema(
+        {
+            "when": pa.timestamp("us", "UTC"),
+            "price": pa.decimal128(9, 2),
+            "days": pa.list_(pa.date32()),
+            "kind": pa.dictionary(pa.int8(), pa.string()),
+            "title": pa.large_string(),
+            "count": pa.int64(),
+            "flag": pa.bool_(),
+            "steps": pa.list_(pa.struct({"at": pa.time32("s")})),
+        }
+    )
+    spec = xt.spec_from_schema(schema, nulls={"when": "mask"})
+    tree = xt.struct.tree(spec)
+    assert str(tree).splitlines() == [
+        "records (None,)",
+        "├── when: int64 (timestamp[us, tz=UTC]) or null",
+        "├── price: int64 (decimal128(9, 2))",
+        "├── days: int32[*] (date32[day])",
+        "├── kind: string (dictionary<values=string, indices=int8, ordered=0>)",
+        "├── title: string",
+        "├── count: int64",
+        "├── flag: bool",
+        "└── steps: list of records",
+        "    └── at: int32 (time32[s])",
+    ]
+    assert "int64 (timestamp[us, tz=UTC]) or null" in tree._repr_html_()

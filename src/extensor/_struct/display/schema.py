@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import tensorflow as tf
 
 from extensor._path import quoted
@@ -20,16 +21,20 @@ class Node(NamedTuple):
     """What the field holds: `float32[3]`, `list of records`."""
     brackets: str
     """The list levels of records: `[*]` for each."""
-    children: dict[str, tuple[Any, int]]
-    """The spec of each field inside, with the number of outer dimensions that are not shown."""
+    children: dict[str, tuple[Any, ...]]
+    """The spec of each field inside, with the number of outer dimensions that are not shown, and
+    the Arrow type if the field has one."""
 
     is_null: bool = False
     """Whether the value may be null."""
+    arrow: str = ""
+    """The Arrow type of the values, where the dtype does not say it."""
 
     @property
     def label(self) -> str:
-        """What the field holds, with the nulls: `float32 or null`."""
-        return f"{self.text} or null" if self.is_null else self.text
+        """What the field holds: `float32 or null`, `int64 (date32[day])`."""
+        text = f"{self.text} ({self.arrow})" if self.arrow else self.text
+        return f"{text} or null" if self.is_null else text
 
     def nodes(self, limit: int | None = None) -> list[Node]:
         """Returns the first nodes inside."""
@@ -37,18 +42,21 @@ class Node(NamedTuple):
         return [node(name, *self.children[name]) for name in names]
 
 
-def node(name: str, spec: Any, outer: int) -> Node:
+def node(name: str, spec: Any, outer: int, arrow: Any = None) -> Node:
     """Returns the node of a field.
 
     Args:
         name: The name of the field.
         spec: Its spec.
         outer: The number of its outer dimensions that belong to the records around it.
+        arrow: Its Arrow type, or None.
     """
     shown = name_text(name)
     if isinstance(spec, StructuredTensorSpec):
         levels = spec.rank - outer
-        fields = {n: (field, spec.record.rank) for n, field in spec.record.field_specs.items()}
+        record = spec.record
+        types = record.arrow_types
+        fields = {n: (f, record.rank, types.get(n)) for n, f in record.field_specs.items()}
         text = "list of " * levels + ("records" if levels else "record")
         return Node(shown, text, "[*]" * levels, fields)
     parts = _parts(spec)
@@ -58,9 +66,11 @@ def node(name: str, spec: Any, outer: int) -> Node:
         text = "list of " * levels + ("unions" if levels else "union")
         return Node(shown, text, "[*]" * levels, {n: (variants[n], 1) for n in names})
     if list(parts) == ["values", "mask"]:
-        inner = node(name, parts["values"], outer)
+        inner = node(name, parts["values"], outer, arrow)
         return inner._replace(is_null=True)
-    return Node(shown, _dtype_text(spec, outer), "", {n: (part, 0) for n, part in parts.items()})
+    text = _dtype_text(spec, outer)
+    inside = {n: (part, 0) for n, part in parts.items()}
+    return Node(shown, text, "", inside, arrow=_arrow_text(arrow))
 
 
 def root(spec: StructuredTensorSpec) -> Node:
@@ -105,6 +115,17 @@ def _parts(spec: Any) -> dict[str, Any]:
         return {}
     parts: Any = getattr(spec, "component_specs", None)
     return parts if isinstance(parts, dict) else {}
+
+
+def _arrow_text(arrow: Any) -> str:
+    """Returns an Arrow type, without its lists; "" for numbers and strings, as their dtype says."""
+    while hasattr(arrow, "value_type") and not pa.types.is_dictionary(arrow):
+        arrow = arrow.value_type
+    if arrow is None or pa.types.is_nested(arrow):
+        return ""
+    is_plain = pa.types.is_primitive(arrow) and not pa.types.is_temporal(arrow)
+    is_text = any(map(str(arrow).removeprefix("large_").startswith, ("string", "binary")))
+    return "" if is_plain or is_text or pa.types.is_null(arrow) else printable(str(arrow))
 
 
 def _dtype_text(field: Any, outer: int) -> str:
