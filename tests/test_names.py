@@ -105,6 +105,7 @@ VALUES = {
     "LabeledTensor": lambda: xt.types.LabeledTensor([[1.0, 2.0]], ["row", "column"]),
     "MaskedTensor": lambda: xt.types.MaskedTensor([1.0, 2.0], [True, False]),
     "TensorDigraph": lambda: xt.types.TensorDigraph([0], [1], num_nodes=2),
+    "UnionTensor": lambda: xt.types.UnionTensor([0], {"number": [1.0]}),
 }
 SPECS = {
     "CSRSparseTensor": ([None, 2], tf.float32),
@@ -113,6 +114,7 @@ SPECS = {
     "LabeledTensor": (tf.TensorSpec([None, 2]), ["row", "column"]),
     "MaskedTensor": (tf.TensorSpec([None]),),
     "TensorDigraph": (),
+    "UnionTensor": ({"number": tf.TensorSpec([None])},),
 }
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 import extensor as xt
 from extensor.errors import DTypeError, FieldError, NullError, StructureError
 from extensor.types import MaskedTensor
-from tests.samples.arrow_strategies import MANY, schemas_and_records
+from tests.samples.arrow_strategies import MANY, exactly, nullable_types, plain, schemas_and_records
 
 RECORD = pa.struct([("a", pa.int64()), ("s", pa.string())])
 SCHEMA = pa.schema([
@@ -41,7 +41,7 @@ def text(value):
 
 
 @MANY
-@given(schemas_and_records(nulls=True))
+@given(schemas_and_records(nulls=True, types=plain))
 def test_masked_records_of_any_schema_come_and_go(case):
     schema, data = case
     records = xt.from_arrow(data, nulls="mask")
@@ -57,7 +57,20 @@ def test_masked_records_of_any_schema_come_and_go(case):
 
 
 @MANY
-@given(schemas_and_records(nulls=True))
+@given(schemas_and_records(nulls=True, types=nullable_types))
+def test_nulls_of_every_type_come_back_as_they_were(case):
+    schema, data = case
+    records = xt.from_arrow(data, nulls="mask")
+    assert xt.spec_from_schema(schema, nulls="mask").is_compatible_with(records)
+    for wanted in (None, schema):
+        written = xt.to_arrow(records, wanted)
+        written.validate(full=True)
+        assert written.schema == schema
+        assert exactly(written) == exactly(data)
+
+
+@MANY
+@given(schemas_and_records(nulls=True, types=plain))
 def test_masked_records_of_any_schema_batch_and_unbatch(case):
     schema, data = case
     records = xt.from_arrow(data, nulls="mask")

@@ -13,7 +13,6 @@ from extensor._arrow.column_type import ColumnType
 from extensor._arrow.flat_types import UnreadType
 from extensor._arrow.nullable_type import NullableType
 from extensor._arrow.type_table import TABLE
-from extensor._arrow.union_types import NullRowsType
 from extensor.errors import DTypeError, NullError
 
 # pa.array makes no unions: they are in test_unions.py.
@@ -72,7 +71,7 @@ def subclasses(cls):
 
 
 def test_every_description_of_a_type_is_in_the_table():
-    others = {UnreadType, NullRowsType, NullableType}
+    others = {UnreadType, NullableType}
     assert subclasses(ColumnType) - {ColumnType, *others} == set(TABLE)
     assert len({str(arrow) for arrow in TYPES}) == len(TYPES), "two rows for one Arrow type"
 

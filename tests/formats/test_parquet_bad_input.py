@@ -129,11 +129,13 @@ READS = {
         ("x", "unique field name", "two fields", "Rename"),
     ),
     "null": ("recipes.parquet", None, errors.NullError, ValueError,
-        ("steps.minutes", "without nulls", "1 null, the first in record 1", "fill the nulls"),
+        ("steps[*].minutes", "without nulls", "1 null, the first in record 1",
+         "nulls={'steps.minutes': ...}"),
     ),
     "null in the second file": (["other.parquet", "recipes.parquet"], None, errors.NullError,
         ValueError,
-        ("steps.minutes", "without nulls", "1 null, the first in record 2", "fill the nulls"),
+        ("steps[*].minutes", "without nulls", "1 null, the first in record 2",
+         "nulls={'steps.minutes': ...}"),
     ),
 }  # fmt: skip
 

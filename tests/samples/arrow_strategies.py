@@ -1,13 +1,19 @@
 """Hypothesis strategies for Arrow data: any schema that has a counterpart, and records of it."""
 
 import decimal
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from extensor._arrow.arrow_type import inner_fields, with_inner_fields
+from extensor._arrow.arrow_type import (
+    holds,
+    inner_fields,
+    may_be_empty,
+    with_inner_fields,
+)
 
 # Generated schemas differ in so many ways that a property over them asks for more examples.
 MANY = settings(max_examples=5 * settings.default.max_examples)
@@ -67,11 +73,21 @@ def _nested_plainly(inner: st.SearchStrategy) -> st.SearchStrategy:
     )  # fmt: skip
 
 
+@st.composite
+def _unions(draw, inner: st.SearchStrategy) -> pa.DataType:
+    fields = draw(_fields(inner).filter(len))
+    codes = draw(st.permutations(range(5)))[: len(fields)]
+    return draw(st.sampled_from([pa.dense_union, pa.sparse_union]))(fields, codes)
+
+
 plain_types = st.sampled_from([*INTEGERS, *FLOATS, pa.bool_(), *TEXTS, *BYTES, *SIZED])
 leaf_types = plain_types | st.sampled_from(
     [*TIMES, *DECIMALS, INTERVAL, *EXTENSIONS, *ENCODED, pa.list_(pa.null())]
 )
 types = st.recursive(leaf_types, _nested, max_leaves=4)
+nullable_types = st.recursive(
+    leaf_types | st.just(pa.null()), lambda inner: _nested(inner) | _unions(inner), max_leaves=4
+)
 plain = st.recursive(plain_types, _nested_plainly, max_leaves=4)  # with the values of `to_py`
 
 
@@ -80,11 +96,34 @@ def _schemas(types: st.SearchStrategy) -> st.SearchStrategy:
 
 
 def _nullable(field: pa.Field) -> pa.Field:
-    inner = [_nullable(part) for part in inner_fields(field.type)]
-    return field.with_type(with_inner_fields(field.type, inner)).with_nullable(True)
+    arrow = field.type
+    inner = [_nullable(part) for part in inner_fields(arrow)]
+    if pa.types.is_map(arrow):  # a key is never null
+        inner[0] = inner[0].with_nullable(False)
+    if pa.types.is_union(arrow):
+        make = pa.dense_union if arrow.mode == "dense" else pa.sparse_union
+        return field.with_type(make(inner, arrow.type_codes)).with_nullable(True)
+    return field.with_type(with_inner_fields(arrow, inner)).with_nullable(True)
 
 
-nullable_schemas = _schemas(plain).map(lambda schema: pa.schema([_nullable(f) for f in schema]))
+def nullable_schemas(types: st.SearchStrategy) -> st.SearchStrategy:
+    """Returns a strategy for schemas whose fields may all have nulls."""
+    return _schemas(types).map(
+        lambda schema: pa.schema([_nullable(f) for f in schema], schema.metadata)
+    )
+
+
+class Hidden(NamedTuple):
+    """A null over a value that no reader must see."""
+
+    value: Any
+
+
+class Variant(NamedTuple):
+    """A value of a union."""
+
+    number: int
+    value: Any
 
 
 def values(arrow_type: pa.DataType, nulls: bool = False) -> st.SearchStrategy:
@@ -92,17 +131,25 @@ def values(arrow_type: pa.DataType, nulls: bool = False) -> st.SearchStrategy:
     t = pa.types
 
     def inner(inner_type: pa.DataType) -> st.SearchStrategy:
+        if t.is_null(inner_type):
+            return st.none()
         found = values(inner_type, nulls)
-        return st.none() | found if nulls else found
+        # A union has no nulls of its own.
+        return found if not nulls or t.is_union(inner_type) else _none_or(found)
 
+    if t.is_union(arrow_type):
+        parts = [inner(arrow_type.field(i).type) for i in range(arrow_type.num_fields)]
+        return st.one_of(*(st.builds(Variant, st.just(i), part) for i, part in enumerate(parts)))
     if t.is_boolean(arrow_type):
         return st.booleans()
     if arrow_type == pa.bool8():
         return st.integers(0, 1)
     if isinstance(arrow_type, pa.BaseExtensionType):
-        return values(arrow_type.storage_type)
+        # Arrow's own `to_pylist` fails for tensors with nulls inside.
+        is_tensor = arrow_type.extension_name == "arrow.fixed_shape_tensor"
+        return values(arrow_type.storage_type, nulls and not is_tensor)
     if t.is_dictionary(arrow_type) or t.is_run_end_encoded(arrow_type):
-        return values(arrow_type.value_type)
+        return values(arrow_type.value_type, nulls)
     if t.is_temporal(arrow_type) and arrow_type != INTERVAL:
         largest = _LARGEST.get(str(arrow_type), 2 ** (arrow_type.bit_width - 1) - 1)
         smallest = 0 if t.is_time(arrow_type) else -largest
@@ -116,7 +163,7 @@ def values(arrow_type: pa.DataType, nulls: bool = False) -> st.SearchStrategy:
         digits = st.integers(1 - 10**arrow_type.precision, 10**arrow_type.precision - 1)
         return digits.map(lambda i: decimal.Decimal(i).scaleb(-arrow_type.scale, _EXACT))
     if t.is_map(arrow_type):
-        pair = st.tuples(values(arrow_type.key_type), values(arrow_type.item_type))
+        pair = st.tuples(values(arrow_type.key_type), inner(arrow_type.item_type))
         return st.lists(pair, max_size=3)
     if t.is_integer(arrow_type):
         bits = arrow_type.bit_width
@@ -138,9 +185,13 @@ def values(arrow_type: pa.DataType, nulls: bool = False) -> st.SearchStrategy:
         return st.lists(inner(arrow_type.value_type), min_size=size, max_size=size)
     if t.is_struct(arrow_type):
         return st.fixed_dictionaries({f.name: inner(f.type) for f in arrow_type.fields})
-    if t.is_null(arrow_type.value_type):
+    if t.is_null(arrow_type.value_type) and not nulls:
         return st.just([])
     return st.lists(inner(arrow_type.value_type), max_size=3)
+
+
+def _none_or(found: st.SearchStrategy) -> st.SearchStrategy:
+    return st.one_of(st.none(), st.builds(Hidden, found), found, found)
 
 
 _EXACT = decimal.Context(prec=100)
@@ -164,14 +215,28 @@ def _array(whole: list, arrow_type: pa.DataType) -> pa.Array:
     if isinstance(arrow_type, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(arrow_type, _array(whole, arrow_type.storage_type))
     if t.is_dictionary(arrow_type):
-        return _array(whole, arrow_type.value_type).dictionary_encode().cast(arrow_type)
+        # Some nulls are in the dictionary, others in the indices.
+        encoding = "encode" if any(isinstance(value, Hidden) for value in whole) else "mask"
+        encoded = _array(whole, arrow_type.value_type).dictionary_encode(null_encoding=encoding)
+        return encoded.cast(arrow_type)
     if t.is_run_end_encoded(arrow_type):
         ends = pa.array(range(1, len(whole) + 1), arrow_type.run_end_type)
         inner = _array(whole, arrow_type.value_type)
         return pa.RunEndEncodedArray.from_arrays(ends, inner, type=arrow_type)
+    if t.is_union(arrow_type):
+        return _union(whole, arrow_type)
+    if not t.is_nested(arrow_type):
+        return pa.array([None if isinstance(v, Hidden) else v for v in whole], arrow_type)
+    valid = [value is not None and not isinstance(value, Hidden) for value in whole]
+    bits = None if all(valid) else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    whole = [value.value if isinstance(value, Hidden) else value for value in whole]
     if t.is_struct(arrow_type):
-        columns = [_array([row[f.name] for row in whole], f.type) for f in arrow_type.fields]
-        return pa.Array.from_buffers(arrow_type, len(whole), [None], children=columns)
+        columns = [
+            _array([zero(f.type) if row is None else row[f.name] for row in whole], f.type)
+            for f in arrow_type.fields
+        ]
+        return pa.Array.from_buffers(arrow_type, len(whole), [bits], children=columns)
+    whole = [zero(arrow_type) if value is None else value for value in whole]
     if t.is_map(arrow_type):
         entries = pa.struct([arrow_type.key_field, arrow_type.item_field])
         names = (entries.field(0).name, entries.field(1).name)
@@ -179,18 +244,47 @@ def _array(whole: list, arrow_type: pa.DataType) -> pa.Array:
         inner, width = _array(pairs, entries), np.int32
     elif t.is_fixed_size_list(arrow_type):
         inner = _array([item for row in whole for item in row], arrow_type.value_type)
-        return pa.Array.from_buffers(arrow_type, len(whole), [None], children=[inner])
-    elif t.is_nested(arrow_type):
+        return pa.Array.from_buffers(arrow_type, len(whole), [bits], children=[inner])
+    else:
         inner = _array([item for row in whole for item in row], arrow_type.value_type)
         large = t.is_large_list(arrow_type) or t.is_large_list_view(arrow_type)
         width = np.int64 if large else np.int32
-    else:
-        return pa.array(whole, arrow_type)
     offsets = np.cumsum([0, *map(len, whole)]).astype(width)
-    buffers = [None, pa.py_buffer(offsets)]
+    buffers = [bits, pa.py_buffer(offsets)]
     if t.is_list_view(arrow_type) or t.is_large_list_view(arrow_type):
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.diff(offsets))]
+        buffers = [bits, pa.py_buffer(offsets), pa.py_buffer(np.diff(offsets))]
     return pa.Array.from_buffers(arrow_type, len(whole), buffers, children=[inner])
+
+
+def zero(arrow_type: pa.DataType) -> Any:
+    """Returns a value below a null, without a null in a union, which has none of its own."""
+    t = pa.types
+    if t.is_union(arrow_type):
+        return Variant(0, None if t.is_null(arrow_type.field(0).type) else
+                       zero(arrow_type.field(0).type))  # fmt: skip
+    if t.is_fixed_size_list(arrow_type):
+        return [zero(arrow_type.value_type)] * arrow_type.list_size
+    if t.is_struct(arrow_type):
+        return {field.name: zero(field.type) for field in arrow_type.fields}
+    return [] if may_be_empty(arrow_type) else None
+
+
+def _union(whole: list, arrow_type: pa.UnionType) -> pa.Array:
+    numbers = np.array([value.number for value in whole], np.int8)
+    codes = pa.py_buffer(np.array([arrow_type.type_codes[i] for i in numbers], np.int8))
+    fields = [arrow_type.field(i) for i in range(arrow_type.num_fields)]
+    if arrow_type.mode == "sparse":
+        parts = [
+            _array([v.value if v.number == i else zero(f.type) for v in whole], f.type)
+            for i, f in enumerate(fields)
+        ]
+        return pa.Array.from_buffers(arrow_type, len(whole), [None, codes], children=parts)
+    parts = [
+        _array([v.value for v in whole if v.number == i], f.type) for i, f in enumerate(fields)
+    ]
+    offsets = [int((numbers[:at] == number).sum()) for at, number in enumerate(numbers)]
+    buffers = [None, codes, pa.py_buffer(np.array(offsets, np.int32))]
+    return pa.Array.from_buffers(arrow_type, len(whole), buffers, children=parts)
 
 
 @st.composite
@@ -199,15 +293,16 @@ def arrays(draw, arrow_type: pa.DataType, count: int, nulls: bool = False) -> pa
     before, after = draw(st.sampled_from([(0, 0), (1, 0), (0, 2), (3, 1)]))
     whole = draw(st.lists(values(arrow_type, nulls), min_size=before + count + after,
                           max_size=before + count + after))  # fmt: skip
-    whole = pa.array(whole, arrow_type) if nulls else _array(whole, arrow_type)
-    return whole.slice(before, count)
+    return _array(whole, arrow_type).slice(before, count)
 
 
 @st.composite
 def records(draw, schema: pa.Schema, max_rows: int = 5, nulls: bool = False):
     """Records of a schema in any form that `from_arrow` takes, with or without nulls inside."""
     record = pa.struct(list(schema))
-    counts = draw(st.lists(st.integers(0, max_rows), min_size=1, max_size=3))
+    # Arrow does not join chunks of dictionaries with nulls, nor decode them in all types.
+    most = 1 if nulls and holds(record, pa.types.is_dictionary) else 3
+    counts = draw(st.lists(st.integers(0, max_rows), min_size=1, max_size=most))
     chunks = [draw(arrays(record, n, nulls)) for n in counts]
     form = draw(st.sampled_from(["batch", "table", "struct array", "chunked array"]))
     if form == "struct array":
@@ -230,7 +325,7 @@ def schemas_and_records(
     draw, max_rows: int = 5, nulls: bool = False, types: st.SearchStrategy = types
 ):
     """A schema, and records of it."""
-    schema = draw(nullable_schemas if nulls else _schemas(types))
+    schema = draw(nullable_schemas(types) if nulls else _schemas(types))
     return schema, draw(records(schema, max_rows, nulls))
 
 

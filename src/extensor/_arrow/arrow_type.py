@@ -37,6 +37,11 @@ def is_large_list(arrow_type: pa.DataType) -> bool:
     return pa.types.is_large_list(arrow_type) or pa.types.is_large_list_view(arrow_type)
 
 
+def is_view(arrow_type: pa.DataType) -> bool:
+    """Returns whether the type is a view of lists."""
+    return pa.types.is_list_view(arrow_type) or pa.types.is_large_list_view(arrow_type)
+
+
 def is_list(arrow_type: pa.DataType) -> bool:
     """Returns whether the type is a list of any kind; a map is not."""
     t = pa.types
@@ -46,6 +51,33 @@ def is_list(arrow_type: pa.DataType) -> bool:
         or t.is_fixed_size_list(arrow_type)
         or t.is_list_view(arrow_type)
     )
+
+
+def may_be_empty(arrow_type: pa.DataType) -> bool:
+    """Returns whether the type, decoded, is a map or a list of any length."""
+    arrow_type = decoded(arrow_type)
+    is_fixed = pa.types.is_fixed_size_list(arrow_type)
+    return pa.types.is_map(arrow_type) or (is_list(arrow_type) and not is_fixed)
+
+
+def decoded(arrow_type: pa.DataType) -> pa.DataType:
+    """Returns the type of the values of an extension type, of a dictionary or of runs.
+
+    >>> decoded(pa.dictionary(pa.int8(), pa.string()))
+    DataType(string)
+    """
+    while True:
+        if isinstance(arrow_type, pa.BaseExtensionType):
+            arrow_type = arrow_type.storage_type
+        elif is_encoded(arrow_type):
+            arrow_type = arrow_type.value_type
+        else:
+            return arrow_type
+
+
+def is_encoded(arrow_type: pa.DataType) -> bool:
+    """Returns whether the type stores repeated values once: a dictionary, or runs."""
+    return pa.types.is_dictionary(arrow_type) or pa.types.is_run_end_encoded(arrow_type)
 
 
 def inner_fields(arrow_type: pa.DataType) -> list[pa.Field]:
@@ -98,6 +130,19 @@ def without_fields(field: pa.Field) -> pa.Field:
     return field.with_type(with_inner_fields(arrow, list(map(without_fields, fields)))) if (
         fields and holds(arrow, pa.types.is_struct)
     ) else field  # fmt: skip
+
+
+def without_dictionaries(arrow_type: pa.DataType) -> pa.DataType:
+    """Returns a type with the types of the words instead of dictionaries, also in inner fields.
+
+    >>> without_dictionaries(pa.list_(pa.dictionary(pa.int8(), pa.string())))
+    ListType(list<item: string>)
+    """
+    if pa.types.is_dictionary(arrow_type):
+        return arrow_type.value_type
+    fields = inner_fields(arrow_type)
+    inner = [field.with_type(without_dictionaries(field.type)) for field in fields]
+    return with_inner_fields(arrow_type, inner) if fields else arrow_type
 
 
 def holds(arrow_type: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> bool:

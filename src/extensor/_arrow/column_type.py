@@ -11,9 +11,10 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow import buffers
+from extensor._arrow.arrow_type import decoded
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import expect_writable, natural_flat_type
-from extensor._arrow.nulls import refuse_nulls, with_nulls
+from extensor._arrow.nulls import is_null, refuse_nulls, with_nulls
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._struct.masked import is_masked
@@ -105,9 +106,12 @@ class ColumnType(abc.ABC):
             array = self.without_hidden(array, location)
         return self._read(array, location)
 
-    def plain(self, array: pa.Array) -> pa.Array:
-        """Returns a column with all its nulls in its own validity bitmap."""
-        return array
+    def nulls(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
+        """Returns which elements of a validated column are null; None if no element is.
+
+        Some types have no validity bitmap of their own, such as dictionaries whose values are null.
+        """
+        return is_null(array)
 
     def without_hidden(self, array: pa.Array, location: Location) -> pa.Array:
         """Returns a column that `_read` can read, although it has hidden nulls."""
@@ -129,11 +133,15 @@ class ColumnType(abc.ABC):
             value = tf.convert_to_tensor(value)
         expect_writable(value, path)
         if is_masked(value) and value.mask.shape.rank == 1:
-            values, valid = value.values, value.mask.numpy()
-            if is_flat(values) and not valid.all():
-                values = self._without_invalid(values, value.mask)
-            return with_nulls(self.write(values, path), valid, path)
+            return self._write_masked(value, path)
         return self._write(value, path)
+
+    def _write_masked(self, value: Any, path: Path) -> pa.Array:
+        """Returns a MaskedTensor with a mask of rank 1 as a column with nulls."""
+        values, valid = value.values, value.mask.numpy()
+        if isinstance(values, tf.Tensor) and not valid.all():
+            values = self._without_invalid(values, value.mask)
+        return with_nulls(self.write(values, path), valid, path)
 
     def vocabulary(self, array: pa.Array) -> pa.Array | None:
         """Returns the values of the dictionary in a column, or None if there is none."""
@@ -145,12 +153,16 @@ class ColumnType(abc.ABC):
 
     def _without_invalid(self, values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """Returns values in which those that are not valid fit this type too."""
+        arrow = decoded(self.arrow)
+        while pa.types.is_fixed_size_list(arrow):
+            arrow = decoded(arrow.value_type)
         if values.dtype == tf.string:
-            width = self.arrow.byte_width if pa.types.is_fixed_size_binary(self.arrow) else 0
-            return tf.where(mask, values, b"\0" * width)
-        if natural_flat_type(values.dtype, Path()) == self.arrow:
+            zero = b"\0" * (arrow.byte_width if pa.types.is_fixed_size_binary(arrow) else 0)
+        elif natural_flat_type(values.dtype, Path()) == arrow:
             return values
-        return tf.where(mask, values, tf.zeros([], values.dtype))
+        else:
+            zero = tf.zeros([], values.dtype)
+        return tf.where(over_rows(mask, values), values, zero)
 
     def _write(self, value: Any, path: Path) -> pa.Array:
         """Returns numbers or booleans cast to this type by Arrow. Other values raise."""
@@ -199,6 +211,11 @@ def _holds_all(numbers: pa.Array, floats: pa.Array) -> bool:
     if pa.types.is_integer(numbers.type):
         return floats.type.bit_width > 16 or bool((after.astype(np.float64) == before).all())
     return not bool((np.isinf(after) & np.isfinite(before)).any())
+
+
+def over_rows(mask: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """Returns a vector with as many dimensions as the values whose rows it is for."""
+    return tf.reshape(mask, [-1, *[1] * (values.shape.rank - 1)])
 
 
 def is_flat(value: Any) -> bool:

@@ -13,6 +13,8 @@ from extensor._arrow import buffers
 from extensor._arrow.arrow_type import is_string, is_string_view
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.location import Location
+from extensor._arrow.nulls import is_null
+from extensor._arrow.selection import taken
 from extensor._path import Path
 
 
@@ -49,6 +51,9 @@ class DictionaryType(ColumnType):
     def check(self, array: pa.Array, path: Path) -> None:
         """Checks the dictionary too. Arrow reads it without a check when it joins chunks."""
         super().check(array, path)
+        if not pa.types.is_dictionary(array.type):  # chunks that were decoded already
+            self.words.check(array, path)
+            return
         words = self.words.validate(array.dictionary, path)
         if not is_string(words.type):
             words.validate(full=True)
@@ -65,11 +70,15 @@ class DictionaryType(ColumnType):
         """Returns this type, to be written with a dictionary that begins with these values."""
         return DictionaryType(self.arrow, self.words, words)
 
-    def plain(self, array: pa.Array) -> pa.Array:
-        """Returns a column whose dictionary has no null."""
-        if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
-            return array.dictionary.take(array.indices)
-        return array
+    def nulls(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
+        """Returns which indices are null, or point to a null in the dictionary."""
+        if not pa.types.is_dictionary(array.type):
+            return self.words.nulls(array)
+        own, words = is_null(array.indices), self.words.nulls(array.dictionary)
+        if words is None:
+            return own
+        pointed = words[array.indices.fill_null(0).to_numpy()]
+        return pointed if own is None else pointed | own
 
     def _read(self, array: pa.Array, location: Location) -> Any:
         if not pa.types.is_dictionary(array.type):  # chunks that were decoded already
@@ -77,8 +86,14 @@ class DictionaryType(ColumnType):
         if is_string(self.arrow.value_type) and not array.dictionary.null_count:
             words = self.words.read(array.dictionary, location.alone())
             return buffers.categories_in(array, words)
-        # After decoding, a null is found only if an index points to it.
-        return self.words.read(array.dictionary.take(array.indices), location)
+        # After decoding, a null is found only if an index points to it. Null indices are hidden.
+        if not len(array.dictionary):
+            return self.words.read(pa.nulls(len(array), array.dictionary.type), location)
+        places = array.indices.fill_null(0).to_numpy()
+        return self.words.read(taken(array.dictionary, places), location)
+
+    def _write_masked(self, value: Any, path: Path) -> pa.Array:
+        return self._write(value, path)  # the values have the nulls
 
     def _write(self, value: Any, path: Path) -> pa.Array:
         values = self.words.write(value, path)
@@ -109,7 +124,7 @@ def _encoded(values: pa.Array, words: pa.Array) -> tuple[pa.Array, pa.Array]:
     index_of = np.where(is_new, known + np.cumsum(is_new) - 1, first)
     index_of = np.append(index_of, 0)  # for nulls, if there is no code
     indices = pa.array(index_of[numbers[known:]], mask=~valid[known:])
-    return pa.concat_arrays([words, joined.take(pa.array(first[is_new]))]), indices
+    return pa.concat_arrays([words, taken(joined, first[is_new])]), indices
 
 
 class RunEndEncodedType(ColumnType):
@@ -150,11 +165,20 @@ class RunEndEncodedType(ColumnType):
         """Returns this type with the values of the dictionary inside."""
         return RunEndEncodedType(self.arrow, self.values.with_vocabulary(words))
 
+    def nulls(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
+        """Returns which elements belong to a run of nulls."""
+        if not pa.types.is_run_end_encoded(array.type):
+            return self.values.nulls(array)
+        runs = self.values.nulls(array.values)
+        return None if runs is None else runs[_runs(array)]
+
     def _read(self, array: pa.Array, location: Location) -> Any:
-        ends = array.run_ends.to_numpy()
-        elements = np.arange(array.offset, array.offset + len(array))
-        runs = np.searchsorted(ends, elements, side="right")
-        return self.values.read(array.values.take(pa.array(runs)), location)
+        if pa.types.is_run_end_encoded(array.type):
+            array = taken(array.values, _runs(array))
+        return self.values.read(array, location)
+
+    def _write_masked(self, value: Any, path: Path) -> pa.Array:
+        return self._write(value, path)  # the values have the nulls
 
     def _write(self, value: Any, path: Path) -> pa.Array:
         values = self.values.write(value, path)
@@ -164,8 +188,14 @@ class RunEndEncodedType(ColumnType):
         except pa.ArrowInvalid as error:  # more values than the type can count
             raise self.not_convertible(value, path) from error
         starts = np.concatenate([np.zeros(min(len(ends), 1), np.int64), ends[:-1]])
-        kept = values.take(pa.array(starts))
+        kept = taken(values, starts)
         return pa.RunEndEncodedArray.from_arrays(run_ends, kept, type=self.arrow)
+
+
+def _runs(array: pa.Array) -> np.ndarray[Any, Any]:
+    """Returns the number of the run of each element."""
+    elements = np.arange(array.offset, array.offset + len(array))
+    return np.searchsorted(array.run_ends.to_numpy(), elements, side="right")
 
 
 def _run_ends(values: pa.Array) -> Any:

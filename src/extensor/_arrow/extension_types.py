@@ -12,6 +12,7 @@ import tensorflow as tf
 from extensor._arrow.column_type import ColumnType, is_flat
 from extensor._arrow.location import Location
 from extensor._path import Path
+from extensor._struct.masked import is_masked
 
 
 class ExtensionStorageType(ColumnType):
@@ -41,21 +42,39 @@ class ExtensionStorageType(ColumnType):
     def check(self, array: pa.Array, path: Path) -> None:
         """Checks the storage."""
         super().check(array, path)
-        self.storage.check(array.storage, path)
+        self.storage.check(_storage_of(array), path)
+
+    def nulls(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
+        """Returns which elements of the storage are null."""
+        return self.storage.nulls(_storage_of(array))
 
     def vocabulary(self, array: pa.Array) -> pa.Array | None:
         """Returns the values of the dictionary in the storage."""
-        return self.storage.vocabulary(array.storage)
+        return self.storage.vocabulary(_storage_of(array))
 
     def with_vocabulary(self, words: pa.Array) -> ColumnType:
         """Returns this type with the values of the dictionary in its storage."""
         return type(self)(self.arrow, self.storage.with_vocabulary(words))
 
     def _read(self, array: pa.Array, location: Location) -> Any:
-        return self.storage.read(array.storage, location)
+        return self.storage.read(_storage_of(array), location)
 
     def _write(self, value: Any, path: Path) -> pa.Array:
-        return pa.ExtensionArray.from_storage(self.arrow, self.storage.write(value, path))
+        stored = self.storage.write(self._stored(value, path), path)
+        return pa.ExtensionArray.from_storage(self.arrow, stored)
+
+    def _write_masked(self, value: Any, path: Path) -> pa.Array:
+        stored = type(value).of_parts(self._stored(value.values, path), value.mask)
+        return pa.ExtensionArray.from_storage(self.arrow, self.storage.write(stored, path))
+
+    def _stored(self, value: Any, path: Path) -> Any:
+        """Returns a value as its storage writes it."""
+        return value
+
+
+def _storage_of(array: pa.Array) -> pa.Array:
+    """Returns the storage of an array; the array itself if it was decoded already."""
+    return array.storage if isinstance(array.type, pa.BaseExtensionType) else array
 
     def _without_invalid(self, values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         return self.storage._without_invalid(values, mask)  # pyright: ignore
@@ -69,12 +88,10 @@ class Bool8Type(ExtensionStorageType):
         return tf.TensorSpec([count], tf.bool)
 
     def _read(self, array: pa.Array, location: Location) -> Any:
-        return tf.cast(self.storage.read(array.storage, location), tf.bool)
+        return tf.cast(super()._read(array, location), tf.bool)
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
-        if is_flat(value) and value.dtype == tf.bool:
-            value = tf.cast(value, tf.int8)
-        return super()._write(value, path)
+    def _stored(self, value: Any, path: Path) -> Any:
+        return tf.cast(value, tf.int8) if is_flat(value) and value.dtype == tf.bool else value
 
 
 class FixedShapeTensorType(ExtensionStorageType):
@@ -93,20 +110,35 @@ class FixedShapeTensorType(ExtensionStorageType):
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of tensors of this shape."""
-        storage: Any = self.storage.spec(count, location)
-        return tf.TensorSpec([count, *self._shape], storage.dtype)
+
+        def reshaped(storage: Any) -> tf.TypeSpec:
+            return tf.TensorSpec([count, *self._shape], storage.dtype)
+
+        return _each_part(self.storage.spec(count, location), reshaped)
 
     def _read(self, array: pa.Array, location: Location) -> Any:
-        values = self.storage.read(array.storage, location)
-        values = tf.reshape(values, [len(array), *self.arrow.shape])
-        if self._order == sorted(self._order):
-            return values
-        return tf.transpose(values, [0, *(i + 1 for i in self._order)])
+        def reshaped(values: tf.Tensor) -> tf.Tensor:
+            values = tf.reshape(values, [len(array), *self.arrow.shape])
+            if self._order == sorted(self._order):
+                return values
+            return tf.transpose(values, [0, *(i + 1 for i in self._order)])
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
+        return _each_part(super()._read(array, location), reshaped)
+
+    def _stored(self, value: Any, path: Path) -> Any:
+        return _each_part(value, lambda part: self._flat(part, path))
+
+    def _flat(self, value: Any, path: Path) -> tf.Tensor:
         if not isinstance(value, tf.Tensor) or value.shape[1:].as_list() != self._shape:
             raise self.not_convertible(value, path)
         if self._order != sorted(self._order):
             value = tf.transpose(value, [0, *(int(i) + 1 for i in np.argsort(self._order))])
-        size = self.arrow.storage_type.list_size
-        return super()._write(tf.reshape(value, [value.shape[0], size]), path)
+        return tf.reshape(value, [value.shape[0], self.arrow.storage_type.list_size])
+
+
+def _each_part(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Returns a function of a tensor or spec; for masked items, of their values and their mask."""
+    if not is_masked(value):
+        return change(value)
+    parts = change(value.values), change(value.mask)
+    return type(value)(*parts) if isinstance(value, tf.TypeSpec) else type(value).of_parts(*parts)

@@ -12,7 +12,7 @@ from extensor._arrow.arrow_type import unsupported
 from extensor._arrow.column_type import ColumnType, is_flat
 from extensor._arrow.encoded_types import DictionaryType
 from extensor._arrow.location import Location
-from extensor._arrow.natural_type import NUMBERS
+from extensor._arrow.natural_type import NUMBERS, holds_no_values
 from extensor._path import Path
 
 
@@ -33,18 +33,28 @@ class NumberType(ColumnType):
 
 
 class NullType(ColumnType):
-    """Arrow's null type: lists that are always empty. `tf.ragged.constant` makes these float32."""
+    """Arrow's null type: nulls alone, or lists that are always empty.
+
+    Its values are float32, as `tf.ragged.constant` makes lists that are always empty.
+    """
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of a vector of float32."""
         return tf.TensorSpec([count], tf.float32)
 
     def _read(self, array: pa.Array, location: Location) -> Any:
-        return tf.zeros([0], tf.float32)
+        if array.type == self.arrow:
+            return tf.zeros([len(array)], tf.float32)
+        return buffers.numbers_in(array, tf.float32)  # a value in place of nulls
 
     def _write(self, value: Any, path: Path) -> pa.Array:
         if is_flat(value) and value.shape[0] == 0:
             return pa.nulls(0)
+        raise self.not_convertible(value, path)
+
+    def _write_masked(self, value: Any, path: Path) -> pa.Array:
+        if holds_no_values(value):
+            return pa.nulls(int(value.shape[0]))
         raise self.not_convertible(value, path)
 
 

@@ -72,7 +72,8 @@ class LargeDecimalType(ColumnType):
         if not self._is_narrow:
             return rows
         numbers = array_over(rows)
-        if (numbers[:, 1:] != numbers[:, :1] >> 63).any():
+        is_wide = (numbers[:, 1:] != numbers[:, :1] >> 63).any(axis=1)
+        if (is_wide if location.hidden is None else is_wide & ~location.hidden).any():
             digits = self.arrow.precision
             raise buffers.corrupt(location.path, f"decimals of {digits} digits", "more digits")
         return tf.convert_to_tensor(np.ascontiguousarray(numbers[:, 0]))

@@ -13,6 +13,7 @@ from extensor._arrow import buffers
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.location import Location
 from extensor._arrow.nested_types import ListType
+from extensor._arrow.selection import expect_selectable, taken
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor.errors import NullError
@@ -26,8 +27,14 @@ class ListViewType(ListType):
         super().check(array, path)
         buffers.views_of(array, path)
 
+    def without_hidden(self, array: pa.Array, location: Location) -> pa.Array:
+        """Returns a column as it is: `_read` leaves out hidden lists."""
+        return array
+
     def _read(self, array: pa.Array, location: Location) -> Any:
         offsets, sizes = buffers.views_of(array, location.path)
+        if location.hidden is not None:
+            sizes = np.where(location.hidden, 0, sizes)
         splits = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         row_splits = buffers.splits_in(splits, location.splits, location.path)
         shifts = (offsets - splits[:-1])[sizes > 0]  # all the same: the lists follow one another
@@ -35,9 +42,9 @@ class ListViewType(ListType):
         if (shifts == first).all():
             values = array.values.slice(first, total)
         else:
-            array.values.validate(full=True)  # `take` trusts what it reads
+            expect_selectable(array.values, location.path)
             places = np.repeat(offsets - splits[:-1], sizes) + np.arange(total)
-            values = array.values.take(pa.array(places))
+            values = taken(array.values, places)
         return self._rows(values, row_splits, location.below(splits))
 
     def _of_offsets(self, inner: pa.Array, offsets: Any, count: int) -> pa.Array:

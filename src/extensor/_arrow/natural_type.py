@@ -99,13 +99,19 @@ def _kept_field(kept: ArrowType, natural: pa.Field, value: Any) -> pa.Field:
     """
     flat: Any = getattr(value, "flat_values", value)
     is_plain = isinstance(flat, (tf.Tensor, tf.Variable, StructuredTensor))
-    is_empty = isinstance(flat, tf.Tensor) and 0 in flat.shape
-    arrow = _kept_type(kept.field.type, natural.type, is_empty)
+    arrow = _kept_type(kept.field.type, natural.type, value)
     # A mask or a variant may write nulls.
     return kept.field.with_type(arrow).with_nullable(kept.field.nullable or not is_plain)
 
 
-def _kept_type(kept: pa.DataType, natural: pa.DataType, is_empty: bool) -> pa.DataType:
+def _kept_type(kept: pa.DataType, natural: pa.DataType, value: Any) -> pa.DataType:
+    """Returns the type that a value came with, or its default type where it does not fit.
+
+    Args:
+        kept: The type that the value came with.
+        natural: The value's default type.
+        value: The value, which may be cut into more rows than the types.
+    """
     t = pa.types
     if isinstance(kept, pa.BaseExtensionType):
         shape = getattr(kept, "shape", None)
@@ -113,16 +119,16 @@ def _kept_type(kept: pa.DataType, natural: pa.DataType, is_empty: bool) -> pa.Da
             order: Any = kept.permutation or range(len(shape))  # pyright: ignore
             is_same = _sizes(natural) == [shape[i] for i in order]
         else:
-            is_same = _kept_type(kept.storage_type, natural, is_empty) == kept.storage_type
+            is_same = _kept_type(kept.storage_type, natural, value) == kept.storage_type
         return kept if is_same else natural
     if t.is_dictionary(kept):
-        words = _kept_type(kept.value_type, natural, is_empty)
+        words = _kept_type(kept.value_type, natural, value)
         return pa.dictionary(kept.index_type, words, kept.ordered)
     if t.is_run_end_encoded(kept):
-        values = _kept_type(kept.value_type, natural, is_empty)
+        values = _kept_type(kept.value_type, natural, value)
         return pa.run_end_encoded(kept.run_end_type, values)
     if t.is_null(kept):
-        return kept if is_empty else natural
+        return kept if holds_no_values(value) else natural
     if t.is_decimal(kept) or t.is_interval(kept):
         is_same = _sizes(natural) in ([], [kept.bit_width // 64 if t.is_decimal(kept) else 3])
         return kept if is_same else natural
@@ -137,21 +143,30 @@ def _kept_type(kept: pa.DataType, natural: pa.DataType, is_empty: bool) -> pa.Da
     if is_list(kept) and is_list(natural):
         if t.is_fixed_size_list(kept) and t.is_fixed_size_list(natural):
             kept = pa.list_(kept.value_field, natural.list_size)
-        return with_inner_fields(kept, [_merged(kept.value_field, natural.value_field, is_empty)])
+        return with_inner_fields(kept, [_merged(kept.value_field, natural.value_field, value)])
     if t.is_union(kept) and t.is_union(natural):
         ours = [kept.field(i) for i in range(kept.num_fields)]
         theirs = [natural.field(i) for i in range(natural.num_fields)]
         if [field.name for field in ours] != [field.name for field in theirs]:
             return natural
-        fields = [_merged(k, n, is_empty) for k, n in zip(ours, theirs, strict=True)]
+        variants = _union_in(value).variants
+        fields = [_merged(k, n, variants[n.name]) for k, n in zip(ours, theirs, strict=True)]
         make = pa.dense_union if kept.mode == "dense" else pa.sparse_union
         return make(fields, kept.type_codes)
     return natural if t.is_nested(natural) or t.is_nested(kept) else kept
 
 
-def _merged(kept: pa.Field, natural: pa.Field, is_empty: bool) -> pa.Field:
+def _union_in(value: Any) -> Any:
+    """Returns the union below masks and ragged dimensions."""
+    while not is_union(value):
+        rows = uncut_rows(value)
+        value = value.values if rows is None else rows[0]
+    return value
+
+
+def _merged(kept: pa.Field, natural: pa.Field, value: Any) -> pa.Field:
     """Returns the field inside a list or map that a value came with."""
-    return kept.with_type(_kept_type(kept.type, natural.type, is_empty))
+    return kept.with_type(_kept_type(kept.type, natural.type, value))
 
 
 def _sizes(natural: pa.DataType) -> list[int]:
@@ -174,19 +189,26 @@ def _natural_union(value: Any, path: Path, rank: int) -> pa.DataType:
     fields: list[pa.Field] = []
     for name in value.names:
         part = value.variants[name]
-        arrow = pa.null() if is_null_rows(part) else natural_type(part, path / name)
+        is_null = name == "null" and holds_no_values(part)  # of UnionTensor.from_values
+        arrow = pa.null() if is_null else natural_type(part, path / name)
         fields.append(pa.field(name, arrow))
     return pa.dense_union(fields)
 
 
-def is_null_rows(value: Any) -> bool:
-    """Returns whether a value is the rows of a variant that is always null."""
-    return (
-        is_masked(value)
-        and value.dtype == tf.bool
-        and value.shape.rank == 1
-        and not array_over(value.mask).any()
-    )
+def holds_no_values(value: Any) -> bool:
+    """Returns whether all values are masked, or there are none."""
+    while True:
+        if is_masked(value):
+            flat: Any = value.mask
+            while isinstance(flat, tf.RaggedTensor):
+                flat = flat.values
+            if not array_over(flat).any():
+                return True
+            value = value.values
+        elif isinstance(value, tf.RaggedTensor):
+            value = value.values
+        else:
+            return isinstance(value, tf.Tensor) and 0 in value.shape
 
 
 def natural_flat_type(dtype: tf.DType, path: Path) -> pa.DataType:

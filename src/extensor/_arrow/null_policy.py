@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import is_list
+from extensor._arrow.arrow_type import decoded, is_encoded, is_list, may_be_empty
 from extensor._path import Path, quoted
 from extensor.errors import DTypeError, FieldError, StructureError
 
@@ -183,16 +183,17 @@ def _no_place(text: str, places: list[str]) -> FieldError:
 
 
 def _expect_fit(policy: Any, arrow: pa.DataType, where: str) -> None:
-    if policy == "empty" and not _may_be_empty(arrow):
+    if policy == "empty" and not _holds_empty(arrow):
         raise _does_not_fit(where, f"a list, for nulls={policy!r}", f"Arrow type {arrow}")
     if isinstance(policy, Fill):
         _expect_value(policy.value, arrow, where)
 
 
-def _may_be_empty(arrow: pa.DataType) -> bool:
+def _holds_empty(arrow: pa.DataType) -> bool:
+    """Returns whether the type is a list of any length, or a union with a variant of this kind."""
     if pa.types.is_union(arrow):
-        return any(_may_be_empty(arrow.field(i).type) for i in range(arrow.num_fields))
-    return is_list(arrow) or pa.types.is_map(arrow) or "list_view" in str(arrow).split("<")[0]
+        return any(_holds_empty(arrow.field(i).type) for i in range(arrow.num_fields))
+    return may_be_empty(arrow)
 
 
 def _expect_value(value: Any, arrow: pa.DataType, where: str) -> None:
@@ -200,13 +201,13 @@ def _expect_value(value: Any, arrow: pa.DataType, where: str) -> None:
     if pa.types.is_union(arrow):
         _expect_variant(value, arrow, where)
         return
-    if isinstance(arrow, pa.BaseExtensionType):
-        arrow = arrow.storage_type
-    if pa.types.is_dictionary(arrow):
-        arrow = arrow.value_type
+    is_bool8 = isinstance(arrow, pa.BaseExtensionType) and arrow == pa.bool8()
+    arrow = pa.bool_() if is_bool8 else decoded(arrow)
+    if pa.types.is_null(arrow):
+        arrow = pa.float32()  # as `NullType` reads it
     if pa.types.is_struct(arrow):
         _expect_record(value, arrow, where)
-    elif pa.types.is_list(arrow) or is_list(arrow) or pa.types.is_fixed_size_list(arrow):
+    elif is_list(arrow):
         _expect_list(value, arrow, where)
     elif (
         value is None
@@ -255,7 +256,10 @@ def _expect_list(value: Any, arrow: pa.DataType, where: str) -> None:
 
 def _converts(value: Any, arrow: pa.DataType) -> bool:
     try:
-        kept = pa.array([value], arrow)[0].as_py()
+        made = pa.array([value], arrow)
+        if not pa.types.is_integer(arrow) and not pa.types.is_floating(arrow):
+            return made.null_count == 0
+        kept = made[0].as_py()
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return False
     if pa.types.is_integer(arrow):
@@ -280,35 +284,42 @@ class PlacedNulls:
         nulls: The policies.
         place: The place.
         default: The policy where there is none for the place, if it is not that of all places.
+        is_encoding: Whether this is the type of encoded values, such as a dictionary's, which has
+            the place of the type around it.
     """
 
-    def __init__(self, nulls: Nulls, place: Place = ((), 0), default: Any = None) -> None:
+    def __init__(
+        self,
+        nulls: Nulls,
+        place: Place = ((), 0),
+        default: Any = None,
+        is_encoding: bool = False,
+    ) -> None:
         self.nulls = nulls
         self._place = place
         self._default = default
+        self._is_encoding = is_encoding
 
     def policy(self, arrow: pa.DataType) -> Any:
         """Returns the policy for nulls of a type at this place."""
+        # The type around values that are encoded has read their nulls.
+        if self._is_encoding:
+            return "error"
         return self.nulls.at(self._place, arrow, self._default)
 
-    def inside(self, arrow: pa.DataType, path: Path, inner_path: Path) -> PlacedNulls | None:
+    def inside(self, arrow: pa.DataType, path: Path, inner_path: Path) -> PlacedNulls:
         """Returns the policies at the place of an inner type.
 
         Args:
             arrow: The type at this place.
             path: Its path.
             inner_path: The path of the inner type, with one more name for a field.
-
-        Returns:
-            None if the inner type has no place of its own, such as the words of a dictionary.
         """
         names, items = self._place
         if len(inner_path) > len(path):
             is_variant = pa.types.is_union(arrow)
             default = self.nulls.of_variants(self._place, arrow) if is_variant else None
             return PlacedNulls(self.nulls, ((*names, inner_path.names[-1]), 0), default)
-        if pa.types.is_dictionary(arrow) or pa.types.is_run_end_encoded(arrow):
-            return None
-        if isinstance(arrow, pa.BaseExtensionType):
-            return None
+        if is_encoded(arrow) or isinstance(arrow, pa.BaseExtensionType):
+            return PlacedNulls(self.nulls, self._place, is_encoding=True)
         return PlacedNulls(self.nulls, (names, items + 1))

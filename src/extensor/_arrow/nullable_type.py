@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.column_type import ColumnType
+from extensor._arrow.arrow_type import decoded
+from extensor._arrow.column_type import ColumnType, over_rows
 from extensor._arrow.location import Location
 from extensor._arrow.null_policy import Fill
-from extensor._arrow.nulls import is_null
+from extensor._arrow.selection import expect_selectable, taken
 from extensor._path import Path
-from extensor.errors import StructureError
 
 
 class NullableType(ColumnType):
-    """A type with a policy for its nulls. Supports reading only.
+    """A type with a policy for its nulls, for reading; it is written as its values are.
 
     Args:
         values: The type of the values.
@@ -57,18 +57,19 @@ class NullableType(ColumnType):
 
     def read(self, array: pa.Array, location: Location) -> Any:
         """Returns a validated column; no null of it is an error."""
-        array = self.values.plain(array)
-        nulls = is_null(array)
+        nulls = self.values.nulls(array)
         inside = location if nulls is None else location.hiding(nulls)
         if self.policy == "mask":
             return self._masked(self.values.read_hidden(array, inside), nulls, len(array))
         if nulls is None or self.policy == "empty":
             return self.values.read_hidden(array, inside)
         assert isinstance(self.policy, Fill)
-        if pa.types.is_nested(array.type):
-            return self.values.read(self._filled(array, nulls, location.path), location)
-        value = self.values.read(pa.array([self.policy.value], array.type), location.alone())
-        return tf.where(tf.constant(nulls), value, self.values.read_hidden(array, inside))
+        filling = array_of_one(self.policy.value, self.arrow)
+        if pa.types.is_nested(decoded(self.arrow)):
+            return self.values.read(_filled(array, nulls, filling, location.path), location)
+        value = self.values.read(filling, location.alone())
+        values = self.values.read_hidden(array, inside)
+        return tf.where(over_rows(tf.constant(nulls), values), value, values)
 
     def _masked(self, values: Any, nulls: Any, count: int) -> Any:
         # Imported here, because `import extensor` stays fast without the module.
@@ -77,24 +78,31 @@ class NullableType(ColumnType):
         mask = tf.ones([count], tf.bool) if nulls is None else tf.convert_to_tensor(~nulls)
         return MaskedTensor.of_parts(values, mask)
 
-    def _filled(self, array: pa.Array, nulls: Any, path: Path) -> pa.Array:
-        """Returns lists or structs with the value in place of nulls."""
-        assert isinstance(self.policy, Fill)
-        try:
-            array.validate(full=True)  # `take` reads by the offsets
-        except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
-            raise StructureError(
-                path=path,
-                expected="a valid Arrow array",
-                received=f"an array that Arrow rejects ({error})",
-                mend="Fix the program that wrote these buffers; extensor read nothing from them.",
-            ) from error
-        both = pa.concat_arrays([array, pa.array([self.policy.value], array.type)])
-        places = np.where(nulls, len(array), np.arange(len(array)))
-        try:
-            return both.take(pa.array(places))
-        except pa.ArrowNotImplementedError:  # string views
-            return pa.concat_arrays([both.slice(place, 1) for place in places.tolist()])
+    def write(self, value: Any, path: Path) -> pa.Array:
+        """Returns the value of a field, masked or not, as a column."""
+        return self.values.write(value, path)
 
     def _read(self, array: pa.Array, location: Location) -> Any:
-        raise NotImplementedError  # `read` does it all
+        return self.read(array, location)
+
+
+def _filled(array: pa.Array, nulls: Any, filling: pa.Array, path: Path) -> pa.Array:
+    """Returns an array with an array of one value in place of nulls."""
+    expect_selectable(array, path)
+    places = np.where(nulls, len(array), np.arange(len(array)))
+    return taken(pa.concat_arrays([array, filling]), places)
+
+
+def array_of_one(value: Any, arrow: pa.DataType) -> pa.Array:
+    """Returns an array of one value, also of encoded types, which `pa.array` does not make."""
+    if isinstance(arrow, pa.BaseExtensionType):
+        value = int(value) if arrow == pa.bool8() else value
+        return pa.ExtensionArray.from_storage(arrow, array_of_one(value, arrow.storage_type))
+    if pa.types.is_dictionary(arrow):
+        words = array_of_one(value, arrow.value_type)
+        return pa.DictionaryArray.from_arrays(pa.array([0], arrow.index_type), words).cast(arrow)
+    if pa.types.is_run_end_encoded(arrow):
+        values = array_of_one(value, arrow.value_type)
+        ends = pa.array([1], arrow.run_end_type)
+        return pa.RunEndEncodedArray.from_arrays(ends, values, type=arrow)
+    return pa.array([value], pa.float32() if pa.types.is_null(arrow) else arrow)

@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from extensor._arrow import buffers
-from extensor._arrow.arrow_type import is_list, is_string_view
+from extensor._arrow.arrow_type import is_large_list, is_string_view, is_view, may_be_empty
 from extensor._arrow.location import Location
+from extensor._arrow.selection import expect_selectable, filtered
 from extensor._path import Path
-from extensor.errors import NullError, StructureError
+from extensor.errors import NullError
 
 
 def is_null(array: pa.Array) -> np.ndarray[Any, Any] | None:
@@ -47,7 +48,9 @@ def refuse_nulls(array: pa.Array, location: Location) -> None:
         return
     path = location.text()
     choices = (
-        'xt.fill(value), "mask" or "empty"' if is_list(array.type) else 'xt.fill(value) or "mask"'
+        'xt.fill(value), "mask" or "empty"'
+        if may_be_empty(array.type)
+        else 'xt.fill(value) or "mask"'
     )
     raise NullError(
         path=path or "records",
@@ -79,21 +82,27 @@ def with_nulls(array: pa.Array, valid: Any, path: Path) -> pa.Array:
     if valid.all():
         return array
     children = []
-    if is_list(array.type):  # Parquet stores no values in null lists
-        array = without_hidden(array, ~valid, path)
+    if pa.types.is_fixed_size_list(array.type):
         children = [array.values]
-    elif pa.types.is_fixed_size_list(array.type):
+    elif is_view(array.type):
+        return _view_with_nulls(array, valid)
+    elif may_be_empty(array.type):  # Parquet stores no values in null lists
+        array = without_hidden(array, ~valid, path)
         children = [array.values]
     elif pa.types.is_struct(array.type):
         children = [array.field(i) for i in range(array.type.num_fields)]
-    elif is_string_view(array.type):
-        buffers_after = array.buffers()[1:]  # as many as the view needs
-        return pa.Array.from_buffers(array.type, len(array), [_bits(valid), *buffers_after])
-    elif pa.types.is_nested(array.type) or array.type.num_buffers != len(array.buffers()):
-        numbers = np.arange(len(array))
-        return array.take(pa.array(numbers, mask=~valid))
-    own = [_bits(valid), *array.buffers()[1 : array.type.num_buffers]]
+    count = len(array.buffers()) if is_string_view(array.type) else array.type.num_buffers
+    own = [_bits(valid), *array.buffers()[1:count]]
     return pa.Array.from_buffers(array.type, len(array), own, children=children or None)
+
+
+def _view_with_nulls(array: pa.Array, valid: Any) -> pa.Array:
+    """Returns list views with nulls; null lists are empty, and their values stay."""
+    offsets, sizes = array.buffers()[1:3]
+    width = np.int64 if is_large_list(array.type) else np.int32
+    sizes = np.where(valid, np.frombuffer(sizes, width, len(array)), 0).astype(width)
+    own = [_bits(valid), offsets, pa.py_buffer(sizes)]
+    return pa.Array.from_buffers(array.type, len(array), own, children=[array.values])
 
 
 def _bits(valid: Any) -> pa.Buffer:
@@ -104,7 +113,7 @@ def without_hidden(array: pa.Array, hidden: Any, path: Path) -> pa.Array:
     """Returns an array of lists in which each hidden list is empty.
 
     Args:
-        array: An array of `list` or `large_list`; may be a slice.
+        array: An array of `list`, `large_list` or `map`; may be a slice.
         hidden: Which lists are null, or below a null.
         path: The path of the column, for errors.
 
@@ -116,27 +125,10 @@ def without_hidden(array: pa.Array, hidden: Any, path: Path) -> pa.Array:
     if not lengths[hidden].any():
         return array
     values = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
-    try:
-        values.validate(full=True)  # `filter` reads by the offsets of inner lists and strings
-    except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
-        raise StructureError(
-            path=path,
-            expected="a valid Arrow array",
-            received=f"an array that Arrow rejects ({error})",
-            mend="Fix the program that wrote these buffers; extensor read nothing from them.",
-        ) from error
-    kept = _kept(values, offsets - offsets[0], lengths, hidden)
+    expect_selectable(values, path)
+    kept = filtered(values, (offsets - offsets[0])[:-1], lengths, ~hidden)
     starts = np.zeros(len(offsets), offsets.dtype)
     np.cumsum(np.where(hidden, 0, lengths), out=starts[1:])
     return pa.Array.from_buffers(
         array.type, len(array), [None, pa.py_buffer(starts)], children=[kept]
     )
-
-
-def _kept(values: pa.Array, offsets: Any, lengths: Any, hidden: Any) -> pa.Array:
-    """Returns the values of the lists that are not hidden."""
-    try:
-        return values.filter(pa.array(np.repeat(~hidden, lengths)))
-    except pa.ArrowNotImplementedError:  # string views
-        spans = zip(offsets[:-1][~hidden].tolist(), lengths[~hidden].tolist(), strict=True)
-        return pa.concat_arrays([values.slice(0, 0), *(values.slice(*span) for span in spans)])

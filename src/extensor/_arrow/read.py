@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import holds_records
+from extensor._arrow.arrow_type import holds_records, without_dictionaries
 from extensor._arrow.column_type import ColumnType
-from extensor._arrow.encoded_types import DictionaryType
 from extensor._arrow.location import Location, splits_dtype
 from extensor._arrow.nested_types import StructType
 from extensor._arrow.null_policy import PlacedNulls
@@ -174,9 +174,11 @@ def _one_chunk(array: Any, described: ColumnType, path: Path) -> pa.Array:
     try:
         return pa.chunked_array(filled, array.type).combine_chunks()
     except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
-        if pa.types.is_dictionary(array.type):  # too many words for the index type
-            words = described.words if isinstance(described, DictionaryType) else described
-            return _one_chunk(array.cast(array.type.value_type), words, path)
+        # Too many words for the index type, or a null among the words.
+        arrow = without_dictionaries(array.type)
+        if arrow != array.type:
+            with contextlib.suppress(pa.ArrowNotImplementedError):
+                return _one_chunk(array.cast(arrow), described, path)
         raise StructureError(
             path=path,
             expected="chunks that fit into one Arrow array",

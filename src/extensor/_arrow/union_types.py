@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,10 @@ import tensorflow as tf
 
 from extensor._arrow.arrow_type import names_of
 from extensor._arrow.column_type import ColumnType
+from extensor._arrow.flat_types import NullType
 from extensor._arrow.location import Location
-from extensor._arrow.natural_type import is_null_rows
+from extensor._arrow.nullable_type import NullableType
+from extensor._arrow.selection import taken
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._struct.masked import is_union
@@ -38,13 +40,10 @@ class UnionType(ColumnType):
         """Returns the type."""
         fields = [arrow.field(i) for i in range(arrow.num_fields)]
         names = names_of(fields, path)
-        variants = {
-            name: NullRowsType(field.type)
-            if pa.types.is_null(field.type)
-            else inner_type(field.type, path / name)
-            for name, field in zip(names, fields, strict=True)
-        }
-        return cls(arrow, variants)
+        types = [inner_type(f.type, path / n) for n, f in zip(names, fields, strict=True)]
+        # A variant of nulls alone is no error.
+        types = [NullableType(t, "mask") if isinstance(t, NullType) else t for t in types]
+        return cls(arrow, dict(zip(names, types, strict=True)))
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of a UnionTensor."""
@@ -78,25 +77,46 @@ class UnionType(ColumnType):
                     )
             inner.check(rows, path / name)
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
-        from extensor._types.union.value import UnionTensor
+    def nulls(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
+        """Returns which rows are null in their variant; a union has no nulls of its own."""
+        found = np.zeros(len(array), bool)
+        for i, (records, rows) in enumerate(self._rows(array, Path())):
+            inner = list(self.variants.values())[i].nulls(rows)
+            if inner is not None:
+                found[records] = inner
+        return found if found.any() else None
 
-        positions = self._positions(array, location.path)
-        offsets = self._offsets(array, location.path) if self._is_dense else None
-        variants: dict[str, Any] = {}
-        for i, (name, inner) in enumerate(self.variants.items()):
+    def _rows(self, array: pa.Array, path: Path) -> Iterator[tuple[Any, pa.Array]]:
+        """Yields for each variant the numbers of its records, and their values."""
+        positions = self._positions(array, path)
+        offsets = self._offsets(array, path) if self._is_dense else None
+        for i in range(len(self.variants)):
             records = np.flatnonzero(positions == i)
             places = records if offsets is None else offsets[records]
             rows = array.field(i)
             if len(places) != len(rows) or not np.array_equal(places, np.arange(len(rows))):
-                rows = rows.take(pa.array(places))
-            at = location.field(name)
+                rows = taken(rows, places)
+            yield records, rows
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        from extensor._types.union.value import UnionTensor
+
+        variants: dict[str, Any] = {}
+        parts = zip(self.variants.items(), self._rows(array, location.path), strict=True)
+        for (name, inner), (records, rows) in parts:
+            at, hidden = location.field(name), location.hidden
             # The searched numbers are those after the record's own: see `Location.record`.
-            hidden = None if location.hidden is None else location.hidden[records]
             variants[name] = inner.read(
-                rows, Location(at.path, at.splits, location, _ends(records), hidden=hidden)
+                rows,
+                Location(
+                    at.path,
+                    at.splits,
+                    location,
+                    _ends(records),
+                    hidden=None if hidden is None else hidden[records],
+                ),
             )
-        codes = tf.constant(positions.astype(np.int8), tf.int8)
+        codes = tf.constant(self._positions(array, location.path).astype(np.int8), tf.int8)
         return UnionTensor.of_parts(codes, variants, tuple(self.variants))
 
     def _codes(self, array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
@@ -113,8 +133,19 @@ class UnionType(ColumnType):
         )
         return table[self._codes(array, path).view(np.uint8)]
 
-    def write(self, value: Any, path: Path) -> pa.Array:
-        """Returns a UnionTensor of rank 1 as a column of this type."""
+    def _write_masked(self, value: Any, path: Path) -> pa.Array:
+        # A union has no nulls of its own: a row that is not valid is null in its variant.
+        union, valid = value.values, array_over(value.mask)
+        if not is_union(union) or union.shape.rank != 1:
+            raise self.not_convertible(union, path)
+        own = array_over(union.codes)
+        variants: dict[str, Any] = {}
+        for code, name in enumerate(union.names):
+            mask, rows = valid[own == code], union.variants[name]
+            variants[name] = rows if mask.all() else type(value).combined(rows, tf.constant(mask))
+        return self._write(type(union).of_parts(union.codes, variants, union.names), path)
+
+    def _write(self, value: Any, path: Path) -> pa.Array:
         from extensor._types.union.rows import position_in_variant
 
         if not is_union(value) or value.shape.rank != 1:
@@ -140,40 +171,19 @@ class UnionType(ColumnType):
                 rows = pa.array([], inner.arrow)
             if not self._is_dense:
                 is_other = own != (value.names.index(name) if name in value.names else -1)
-                rows = rows.take(pa.array(np.where(is_other, 0, offsets), mask=is_other))
+                rows = _spread(rows, offsets, is_other)
             children.append(rows)
         buffers = [None, pa.py_buffer(codes)]
         if self._is_dense:
             buffers.append(pa.py_buffer(offsets.astype(np.int32)))
         return pa.Array.from_buffers(self.arrow, len(own), buffers, children=children)
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
-        return self.write(value, path)
 
-
-class NullRowsType(ColumnType):
-    """The rows of a variant that is always null."""
-
-    def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
-        """Returns the spec of booleans that are not valid."""
-        from extensor._types.masked.value import MaskedTensor
-
-        return MaskedTensor.Spec(tf.TensorSpec([count], tf.bool))
-
-    def read(self, array: pa.Array, location: Location) -> Any:
-        """Returns booleans that are not valid."""
-        from extensor._types.union.conversion import nulls
-
-        return nulls(len(array))
-
-    def _read(self, array: pa.Array, location: Location) -> Any:
-        return self.read(array, location)
-
-    def write(self, value: Any, path: Path) -> pa.Array:
-        """Returns as many nulls as there are rows."""
-        if not is_null_rows(value):
-            raise self.not_convertible(value, path)
-        return pa.nulls(int(value.shape[0]))
+def _spread(rows: pa.Array, places: Any, is_other: Any) -> pa.Array:
+    """Returns the rows of a variant at the places of all records, with any value elsewhere."""
+    if not len(rows):
+        return pa.nulls(len(places), rows.type)
+    return taken(rows, np.where(is_other, 0, places))
 
 
 def _ends(records: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -230,6 +230,13 @@ def _check_storable(arrow: pa.DataType, path: Path) -> None:
             mend="Parquet has no unions. Write one field for each variant, with the nulls that "
             "union.match or union.is_variant gives (with_updates), or an Arrow IPC file.",
         )
+    if pa.types.is_interval(arrow) or pa.types.is_run_end_encoded(arrow):
+        raise UnsupportedTypeError(
+            path=path,
+            expected="a type that Parquet stores",
+            received=f"Arrow type {arrow}",
+            mend="Give schema= with another type, such as that of the values.",
+        )
     for field in inner_fields(arrow):
         _check_storable(field.type, path / field.name if pa.types.is_struct(arrow) else path)
 

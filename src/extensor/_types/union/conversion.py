@@ -64,12 +64,12 @@ def _name_of(rows: Any) -> str:
 
 
 def nulls(count: Any) -> MaskedTensor:
-    """Returns the rows of the variant of None: booleans that are all not valid.
+    """Returns the rows of the variant of None: numbers that are all not valid.
 
     Args:
         count: The number of rows.
     """
-    return MaskedTensor.of_parts(tf.zeros([count], tf.bool), tf.zeros([count], tf.bool))
+    return MaskedTensor.of_parts(tf.zeros([count]), tf.zeros([count], tf.bool))
 
 
 def with_names(value: Any, spec: Any) -> Any:

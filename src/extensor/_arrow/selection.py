@@ -1,0 +1,53 @@
+"""Elements of validated Arrow arrays at given places, also of types that Arrow cannot select."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from extensor._path import Path
+from extensor.errors import StructureError
+
+
+def expect_selectable(array: pa.Array, path: Path) -> None:
+    """Raises unless all values inside an array are valid: selecting reads by inner offsets.
+
+    Raises:
+        StructureError: If they are not (also a ValueError).
+    """
+    try:
+        array.validate(full=True)
+    except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
+        raise StructureError(
+            path=path,
+            expected="a valid Arrow array",
+            received=f"an array that Arrow rejects ({error})",
+            mend="Fix the program that wrote these buffers; extensor read nothing from them.",
+        ) from error
+
+
+def taken(array: pa.Array, places: np.ndarray[Any, Any]) -> pa.Array:
+    """Returns the elements of an array at given places."""
+    try:
+        return array.take(pa.array(places))
+    except pa.ArrowNotImplementedError:  # string views and runs
+        spans = [array.slice(place, 1) for place in places.tolist()]
+        return pa.concat_arrays([array.slice(0, 0), *spans])
+
+
+def filtered(array: pa.Array, starts: Any, lengths: Any, kept: Any) -> pa.Array:
+    """Returns the values of some lists.
+
+    Args:
+        array: The values of all lists.
+        starts: The start of each list.
+        lengths: The length of each list.
+        kept: Which lists are kept.
+    """
+    try:
+        return array.filter(pa.array(np.repeat(kept, lengths)))
+    except pa.ArrowNotImplementedError:  # string views and runs
+        spans = zip(starts[kept].tolist(), lengths[kept].tolist(), strict=True)
+        return pa.concat_arrays([array.slice(0, 0), *(array.slice(*span) for span in spans)])
