@@ -170,7 +170,7 @@ class StructuredTensorValue:
             isinstance(other, StructuredTensorValue)
             and self._shape.as_list() == other._shape.as_list()
             and self._fields.keys() == other._fields.keys()
-            and all(_equal(self._fields[name], other._fields[name]) for name in self._fields)
+            and all(_equal(value, other._fields[name]) for name, value in self._fields.items())
         )
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]

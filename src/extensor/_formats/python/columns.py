@@ -99,7 +99,7 @@ class Columns:
             return self._placeholder(self._stacked(values, wanted, place), len(values), place)
         kind = self._one_kind(by_kind, values, wanted, place)
         if wanted is None and self._unions and (kind is None or kind == kinds.LIST):
-            names = variants.names_of(values, by_kind)
+            names = variants.names_of(list(values), by_kind)
             if kind is None or len({name for name in names if name is not None}) > 1:
                 return self._union(values, names, place)
         mask = np.fromiter((v is None for v in values), bool, len(values)) if has_nulls else None
@@ -107,6 +107,7 @@ class Columns:
             return self._records(values, wanted, place, mask, by_kind[kind] if by_kind else {dict})
         if kind == kinds.LIST:
             return self._lists(values, wanted, place, mask)
+        assert kind is not None
         return self._leaf(values, types, kind, wanted, place)
 
     def _one_kind(

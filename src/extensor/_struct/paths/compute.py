@@ -38,7 +38,7 @@ def apply(
     >>> xt.struct.apply(recipes, tf.add, ["est_time", "wait"], "total")["total"].numpy()
     array([60., 30.], dtype=float32)
     """
-    paths = typed("list[Any]", sources) if isinstance(sources, list) else [sources]
+    paths: list[Any] = typed("list[Any]", sources) if isinstance(sources, list) else [sources]
     values = [value_at(st, names_of(st, path)) for path in paths]
     return put(st, new_field(st, target), function(*values))
 

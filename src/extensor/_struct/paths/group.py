@@ -213,6 +213,7 @@ def combinations(
     splits = rows.splits
     chosen = [tf.range(splits[-1], dtype=splits.dtype)]
     numbers = rows.numbers
+    lengths = rows.lengths
     for _ in range(n - 1):
         last = chosen[-1]
         after = tf.gather(splits, numbers + 1) - last - 1  # the items after the last chosen one
@@ -222,10 +223,7 @@ def combinations(
         chosen = [tf.gather(c, combination) for c in chosen]
         chosen.append(chosen[-1] + 1 + step)
         numbers = tf.gather(numbers, combination)
-        splits_now = tf.math.unsorted_segment_sum(
-            tf.ones_like(numbers), numbers, tf.size(splits) - 1
-        )
-    lengths = rows.lengths if n == 1 else splits_now
+        lengths = tf.math.unsorted_segment_sum(tf.ones_like(numbers), numbers, tf.size(splits) - 1)
     records = DenseStructuredTensor(
         [None], {name: gather(rows.items, c) for name, c in zip(labels, chosen, strict=True)}
     )

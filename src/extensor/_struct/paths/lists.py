@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from extensor._path import Path, PathLike
@@ -218,7 +219,7 @@ def _flat_like(mask: Any, value: Any, depth: int, at: Path) -> Any:
         else:
             (mask, _), (value, _) = peeled(mask), peeled(value)
         if own is not rows and own is not None and hasattr(own, "numpy") and (
-            hasattr(rows, "numpy") and own.numpy().tolist() != rows.numpy().tolist()
+            hasattr(rows, "numpy") and not np.array_equal(np.asarray(own), np.asarray(rows))
         ):  # fmt: skip
             raise _unlike(mask, value, at)
     shape = tf.TensorShape(mask.shape)
