@@ -168,7 +168,7 @@ class StructuredTensorValue:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, StructuredTensorValue)
-            and self._shape.as_list() == other._shape.as_list()
+            and list(self._shape) == list(other._shape)
             and self._fields.keys() == other._fields.keys()
             and all(_equal(value, other._fields[name]) for name, value in self._fields.items())
         )
