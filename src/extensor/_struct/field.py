@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -72,6 +72,8 @@ def as_field(value: Any, path: Path) -> Any:
             received=type(value).__name__,
             mend="Convert a dict to records: xt.DenseStructuredTensor(shape, fields)."
             if isinstance(value, Mapping)
+            else f"Convert dicts to records: xt.struct.constant({{{path.names[-1]!r}: value}})."
+            if _holds_dicts(value)
             else "Give all values one dtype, and convert lists of different lengths with "
             f"tf.ragged.constant. TensorFlow says: {_first_line(error)}",
         ) from error
@@ -82,6 +84,12 @@ def as_field(value: Any, path: Path) -> Any:
             received=type(value).__name__,
             mend=f"Give all values of a field one dtype. TensorFlow says: {_first_line(error)}",
         ) from error
+
+
+def _holds_dicts(value: Any) -> bool:
+    while isinstance(value, (list, tuple)) and value:
+        value = cast("Any", value)[0]
+    return isinstance(value, Mapping)
 
 
 def shape_of(value: Any) -> tf.TensorShape:

@@ -102,6 +102,7 @@ class Columns:
             names = variants.names_of(list(values), by_kind)
             if kind is None or len({name for name in names if name is not None}) > 1:
                 return self._union(values, names, place)
+        assert kind is not None  # `_union` made an array of several kinds
         mask = np.fromiter((v is None for v in values), bool, len(values)) if has_nulls else None
         if kind == kinds.RECORD:
             return self._records(values, wanted, place, mask, by_kind[kind] if by_kind else {dict})

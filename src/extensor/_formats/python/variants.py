@@ -40,7 +40,7 @@ def variant_name(kind: str, types: set[Any]) -> str:
     return _number_name(types) if kind == kinds.NUMBER else _NAMES.get(kind, "list")
 
 
-def names_of(values: list[Any], by_kind: Mapping[str, set[type]]) -> list[str | None]:
+def names_of(values: Any, by_kind: Mapping[str, set[type]]) -> list[str | None]:
     """Returns for each value of a column the name of its variant; None for a null.
 
     Numbers have one variant, `int`, `float` or `complex`: the type that holds all of them. Lists
