@@ -166,12 +166,12 @@ class StructuredTensorValue:
             return self.to_tensor().to_py(text=text)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, StructuredTensorValue)
-            and list(self._shape) == list(other._shape)
-            and self._fields.keys() == other._fields.keys()
-            and all(_equal(value, other._fields[name]) for name, value in self._fields.items())
-        )
+        if not isinstance(other, StructuredTensorValue):
+            return False
+        mine, others = self._fields, other._fields
+        if list(self._shape) != list(other._shape) or mine.keys() != others.keys():
+            return False
+        return all(map(_equal, mine.values(), map(others.__getitem__, mine)))
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
