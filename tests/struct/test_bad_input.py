@@ -40,6 +40,7 @@ FIELD = r"records\[\"minutes\"\]"
         (lambda: tf.convert_to_tensor(records()), DTypeError, FIELD),
         (lambda: tf.Variable(records()), DTypeError, "store a tf.Variable in a field"),
         (lambda: tf.concat([records(), other()], 0), StructureError, "as item 1"),
+        (lambda: xt.StructuredTensor(), DTypeError, r"xt\.struct\.constant"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_clear_error(mistake, error, says):

@@ -127,7 +127,7 @@ class DenseStructuredTensor(StructuredTensor):
             hint: A spec with information about the fields that their values do not have.
             types: The Arrow types of the fields.
         """
-        self = cls.__new__(cls)
+        self = object.__new__(cls)
         self._init(rank, fields, counter, hint, None, types)
         return self
 

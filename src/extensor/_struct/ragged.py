@@ -170,7 +170,7 @@ class RaggedStructuredTensor(StructuredTensor):
     @classmethod
     def of_parts(cls, values: Any, row_splits: Any, hint: Any = None) -> RaggedStructuredTensor:
         """Returns records made of the given parts. Runs no op and validates nothing."""
-        self = cls.__new__(cls)
+        self = object.__new__(cls)
         _set(self, "_values", values)
         _set(self, "_row_splits", row_splits)
         _set(self, "_hint", None)

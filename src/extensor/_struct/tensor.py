@@ -49,6 +49,18 @@ class StructuredTensor(NoNumber, Records):
     _shape: tf.TensorShape | None
     _spec: StructuredTensorSpec | None
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is StructuredTensor:
+            raise DTypeError(
+                path="StructuredTensor()",
+                expected="a call of one of its two encodings",
+                received="a call of the abstract class",
+                mend='Write xt.struct.constant([{"title": "Tea"}]), '
+                'xt.DenseStructuredTensor([1], {"title": ["Tea"]}) or '
+                "xt.RaggedStructuredTensor.from_row_splits(records, splits).",
+            )
+        return object.__new__(cls)
+
     @property
     @abc.abstractmethod
     def shape(self) -> tf.TensorShape:
