@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import tensorflow as tf
 
 import extensor as xt
 from bench import byhand, peers, recipe
 from bench.measure import Call
-from bench.row import Faster, Row, Within
+from bench.row import Faster, NoLimit, Row, Within
 
 _COUNT = 50_000
 _PYVAL_COUNT = 1_000
@@ -38,6 +39,22 @@ def rows() -> list[Row]:
         ),
         Row(f"to_arrow, {_COUNT:,} recipes, vs by hand", Within(1.5), _back_against_hand),
         Row(f"read_parquet, {_COUNT:,} recipes, vs pq.read_table alone", Within(2), _parquet),
+        Row("from_arrow, one record of 8 leaves, vs tf.constant of its tensors", Within(3), _one),
+        *(
+            Row(
+                f"from_arrow, {kind} with nulls masked, vs the same without nulls",
+                limit,
+                functools.partial(_masked, kind=kind),
+            )
+            # Numbers without nulls are not copied, so their time says little.
+            for kind, limit in (
+                ("recipes", Within(1.5)),
+                ("strings", Within(1.5)),
+                ("numbers", NoLimit()),
+                ("lists", NoLimit()),
+                ("one record", NoLimit()),
+            )
+        ),
     ]
 
 
@@ -96,6 +113,44 @@ def _back_against_hand(folder: Path) -> tuple[Call, Call]:
     table = _recipes()
     value, tensors = xt.from_arrow(table), byhand.from_arrow(table)
     return lambda: xt.to_arrow(value), lambda: byhand.to_arrow(tensors)
+
+
+def _one(folder: Path) -> tuple[Call, Call]:
+    numbers = {"a": [1.5], "b": [2], "c": [True], "d": [0.5], "e": [7]}
+    lists = {"f": [[1.0, 2.0]], "g": [["a", "b"]]}
+    table = pa.table({"title": ["bread"], **numbers, **lists})
+    leaves = [["bread"], *numbers.values(), [1.0, 2.0], [0, 2], ["a", "b"], [0, 2]]
+    return lambda: xt.from_arrow(table), lambda: [tf.constant(leaf) for leaf in leaves]
+
+
+def _masked(folder: Path, kind: str) -> tuple[Call, Call]:
+    count = 1 if kind == "one record" else 1_000_000
+    whole = recipe.numbers(count, 2 if count > 1 else 8)
+    mask = pa.array(np.arange(count) % 3 == 0)
+    if kind == "strings":
+        whole = pa.table({"x": pa.array([f"word {i}" for i in range(200_000)])})
+        mask = mask.slice(0, 200_000)
+    if kind == "recipes":
+        whole = _recipes()
+        mask = mask.slice(0, _COUNT)
+    if kind == "lists":  # null lists over values
+        values, starts = whole.column(0).combine_chunks(), np.arange(0, count + 1, 4, np.int32)
+        mask = mask.slice(0, count // 4)
+        lists = pa.ListArray.from_arrays(pa.array(starts), values, mask=mask)
+        some = pa.table({"x": lists})
+        whole = pa.table({"x": pa.ListArray.from_arrays(pa.array(starts), values)})
+    else:
+        names = whole.column_names
+        some = pa.table({n: _with_nulls(whole[n].combine_chunks(), mask) for n in names})
+    few = some.slice(0, 9)
+    back = xt.to_arrow(xt.from_arrow(few, nulls="mask"))
+    if back.to_pylist() != few.to_pylist():
+        raise AssertionError("extensor's conversion changed the records.")
+    return lambda: xt.from_arrow(some, nulls="mask"), lambda: xt.from_arrow(whole)
+
+
+def _with_nulls(array: pa.Array, mask: pa.Array) -> pa.Array:
+    return pc.if_else(mask, pa.scalar(None, array.type), array)
 
 
 def _parquet(folder: Path) -> tuple[Call, Call]:

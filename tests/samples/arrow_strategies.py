@@ -47,8 +47,13 @@ names = st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.sampl
 metadata = st.none() | st.dictionaries(st.binary(max_size=3), st.binary(max_size=3), min_size=1)
 
 
+def _field(name: str, arrow_type: pa.DataType, nullable: bool, metadata: Any = None) -> pa.Field:
+    nullable = nullable or pa.types.is_null(arrow_type)
+    return pa.field(name, arrow_type, nullable, metadata)
+
+
 def _fields(types: st.SearchStrategy, max_size: int = 3) -> st.SearchStrategy:
-    field = st.builds(pa.field, names, types, nullable=st.booleans(), metadata=metadata)
+    field = st.builds(_field, names, types, nullable=st.booleans(), metadata=metadata)
     return st.lists(field, max_size=max_size, unique_by=lambda f: f.name)
 
 
@@ -66,7 +71,7 @@ def _nested_plainly(inner: st.SearchStrategy) -> st.SearchStrategy:
     return st.one_of(
         st.builds(pa.list_, inner),
         st.builds(pa.large_list, inner),
-        st.builds(lambda t, nullable: pa.list_(pa.field("element", t, nullable)),
+        st.builds(lambda t, nullable: pa.list_(_field("element", t, nullable)),
                   inner, st.booleans()),
         st.builds(pa.list_, inner, st.integers(0, 3)),
         _fields(inner).map(pa.struct),

@@ -14,7 +14,7 @@ from extensor._arrow import buffers
 from extensor._arrow.arrow_type import decoded
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import expect_writable, natural_flat_type
-from extensor._arrow.nulls import is_null, refuse_nulls, with_nulls
+from extensor._arrow.nulls import is_valid, refuse_nulls, with_nulls
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._struct.masked import is_masked
@@ -106,12 +106,12 @@ class ColumnType(abc.ABC):
             array = self.without_hidden(array, location)
         return self._read(array, location)
 
-    def nulls(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
-        """Returns which elements of a validated column are null; None if no element is.
+    def valid(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
+        """Returns which elements of a validated column are not null; None if no element is null.
 
         Some types have no validity bitmap of their own, such as dictionaries whose values are null.
         """
-        return is_null(array)
+        return is_valid(array)
 
     def without_hidden(self, array: pa.Array, location: Location) -> pa.Array:
         """Returns a column that `_read` can read, although it has hidden nulls."""

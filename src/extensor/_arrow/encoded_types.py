@@ -13,7 +13,7 @@ from extensor._arrow import buffers
 from extensor._arrow.arrow_type import is_string, is_string_view
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.location import Location
-from extensor._arrow.nulls import is_null
+from extensor._arrow.nulls import is_valid
 from extensor._arrow.selection import taken
 from extensor._path import Path
 
@@ -70,15 +70,15 @@ class DictionaryType(ColumnType):
         """Returns this type, to be written with a dictionary that begins with these values."""
         return DictionaryType(self.arrow, self.words, words)
 
-    def nulls(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
-        """Returns which indices are null, or point to a null in the dictionary."""
+    def valid(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
+        """Returns which indices are not null, and do not point to a null in the dictionary."""
         if not pa.types.is_dictionary(array.type):
-            return self.words.nulls(array)
-        own, words = is_null(array.indices), self.words.nulls(array.dictionary)
+            return self.words.valid(array)
+        own, words = is_valid(array.indices), self.words.valid(array.dictionary)
         if words is None:
             return own
         pointed = words[array.indices.fill_null(0).to_numpy()]
-        return pointed if own is None else pointed | own
+        return pointed if own is None else pointed & own
 
     def _read(self, array: pa.Array, location: Location) -> Any:
         if not pa.types.is_dictionary(array.type):  # chunks that were decoded already
@@ -165,11 +165,11 @@ class RunEndEncodedType(ColumnType):
         """Returns this type with the values of the dictionary inside."""
         return RunEndEncodedType(self.arrow, self.values.with_vocabulary(words))
 
-    def nulls(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
-        """Returns which elements belong to a run of nulls."""
+    def valid(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
+        """Returns which elements do not belong to a run of nulls."""
         if not pa.types.is_run_end_encoded(array.type):
-            return self.values.nulls(array)
-        runs = self.values.nulls(array.values)
+            return self.values.valid(array)
+        runs = self.values.valid(array.values)
         return None if runs is None else runs[_runs(array)]
 
     def _read(self, array: pa.Array, location: Location) -> Any:

@@ -44,9 +44,9 @@ class ExtensionStorageType(ColumnType):
         super().check(array, path)
         self.storage.check(_storage_of(array), path)
 
-    def nulls(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
-        """Returns which elements of the storage are null."""
-        return self.storage.nulls(_storage_of(array))
+    def valid(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
+        """Returns which elements of the storage are not null."""
+        return self.storage.valid(_storage_of(array))
 
     def vocabulary(self, array: pa.Array) -> pa.Array | None:
         """Returns the values of the dictionary in the storage."""

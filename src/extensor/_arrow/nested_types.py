@@ -22,7 +22,7 @@ from extensor._authoring.rows import uncut_rows
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.row_splits import check_row_splits
-from extensor._struct.arrow_types import ArrowType, form_of
+from extensor._struct.arrow_types import ArrowType, ArrowTypes, form_of
 from extensor._struct.common_shape import merged_shape
 from extensor._struct.dense import DenseStructuredTensor, DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
@@ -46,6 +46,7 @@ class StructType(ColumnType):
         super().__init__(arrow)
         self.fields = fields
         self._kept = [without_fields(field) for field in arrow.fields]
+        self._arrow_types: ArrowTypes | None = None
         self.copies_strings = any(field.copies_strings for field in fields.values())
 
     @classmethod
@@ -101,11 +102,21 @@ class StructType(ColumnType):
         )
         fields = dict(zip(self.fields, values, strict=True))
         rows = None if fields else tf.zeros([count], tf.bool)
-        kept = {
-            name: ArrowType(self._kept[i], form_of(values[i], 1), types[i].vocabulary(columns[i]))
-            for i, name in enumerate(self.fields)
+        return DenseStructuredTensor.of_parts(1, fields, rows, types=self._types(fields, columns))
+
+    def _types(self, fields: dict[str, Any], columns: Sequence[pa.Array]) -> ArrowTypes:
+        """Returns the Arrow types of fields, with the values of their dictionaries."""
+        types = self._arrow_types
+        if types is None:  # the same for all values of this type
+            pairs = zip(fields.items(), self._kept, strict=True)
+            types = {name: ArrowType(kept, form_of(value, 1)) for (name, value), kept in pairs}
+            self._arrow_types = types
+        parts = zip(self.fields.items(), columns, strict=True)
+        words = {name: field.vocabulary(column) for (name, field), column in parts}
+        found = {
+            n: types[n]._replace(words=known) for n, known in words.items() if known is not None
         }
-        return DenseStructuredTensor.of_parts(1, fields, rows, types=kept)
+        return {**types, **found} if found else types
 
     def _write(self, value: Any, path: Path) -> pa.Array:
         if not isinstance(value, DenseStructuredTensor) or value.rank != 1:

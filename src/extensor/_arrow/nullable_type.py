@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import decoded
+from extensor._arrow.arrow_type import decoded, is_string
 from extensor._arrow.column_type import ColumnType, over_rows
 from extensor._arrow.location import Location
 from extensor._arrow.null_policy import Fill
@@ -55,27 +55,38 @@ class NullableType(ColumnType):
         """Returns this type with the values of the dictionary inside."""
         return NullableType(self.values.with_vocabulary(words), self.policy)
 
+    def valid(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
+        """Returns which elements of a validated column are not null."""
+        return self.values.valid(array)
+
     def read(self, array: pa.Array, location: Location) -> Any:
         """Returns a validated column; no null of it is an error."""
-        nulls = self.values.nulls(array)
-        inside = location if nulls is None else location.hiding(nulls)
+        valid = self.values.valid(array)
+        inside = location
+        if valid is not None and not self._ignores_nulls(array):
+            inside = location.hiding(~valid)
         if self.policy == "mask":
-            return self._masked(self.values.read_hidden(array, inside), nulls, len(array))
-        if nulls is None or self.policy == "empty":
+            return self._masked(self.values.read_hidden(array, inside), valid, len(array))
+        if valid is None or self.policy == "empty":
             return self.values.read_hidden(array, inside)
         assert isinstance(self.policy, Fill)
         filling = array_of_one(self.policy.value, self.arrow)
         if pa.types.is_nested(decoded(self.arrow)):
-            return self.values.read(_filled(array, nulls, filling, location.path), location)
+            return self.values.read(_filled(array, valid, filling, location.path), location)
         value = self.values.read(filling, location.alone())
         values = self.values.read_hidden(array, inside)
-        return tf.where(over_rows(tf.constant(nulls), values), value, values)
+        return tf.where(over_rows(tf.constant(valid), values), values, value)
 
-    def _masked(self, values: Any, nulls: Any, count: int) -> Any:
+    def _ignores_nulls(self, array: pa.Array) -> bool:
+        """Returns whether reading a column takes its nulls for values."""
+        is_flat = pa.types.is_primitive(array.type) or is_string(array.type)
+        return is_flat and array.type == self.arrow  # and not decoded
+
+    def _masked(self, values: Any, valid: Any, count: int) -> Any:
         # Imported here, because `import extensor` stays fast without the module.
         from extensor._types.masked.value import MaskedTensor
 
-        mask = tf.ones([count], tf.bool) if nulls is None else tf.convert_to_tensor(~nulls)
+        mask = tf.ones([count], tf.bool) if valid is None else tf.convert_to_tensor(valid)
         return MaskedTensor.of_parts(values, mask)
 
     def write(self, value: Any, path: Path) -> pa.Array:
@@ -86,10 +97,10 @@ class NullableType(ColumnType):
         return self.read(array, location)
 
 
-def _filled(array: pa.Array, nulls: Any, filling: pa.Array, path: Path) -> pa.Array:
+def _filled(array: pa.Array, valid: Any, filling: pa.Array, path: Path) -> pa.Array:
     """Returns an array with an array of one value in place of nulls."""
     expect_selectable(array, path)
-    places = np.where(nulls, len(array), np.arange(len(array)))
+    places = np.where(valid, np.arange(len(array)), len(array))
     return taken(pa.concat_arrays([array, filling]), places)
 
 

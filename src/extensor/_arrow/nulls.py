@@ -19,16 +19,24 @@ from extensor._path import Path
 from extensor.errors import NullError
 
 
-def is_null(array: pa.Array) -> np.ndarray[Any, Any] | None:
-    """Returns which elements are null, as booleans; None if no element is."""
+def is_valid(array: pa.Array) -> np.ndarray[Any, Any] | None:
+    """Returns which elements are not null, as booleans; None if no element is null."""
     if not array.null_count:
         return None
     bits = array.buffers()[0]
     if bits is None:  # an array of Arrow's null type
-        return array.is_null().to_numpy(zero_copy_only=False)
-    end = array.offset + len(array)
-    valid = np.unpackbits(np.frombuffer(bits, np.uint8), count=end, bitorder="little")
-    return valid[array.offset :] == 0
+        return array.is_valid().to_numpy(zero_copy_only=False)
+    if len(array) > _MANY:
+        buffers.keep_freed_memory()
+    first = array.offset // 8
+    skipped = array.offset - 8 * first
+    packed = np.frombuffer(bits, np.uint8)[first:]
+    valid = np.unpackbits(packed, count=skipped + len(array), bitorder="little")
+    return valid[skipped:].view(np.bool_)
+
+
+# Elements: above, each temporary array would be mapped anew from the kernel.
+_MANY = 1 << 17
 
 
 def refuse_nulls(array: pa.Array, location: Location) -> None:
@@ -38,11 +46,10 @@ def refuse_nulls(array: pa.Array, location: Location) -> None:
         NullError: If there is a null; the error names the path and the first record with a null
             (also a ValueError).
     """
-    nulls = is_null(array)
-    if nulls is None:
+    valid = is_valid(array)
+    if valid is None:
         return
-    if location.hidden is not None:
-        nulls = nulls & ~location.hidden
+    nulls = ~valid if location.hidden is None else ~(valid | location.hidden)
     count = int(np.count_nonzero(nulls))
     if not count:
         return
@@ -122,13 +129,14 @@ def without_hidden(array: pa.Array, hidden: Any, path: Path) -> pa.Array:
     """
     offsets = buffers.offsets_of(array, path)
     lengths = np.diff(offsets)
-    if not lengths[hidden].any():
+    hidden_lengths = lengths * hidden
+    if not hidden_lengths.any():
         return array
     values = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
     expect_selectable(values, path)
     kept = filtered(values, (offsets - offsets[0])[:-1], lengths, ~hidden)
     starts = np.zeros(len(offsets), offsets.dtype)
-    np.cumsum(np.where(hidden, 0, lengths), out=starts[1:])
+    np.cumsum(lengths - hidden_lengths, out=starts[1:])
     return pa.Array.from_buffers(
         array.type, len(array), [None, pa.py_buffer(starts)], children=[kept]
     )

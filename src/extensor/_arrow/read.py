@@ -12,9 +12,7 @@ import tensorflow as tf
 from extensor._arrow.arrow_type import holds_records, without_dictionaries
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.location import Location, splits_dtype
-from extensor._arrow.nested_types import StructType
-from extensor._arrow.null_policy import PlacedNulls
-from extensor._arrow.type_table import column_type, described_nulls, inner_types
+from extensor._arrow.reader import records_reader, rows_reader
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
@@ -76,8 +74,7 @@ def from_arrow(
     <tf.RaggedTensor [[5, 20], [8]]>
     """
     with tf.init_scope():  # converts eagerly, also while a graph is being traced
-        policies = described_nulls(nulls)
-        return _converted(data, splits_dtype(row_splits_dtype), policies)
+        return _converted(data, splits_dtype(row_splits_dtype), nulls)
 
 
 def read_table(
@@ -92,11 +89,11 @@ def read_table(
         schema: The schema of the files.
     """
     with refuse_deep_nesting("from_arrow"), tf.init_scope():
-        return _converted(table, splits_dtype(row_splits_dtype), described_nulls(nulls), schema)
+        return _converted(table, splits_dtype(row_splits_dtype), nulls, schema)
 
 
 def _converted(
-    data: Any, splits: tf.DType, nulls: PlacedNulls | None, schema: pa.Schema | None = None
+    data: Any, splits: tf.DType, nulls: Any, schema: pa.Schema | None = None
 ) -> StructuredTensor:
     if isinstance(data, pa.StructScalar):
         # pa.array makes no unions of scalars.
@@ -104,8 +101,7 @@ def _converted(
     if isinstance(data, (pa.Array, pa.ChunkedArray)):
         if not holds_records(data.type):
             raise _no_records(f"Arrow type {data.type}")
-        rows = column_type(data.type, Path(), nulls)
-        _expect_all_seen(nulls)
+        rows = rows_reader(data.type, nulls)
         return rows.read(_one_chunk(data, rows, Path()), Location(Path(), splits))
     if not isinstance(data, (pa.Table, pa.RecordBatch)):
         # Imported as arrays of structs: pyarrow's import as batches mishandles slices.
@@ -114,10 +110,7 @@ def _converted(
         if hasattr(data, "__arrow_c_array__"):
             return _converted(_exported(data, pa.array), splits, nulls)
         raise _no_records(type(data).__name__)
-    declared: Any = data.schema if schema is None else schema
-    arrow = pa.struct(list(declared))
-    records = StructType.of(arrow, Path(), inner_types(arrow, Path(), nulls))
-    _expect_all_seen(nulls)
+    records = records_reader(data.schema if schema is None else schema, nulls)
     fields = enumerate(records.fields.items())
     columns = [_one_chunk(data.column(i), field, Path(name)) for i, (name, field) in fields]
     for name, column in zip(records.fields, columns, strict=True):
@@ -129,11 +122,6 @@ def _converted(
                 mend="The Arrow data is corrupt; validate() gives details.",
             )
     return records.read_columns(columns, data.num_rows, Location(Path(), splits))
-
-
-def _expect_all_seen(nulls: PlacedNulls | None) -> None:
-    if nulls is not None:
-        nulls.nulls.expect_all_seen()
 
 
 def _exported(data: Any, import_with: Callable[[Any], Any]) -> Any:

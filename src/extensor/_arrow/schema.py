@@ -8,7 +8,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.location import Location, splits_dtype
-from extensor._arrow.type_table import column_type, described_nulls
+from extensor._arrow.reader import records_reader
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensorSpec
@@ -40,10 +40,4 @@ def spec_from_schema(
     └── steps: string[*]
     """
     location = Location(Path(), splits_dtype(row_splits_dtype))
-    policies = described_nulls(nulls)
-    records = column_type(pa.struct(list(schema)), Path(), policies)
-    if policies is not None:
-        policies.nulls.expect_all_seen()
-    spec = records.spec(nrows, location)
-    assert isinstance(spec, DenseStructuredTensorSpec)
-    return spec
+    return records_reader(schema, nulls).spec(nrows, location)

@@ -46,8 +46,10 @@ def filtered(array: pa.Array, starts: Any, lengths: Any, kept: Any) -> pa.Array:
         lengths: The length of each list.
         kept: Which lists are kept.
     """
+    is_kept = np.repeat(kept, lengths)
+    bits = pa.py_buffer(np.packbits(is_kept, bitorder="little"))  # faster than `pa.array`
     try:
-        return array.filter(pa.array(np.repeat(kept, lengths)))
+        return array.filter(pa.Array.from_buffers(pa.bool_(), len(is_kept), [None, bits]))
     except pa.ArrowNotImplementedError:  # string views and runs
         spans = zip(starts[kept].tolist(), lengths[kept].tolist(), strict=True)
         return pa.concat_arrays([array.slice(0, 0), *(array.slice(*span) for span in spans)])

@@ -77,14 +77,14 @@ class UnionType(ColumnType):
                     )
             inner.check(rows, path / name)
 
-    def nulls(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
-        """Returns which rows are null in their variant; a union has no nulls of its own."""
-        found = np.zeros(len(array), bool)
+    def valid(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
+        """Returns which rows are not null in their variant; a union has no nulls of its own."""
+        found = np.ones(len(array), bool)
         for i, (records, rows) in enumerate(self._rows(array, Path())):
-            inner = list(self.variants.values())[i].nulls(rows)
+            inner = list(self.variants.values())[i].valid(rows)
             if inner is not None:
                 found[records] = inner
-        return found if found.any() else None
+        return None if found.all() else found
 
     def _rows(self, array: pa.Array, path: Path) -> Iterator[tuple[Any, pa.Array]]:
         """Yields for each variant the numbers of its records, and their values."""

@@ -235,7 +235,7 @@ def _check_storable(arrow: pa.DataType, path: Path) -> None:
             path=path,
             expected="a type that Parquet stores",
             received=f"Arrow type {arrow}",
-            mend="Give schema= with another type, such as that of the values.",
+            mend="Give schema= with another type, such as that of the values, or its parts.",
         )
     for field in inner_fields(arrow):
         _check_storable(field.type, path / field.name if pa.types.is_struct(arrow) else path)

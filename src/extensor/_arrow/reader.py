@@ -1,0 +1,110 @@
+"""The reader of a schema: what `from_arrow` knows from schema and policy alone, made once."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import decimal
+import functools
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pyarrow as pa
+
+from extensor._arrow.column_type import ColumnType
+from extensor._arrow.nested_types import StructType
+from extensor._arrow.null_policy import Fill
+from extensor._arrow.type_table import column_type, described_nulls, inner_types
+from extensor._path import Path
+
+_PLAIN = (
+    *(int, float, bool, str, bytes, type(None), decimal.Decimal),
+    *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta),
+)
+
+
+def records_reader(schema: pa.Schema, nulls: Any) -> StructType:
+    """Returns the type of records of a schema, with the policies for nulls.
+
+    Args:
+        schema: The schema.
+        nulls: The argument of `from_arrow`.
+
+    Raises:
+        UnsupportedTypeError, StructureError, FieldError, DTypeError: As in `from_arrow`.
+    """
+    try:
+        key = _Key(schema, nulls)
+    except (TypeError, pa.ArrowException, UnicodeDecodeError):
+        return _made(schema, nulls)
+    return _kept(key)
+
+
+def rows_reader(arrow: pa.DataType, nulls: Any) -> ColumnType:
+    """Returns the type of a column of records, or of lists of records; see `records_reader`."""
+    policies = described_nulls(nulls)
+    rows = column_type(arrow, Path(), policies)
+    if policies is not None:
+        policies.nulls.expect_all_seen()
+    return rows
+
+
+class _Key:
+    """A schema and the policies for nulls, compared by all that readers depend on."""
+
+    __slots__ = ("_hash", "_policies", "_text", "nulls", "schema")
+
+    def __init__(self, schema: pa.Schema, nulls: Any) -> None:
+        self.schema = schema
+        self.nulls = nulls
+        self._text = schema.serialize().to_pybytes()  # metadata is not in the equality of schemas
+        self._policies = _key_of(nulls)
+        self._hash = hash((self._text, self._policies))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: Any) -> bool:
+        # Extension types of two classes may have one text.
+        return (
+            self._text == other._text
+            and self._policies == other._policies
+            and self.schema.equals(other.schema)
+        )
+
+
+def _key_of(nulls: Any) -> Any:
+    """Returns a policy as a value that hashes, and that differs for 1, 1.0 and True.
+
+    Raises:
+        TypeError: If the policy is of a type that is not known to be plain data.
+    """
+    if type(nulls) is str:
+        return nulls
+    if isinstance(nulls, Fill):
+        return "fill", _key_of(nulls.value)
+    if isinstance(nulls, Mapping):
+        pairs = cast("Mapping[Any, Any]", nulls).items()
+        return "dict", tuple((_key_of(k), _key_of(v)) for k, v in pairs)
+    if isinstance(nulls, Path):
+        return nulls
+    if type(nulls) in (list, tuple):
+        return type(nulls), tuple(map(_key_of, nulls))
+    if type(nulls) in _PLAIN:
+        return type(nulls), repr(nulls)
+    raise TypeError(type(nulls))
+
+
+@functools.lru_cache(64)
+def _kept(key: _Key) -> StructType:
+    # Copied, because lists and dicts in it may change.
+    return _made(key.schema, copy.deepcopy(key.nulls))
+
+
+def _made(schema: pa.Schema, nulls: Any) -> StructType:
+    policies = described_nulls(nulls)
+    arrow = pa.struct(list(schema))
+    records = StructType.of(arrow, Path(), inner_types(arrow, Path(), policies))
+    if policies is not None:
+        policies.nulls.expect_all_seen()
+    return records
