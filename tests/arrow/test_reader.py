@@ -65,10 +65,11 @@ class _Second(_First):
     pass
 
 
-@pytest.mark.parametrize("cls", [_First, _Second, _First])
-def test_extension_types_of_one_name_keep_their_class(cls):
-    array = pa.ExtensionArray.from_storage(cls(), pa.array([1], pa.int8()))
-    assert type(xt.to_arrow(xt.from_arrow(pa.table({"x": array}))).schema.field(0).type) is cls
+def test_extension_types_of_one_name_keep_their_class():
+    for cls in (_First, _Second, _First):
+        array = pa.ExtensionArray.from_storage(cls(), pa.array([1], pa.int8()))
+        written = xt.to_arrow(xt.from_arrow(pa.table({"x": array})))
+        assert type(written.schema.field(0).type) is cls
 
 
 def test_null_keys_of_a_map_are_an_error_and_end_no_process(run_python):
