@@ -14,7 +14,7 @@ import tensorflow as tf
 import extensor as xt
 from bench import byhand, peers, recipe
 from bench.measure import Call
-from bench.row import Faster, NoLimit, Row, Within
+from bench.row import Faster, Row, Within
 
 _COUNT = 50_000
 _PYVAL_COUNT = 1_000
@@ -50,9 +50,9 @@ def rows() -> list[Row]:
             for kind, limit in (
                 ("recipes", Within(1.5)),
                 ("strings", Within(1.5)),
-                ("numbers", NoLimit()),
-                ("lists", NoLimit()),
-                ("one record", NoLimit()),
+                ("numbers", Within(1.5)),
+                ("lists", Within(1.5)),
+                ("one record", Within(1.5)),
             )
         ),
     ]
