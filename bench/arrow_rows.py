@@ -43,17 +43,10 @@ def rows() -> list[Row]:
         *(
             Row(
                 f"from_arrow, {kind} with nulls masked, vs the same without nulls",
-                limit,
+                Within(1.5),
                 functools.partial(_masked, kind=kind),
             )
-            # Numbers without nulls are not copied, so their time says little.
-            for kind, limit in (
-                ("recipes", Within(1.5)),
-                ("strings", Within(1.5)),
-                ("numbers", Within(1.5)),
-                ("lists", Within(1.5)),
-                ("one record", Within(1.5)),
-            )
+            for kind in ("recipes", "strings", "numbers", "lists", "one record")
         ),
     ]
 
