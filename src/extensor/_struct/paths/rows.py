@@ -219,7 +219,10 @@ def composed(levels: list[Level], dtype: tf.DType) -> Any:
         if level.sizes is not None:
             splits = splits * tf.cast(level.sizes[1], splits.dtype)
         else:
-            splits = tf.gather(tf.cast(level.splits, splits.dtype), splits)
+            inner = level.splits
+            if inner.dtype != splits.dtype:
+                inner = tf.cast(inner, splits.dtype)
+            splits = tf.gather(inner, splits)
     return splits
 
 
