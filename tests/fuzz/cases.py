@@ -97,7 +97,7 @@ class _Worker:
             except (EOFError, ConnectionResetError):
                 self.ended = True
                 self.process.join()
-                if inside and SOURCE not in self._stack():
+                if inside and SOURCE not in self._stack().rpartition("Current thread")[2]:
                     return f"{inside} aborted", None
                 return None, f"exit status {self.process.exitcode}\n{self._stack()}"
             if kind == "end":

@@ -54,7 +54,7 @@ WRONG = {
     "row splits": (with_int32_splits, "minutes", "tf.int64", "tf.int32"),
     "a single record": (lambda r: r[0], "", "(None,)", "()"),
     "a plain tensor": (lambda r: r["taste"], "", "DenseStructuredTensorSpec", "TensorSpec"),
-    "two of it": (lambda r: (r, r), "", "DenseStructuredTensorSpec", "[DenseStructuredTensor"),
+    "two of it": (lambda r: (r, r), "", "DenseStructuredTensorSpec", "[xt.DenseStructuredTensor"),
 }  # fmt: skip
 
 

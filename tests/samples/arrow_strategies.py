@@ -49,6 +49,8 @@ metadata = st.none() | st.dictionaries(st.binary(max_size=3), st.binary(max_size
 
 def _field(name: str, arrow_type: pa.DataType, nullable: bool, metadata: Any = None) -> pa.Field:
     nullable = nullable or pa.types.is_null(arrow_type)
+    # Arrow has no fields of null that are not nullable.
+    nullable = nullable or pa.types.is_null(arrow_type)
     return pa.field(name, arrow_type, nullable, metadata)
 
 

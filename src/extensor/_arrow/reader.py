@@ -35,7 +35,7 @@ def records_reader(schema: pa.Schema, nulls: Any) -> StructType:
     """
     try:
         key = _Key(schema, nulls)
-    except (TypeError, pa.ArrowException, UnicodeDecodeError):
+    except (_NotPlainError, TypeError, pa.ArrowException, UnicodeDecodeError):
         return _made(schema, nulls)
     return _kept(key)
 
@@ -47,6 +47,10 @@ def rows_reader(arrow: pa.DataType, nulls: Any) -> ColumnType:
     if policies is not None:
         policies.nulls.expect_all_seen()
     return rows
+
+
+class _NotPlainError(Exception):
+    """A policy holds a value that may change, so its reader is not kept."""
 
 
 class _Key:
@@ -77,7 +81,7 @@ def _key_of(nulls: Any) -> Any:
     """Returns a policy as a value that hashes, and that differs for 1, 1.0 and True.
 
     Raises:
-        TypeError: If the policy is of a type that is not known to be plain data.
+        _NotPlainError: If the policy is of a type that is not known to be plain data.
     """
     if type(nulls) is str:
         return nulls
@@ -92,7 +96,7 @@ def _key_of(nulls: Any) -> Any:
         return type(nulls), tuple(map(_key_of, nulls))
     if type(nulls) in _PLAIN:
         return type(nulls), repr(nulls)
-    raise TypeError(type(nulls))
+    raise _NotPlainError
 
 
 @functools.lru_cache(64)

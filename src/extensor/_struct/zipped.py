@@ -36,7 +36,9 @@ def zip_(fields: Mapping[str, Any], depth: int | None = None) -> StructuredTenso
     >>> amounts = tf.ragged.constant([[3.0, 1.0], [2.0]])
     >>> names = tf.ragged.constant([["flour", "sugar"], ["oats"]])
     >>> xt.struct.zip({"amount": amounts, "name": names})
-    <StructuredTensor shape=(2, None) {amount: float32, name: string}>
+    <StructuredTensor shape=(2, None) {amount: float32, name: string}
+     [[{amount: 3.0, name: b'flour'}, {amount: 1.0, name: b'sugar'}],
+      [{amount: 2.0, name: b'oats'}]]>
     """
     expect_fields(fields, "xt.struct.zip", "values", "titles")
     if not fields:

@@ -79,7 +79,7 @@ def _union_hint(spec: Any, name: str, arrow: Any) -> Any:
     hints: dict[str, Any] = {}
     for variant, rows in spec.variants.items():
         own = name if variant == "record" else variant
-        is_null = variant == NULL and rows.dtype == tf.bool
+        is_null = variant == NULL and rows.dtype == tf.float32
         hints[variant] = None if is_null else _hint_of(rows, 1, own, kept.get(variant))
     hint = Union[tuple(hints.values())]  # noqa: UP007
     try:

@@ -158,7 +158,7 @@ def _union(hint: Any, outer: Any, path: str, inside: tuple[Any, ...], dtype: Any
     variants: dict[str, Any] = {}
     for name, each in variants_in(hint, path).items():
         if name == NULL:
-            variants[name] = MaskedTensor.Spec(tf.TensorSpec(rows, tf.bool))
+            variants[name] = MaskedTensor.Spec(tf.TensorSpec(rows, tf.float32))
         else:
             chosen = dtype if name in ("int", "float", "complex") else None
             variants[name] = _spec_of(each, rows, f"{path}.{name}", inside, chosen)

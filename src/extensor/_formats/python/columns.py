@@ -425,7 +425,7 @@ class Columns:
         for code, (name, each) in enumerate(wanted.items()):
             indices = np.flatnonzero(codes == code)
             offsets[indices] = np.arange(len(indices))
-            if name == NULL and (each is None or each == Leaf(tf.bool, nullable=True)):
+            if name == NULL and (each is None or each == Leaf(tf.float32, nullable=True)):
                 children.append(pa.nulls(len(indices)))
                 continue
             at = place.field(name).chosen(indices)

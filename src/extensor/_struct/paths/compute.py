@@ -98,7 +98,8 @@ def rename(st: Any, names: Mapping[Any, str]) -> Any:
 
     >>> recipes = xt.DenseStructuredTensor([1], {"title": ["Flapjacks"], "time": [30.0]})
     >>> xt.struct.rename(recipes, {"time": "est_time"})
-    <StructuredTensor shape=(1,) {title: string, est_time: float32}>
+    <StructuredTensor shape=(1,) {title: string, est_time: float32}
+     [{title: b'Flapjacks', est_time: 30.0}]>
     """
     by_parent: dict[tuple[str, ...], dict[str, str]] = {}
     for path, new in names.items():
