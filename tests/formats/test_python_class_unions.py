@@ -15,7 +15,7 @@ from extensor.types import MaskedTensor, UnionTensor
 
 T, R = tf.TensorSpec, tf.RaggedTensorSpec
 spec_from = xt.struct.spec_from
-NULL = MaskedTensor.Spec(T([None], tf.bool))
+NULL = MaskedTensor.Spec(T([None]))
 
 
 @dataclasses.dataclass
