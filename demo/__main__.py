@@ -134,7 +134,7 @@ def predicted(teller: xt.keras.Model, path: Path) -> np.ndarray:
 def step(title: str) -> Iterator:
     print(f"\n{title}", flush=True)
     start = time.perf_counter()
-    yield lambda text: print("    " + text.replace("\n", "\n    "), flush=True)
+    yield lambda value: print("    " + str(value).replace("\n", "\n    "), flush=True)
     print(f"    {time.perf_counter() - start:.1f} s", flush=True)
 
 
