@@ -74,7 +74,7 @@ def test_a_field_may_have_any_name(name):
     records = xt.DenseStructuredTensor([3], tensors)
     recipe = xt.keras.Input(records.__tf_type_spec__()._unbatch()._batch(None))
     model = xt.keras.Model(recipe, dense_on(recipe[xt.Path(name)]))
-    np.testing.assert_array_equal(model(records), model._graph.get_layer(index=-1)(tensors[name]))
+    np.testing.assert_array_equal(model(records), model.get_layer(index=-1)(tensors[name]))
 
 
 @pytest.mark.parametrize(
@@ -126,13 +126,20 @@ def test_two_inputs_with_the_same_fields_are_told_apart_by_their_names(form):
     np.testing.assert_array_equal(model.predict(dataset, verbose=0), expected)
 
 
-def test_two_inputs_without_names_are_an_error_that_says_so():
+def test_two_inputs_without_names_get_names_of_keras():
     first, second = xt.keras.Input(SPEC), xt.keras.Input(SPEC)
-    with pytest.raises(errors.StructureError) as raised:
-        xt.keras.Model([first, second], dense_on(first["taste"]))
-    assert isinstance(raised.value, ValueError)
-    assert raised.value.expected == "a unique input name"
-    assert "name=" in raised.value.mend
+    difference = keras.layers.Subtract()([first["taste"], second["taste"]])
+    model = xt.keras.Model([first, second], difference)
+    other = RECORDS.with_updates(taste=RECORDS["taste"] ** 2)
+    expected = RECORDS["taste"] - other["taste"]
+    np.testing.assert_array_equal(model([RECORDS, other]), expected)
+
+
+def test_two_inputs_of_one_name_are_an_error_that_names_it():
+    first, second = xt.keras.Input(SPEC, name="recipe"), xt.keras.Input(SPEC, name="recipe")
+    difference = keras.layers.Subtract()([first["taste"], second["taste"]])
+    with pytest.raises(ValueError, match=r'name "recipe.* is used 2 times'):
+        xt.keras.Model([first, second], difference)
 
 
 def test_records_and_plain_tensors_are_inputs_beside_each_other():

@@ -189,7 +189,7 @@ assert np.array_equal(model((one, two)), expected)
 clone = keras.models.clone_model(model)
 clone.set_weights(model.get_weights())
 kinds = (keras.layers.TextVectorization, keras.layers.StringLookup)
-for layer in (layer for layer in model._graph.layers if isinstance(layer, kinds)):
+for layer in (layer for layer in model.layers if isinstance(layer, kinds)):
     clone.get_layer(layer.name).set_vocabulary(layer.get_vocabulary())
 assert np.array_equal(clone((one, two)), expected)
 assert model.predict(tf.data.Dataset.from_tensors(((one, two),)), verbose=0).shape == (10, 1)

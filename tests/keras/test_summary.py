@@ -43,7 +43,8 @@ def test_the_summary_lists_fields_by_their_paths(name, form):
     start = lines.index(" Inputs:")
     listed = [line.strip() for line in lines[start + 1 :]]
     end = listed.index("Outputs:")
-    assert listed[:end] == [f"inputs.{field}" for field in FIELDS[name]]
+    at = model.inputs[0].name if form == "functional" else "inputs"
+    assert listed[:end] == [f"{at}.{field}" for field in FIELDS[name]]
     assert listed[end + 1 :] == ["float32 (None, 1)"]
     assert any("dense" in line for line in lines[:start])
     assert not any("unknown" in line for line in lines)
@@ -55,24 +56,47 @@ def test_records_that_come_out_are_listed_too():
     assert "   all.ingredients.name: string (None, None) ragged" in summary(model)
 
 
-def test_a_graph_names_its_inputs_by_path():
-    model = kinds.functional(KINDS["declared"])
-    names = [layer.name for layer in model.graph.layers]
-    assert {"taste", "minutes", "minutes.row_splits", "title"} < set(names)
+def test_a_functional_model_has_a_row_for_each_input_and_each_field_that_a_keras_layer_reads():
+    recipe = xt.keras.Input(KINDS["records"].spec, name="recipe")
+    totals = sample.Totals(name="totals")(recipe)
+    joined = keras.layers.Concatenate(name="joined")([recipe["taste"], totals])
+    model = xt.keras.Model(recipe, keras.layers.Dense(1, name="score")(joined), name="rating")
+    names = ["recipe", "recipe.taste", "totals", "joined", "score"]
+    assert sorted(operation.name for operation in model.operations) == sorted(names)
+    lines = summary(model)
+    assert lines[0] == 'Model: "rating"'
+    table = "\n".join(lines[: lines.index(" Inputs:")])
+    assert all(name in table for name in names)
+    assert "minutes" not in table
+    assert "   recipe.minutes: float32 (None, None) ragged" in lines
 
 
-def test_a_plot_names_fields_by_path():
+def test_a_plot_has_one_edge_for_a_value_and_names_fields_by_path():
     pydot = pytest.importorskip("pydot", reason="pydot draws plots, and is not installed")
-    dot = keras.utils.model_to_dot(sample.functional().graph, show_shapes=True, show_dtype=True)
+    recipe = xt.keras.Input(KINDS["records"].spec, name="recipe")
+    totals = sample.Totals(name="totals")(xt.keras.Identity(name="same")(recipe))
+    joined = keras.layers.Concatenate(name="joined")([recipe["taste"], totals])
+    model = xt.keras.Model(recipe, joined)
+    dot = keras.utils.model_to_dot(model, show_shapes=True, show_dtype=True)
     assert isinstance(dot, pydot.Dot)
-    text = dot.to_string()
-    assert "ingredients.amount" in text
-    assert "unknown" not in text.lower()
+    names = {node.get_name(): _name_in(node.get_label()) for node in dot.get_nodes()[1:]}
+    edges = [(names[edge.get_source()], names[edge.get_destination()]) for edge in dot.get_edges()]
+    assert sorted(edges) == [
+        ("recipe", "recipe.taste"),
+        ("recipe", "same"),
+        ("recipe.taste", "joined"),
+        ("same", "totals"),
+        ("totals", "joined"),
+    ]
+    assert "DenseStructuredTensor" in dot.to_string()
+
+
+def _name_in(label):
+    return label.partition("<b>")[2].partition("</b>")[0]
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz (dot), not installed, draws it")
 def test_a_plot_is_drawn(tmp_path):
     pytest.importorskip("pydot", reason="pydot draws plots, and is not installed")
-    graph = sample.functional().graph
-    keras.utils.plot_model(graph, tmp_path / "model.svg", show_layer_names=True)
-    assert "ingredients.amount" in (tmp_path / "model.svg").read_text(encoding="utf-8")
+    keras.utils.plot_model(sample.functional(), tmp_path / "model.svg", show_layer_names=True)
+    assert "ingredients.name" in (tmp_path / "model.svg").read_text(encoding="utf-8")

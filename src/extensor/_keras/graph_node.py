@@ -1,60 +1,100 @@
 """The nodes for extension values in a functional graph of Keras.
 
-A functional graph has one KerasTensor for each leaf that a layer returns. An extension value is one
-leaf: its KerasTensor is a `WholeValue`. After it, the operation `Components` returns the
-KerasTensors of its component tensors. When the graph runs, the layer returns the value itself.
+A value is one KerasTensor in the graph, a `WholeValue`. The operation `Field` returns a component
+tensor of a value, for layers of Keras. The operation `Assemble` makes a value of component tensors.
+A layer of extensor takes and returns whole values. When the graph runs, it passes on the values
+themselves, or a `LoweredValue`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from extensor._keras.component_names import component_names
 from extensor._keras.lowering import (
+    LoweredValue,
     is_lowered,
     lowered,
     map_lowered,
+    raised,
     spec_of_lowered,
     tensors_of_lowered,
 )
 from extensor._keras.spec_key import spec_of_key
+from extensor._keras.whole_value import Component, ValueDtype, is_whole, lowered_spec, whole_of_form
 from extensor.errors import DTypeError
 
 
 class WholeValue(keras.KerasTensor):
-    """The KerasTensor of an extension value.
+    """The KerasTensor of an extension value. It has the fields of a placeholder for the value.
 
     Args:
-        form: The lowered form of the value, of KerasTensors.
+        spec: The spec of the value.
+        name: The name, a prefix for the names of the fields.
     """
 
-    def __init__(self, form: dict[str, Any]) -> None:
-        super().__init__(shape=(None,), dtype="float32")
-        self.form = form
+    def __init__(self, spec: tf.TypeSpec, name: str | None = None) -> None:
+        super().__init__((None,), ValueDtype(spec), name=name)
 
+    def __getitem__(self, index: Any) -> Any:
+        return raised(with_fields(self))[index]
 
-def as_whole_values(structure: Any) -> Any:
-    """Returns a nest with each extension value replaced by a `WholeValue`."""
-    return map_lowered(WholeValue, lowered(structure))
-
-
-def as_components(structure: Any) -> Any:
-    """Returns a nest with each `WholeValue` replaced by its lowered form, from `Components`."""
-    return tf.nest.map_structure(_components, structure)
-
-
-def _components(leaf: Any) -> Any:
-    if not isinstance(leaf, WholeValue):
-        return leaf
-    (key,) = leaf.form
-    return {key: Components(key)(leaf)}
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(raised(with_fields(self)), name)
 
 
 @keras.saving.register_keras_serializable(package="extensor")
-class Components(keras.Operation):
-    """Returns the component tensors of an extension value.
+class Field(keras.Operation):
+    """Returns a component tensor of an extension value.
+
+    Args:
+        index: The position of the component tensor in the lowered form.
+        name: The operation's name: the path of the field.
+    """
+
+    spec: tf.TypeSpec | None = None  # of the value for which the operation was called
+
+    def __init__(self, index: int, name: str | None = None) -> None:
+        super().__init__(name=name)
+        self.index = index
+
+    def __call__(self, value: Any) -> Any:
+        """Returns the component tensor of a value, or its KerasTensor."""
+        if isinstance(value, LoweredValue):
+            return self.call(value)  # Keras's own __call__ is slow, and an input has many fields
+        if not isinstance(value, keras.KerasTensor):
+            form = lowered(value)  # maybe a placeholder, if Keras clones a model
+            value = _whole(form) if is_symbolic(form) else value
+        return super().__call__(value)
+
+    def call(self, value: Any) -> Any:
+        """Returns the component tensor of a value."""
+        if isinstance(value, LoweredValue):
+            return tensors_of_lowered(value.form)[self.index]
+        assert self.spec is not None
+        return tensors_of_lowered(lowered_as(self.spec, value, self.name))[self.index]
+
+    def compute_output_spec(self, value: Any) -> Component:
+        """Returns the KerasTensor of the component tensor."""
+        self.spec = value.dtype.spec
+        component = Component(value, self.index)
+        _fields_of(value)[self.index] = component
+        return component
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor."""
+        return {"index": self.index, "name": self.name}
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class Assemble(keras.Operation):
+    """Returns an extension value of component tensors.
 
     Args:
         key: The key of the value's spec.
@@ -65,25 +105,89 @@ class Components(keras.Operation):
         super().__init__(name=name)
         self.key = key
 
-    def call(self, value: Any) -> Any:
-        """Returns the component tensors of a value."""
-        form = lowered(value)
-        expected = spec_of_key(self.key)
-        if not is_lowered(form) or not expected.is_compatible_with(spec_of_lowered(form)):
-            received: Any = tf.type_spec_from_value(value) if is_lowered(form) else type(value)
-            raise DTypeError(
-                path=self.name,
-                expected=f"{expected}, the output of the layer when the model was built",
-                received=repr(received),
-                mend="Return values of the same type from every call of the layer.",
-            )
-        # The spec determines the order of the tensors, so it is the same at every call.
-        return tensors_of_lowered(form)
+    def call(self, *tensors: Any) -> LoweredValue:
+        """Returns the value of the tensors."""
+        return LoweredValue({self.key: tensors})
 
-    def compute_output_spec(self, value: Any) -> Any:
-        """Returns the KerasTensors of the component tensors."""
-        return tensors_of_lowered(value.form)
+    def compute_output_spec(self, *tensors: Any) -> WholeValue:
+        """Returns the KerasTensor of the value."""
+        return WholeValue(spec_of_key(self.key), self.name)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
         return {"key": self.key, "name": self.name}
+
+
+def as_whole_values(structure: Any, new_name: Callable[[], str]) -> Any:
+    """Returns a nest with each extension value replaced by a new `WholeValue`.
+
+    Args:
+        structure: A nest of values or placeholders.
+        new_name: Returns the name of the next `WholeValue`.
+    """
+    return map_lowered(
+        lambda form: WholeValue(spec_of_lowered(form), new_name()), lowered(structure)
+    )
+
+
+def with_whole_values(structure: Any) -> Any:
+    """Returns a nest with each placeholder in lowered form replaced by its KerasTensor."""
+    return map_lowered(_whole, structure)
+
+
+def with_fields(structure: Any) -> Any:
+    """Returns a nest with each `WholeValue` replaced by its lowered form, of its fields."""
+    return tf.nest.map_structure(_form_of_fields, structure)
+
+
+def is_symbolic(structure: Any) -> bool:
+    """Returns whether a nest holds a KerasTensor."""
+    return any(isinstance(leaf, keras.KerasTensor) for leaf in tf.nest.flatten(structure))
+
+
+def lowered_as(expected: tf.TypeSpec, value: Any, path: str) -> dict[str, Any]:
+    """Returns the lowered form of a value that a layer returned.
+
+    Args:
+        expected: The spec of the value when the graph was built. It determines the order of the
+            tensors.
+        value: The value.
+        path: The name of the operation, for the error.
+
+    Raises:
+        DTypeError: If the value has another type (also a TypeError).
+    """
+    form = lowered(value)
+    if not is_lowered(form) or not expected.is_compatible_with(spec_of_lowered(form)):
+        received = tf.type_spec_from_value(value) if is_lowered(form) else value
+        raise DTypeError(
+            path=path,
+            expected=f"{expected}, the output of the layer when the model was built",
+            received=repr(received),
+            mend="Return values of the same type from every call of the layer.",
+        )
+    return form
+
+
+def _whole(form: dict[str, Any]) -> Any:
+    ((key, tensors),) = form.items()
+    if not is_symbolic(tensors):
+        return form
+    whole = whole_of_form(form)
+    return Assemble(key)(*tensors) if whole is None else whole
+
+
+def _fields_of(whole: Any) -> dict[int, Component]:
+    """Returns the fields that were taken of a `WholeValue` already, by index."""
+    return vars(whole).setdefault("taken_fields", {})
+
+
+def _form_of_fields(whole: Any) -> Any:
+    if not is_whole(whole):
+        return whole
+    spec, taken = whole.dtype.spec, _fields_of(whole)
+    for index, name in enumerate(component_names(spec, whole.name)):
+        if index not in taken:
+            Field(index, name)(whole)
+    (key,) = lowered_spec(spec)
+    return {key: tuple(taken[index] for index in range(len(taken)))}

@@ -7,12 +7,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras.component_tensors import batch_first
-from extensor._keras.lowering import lowered_spec, raised
+from extensor._keras.graph_node import WholeValue, with_fields
+from extensor._keras.lowering import raised
 from extensor._keras.open_spec import any_batch_size
-from extensor._path import Path
-from extensor._struct.dense import DenseStructuredTensorSpec
-from extensor._tf import component_specs
+from extensor._keras.whole_value import lowered_spec
 from extensor.errors import DTypeError, StructureError
 
 
@@ -24,8 +22,7 @@ def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as
 
     Args:
         spec: The spec of a batch, such as a dataset's `element_spec`.
-        name: A prefix for the names of the Keras inputs, one for each component tensor. Required
-            if two inputs have fields of the same name.
+        name: The name of the input, and a prefix for the names of its fields.
 
     Returns:
         An extension value whose tensors are KerasTensors.
@@ -52,12 +49,23 @@ def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as
             "use keras.Input.",
         )
     if isinstance(spec, tf.TensorSpec):
-        return _placeholder(spec, name or spec.name)
-    ((key, leaves),) = lowered_spec(spec).items()
-    return raised({key: tuple(map(_placeholder, leaves, _names(spec, name)))})
+        _check_batch(spec, name or spec.name)
+        return keras.Input(
+            shape=spec.shape[1:].as_list(),
+            batch_size=spec.shape[0],
+            dtype=spec.dtype.name,
+            name=name or spec.name,
+        )
+    spec = any_batch_size(spec)
+    (leaves,) = lowered_spec(spec).values()
+    for leaf in leaves:
+        _check_batch(leaf, name)
+    whole: Any = WholeValue(spec, name)
+    whole.name = keras.layers.InputLayer(input_tensor=whole, name=name).name
+    return raised(with_fields(whole))
 
 
-def _placeholder(spec: tf.TensorSpec, name: str | None) -> Any:
+def _check_batch(spec: tf.TensorSpec, name: str | None) -> None:
     if not spec.shape.rank:
         raise StructureError(
             path=f"xt.keras.Input: {name}",
@@ -65,37 +73,3 @@ def _placeholder(spec: tf.TensorSpec, name: str | None) -> Any:
             received=f"shape {spec.shape}",
             mend="Batch the dataset first: dataset.batch(n).element_spec.",
         )
-    return keras.Input(
-        shape=spec.shape[1:].as_list(), batch_size=spec.shape[0], dtype=spec.dtype.name, name=name
-    )
-
-
-def _names(spec: tf.TypeSpec, name: str | None) -> list[str]:
-    """Returns a name for each tensor of a lowered value, from the paths of its fields."""
-    # Keras does not accept names with a slash.
-    names = [n.replace("/", "|") for n in _leaf_names(spec, Path(name) if name else Path())]
-    return batch_first(any_batch_size(spec), names)
-
-
-def _leaf_names(spec: Any, path: Path) -> Any:
-    """Yields a name for each component tensor, in the order of `tf.nest`."""
-    if isinstance(spec, tf.TensorSpec):
-        yield str(path)
-    elif isinstance(spec, tf.RaggedTensorSpec):
-        yield str(path)
-        for i in range(spec.ragged_rank):
-            yield f"{path}.row_splits" + (str(i) if i else "")
-    elif isinstance(spec, DenseStructuredTensorSpec):
-        for name, inner in zip(
-            sorted(spec.field_names()) or [""], spec.component_specs, strict=True
-        ):
-            yield from _leaf_names(inner, path / name)
-    elif hasattr(spec, "values_spec") and len(spec.component_specs) == 2:
-        yield from _leaf_names(spec.values_spec, path)
-        yield f"{path}.row_splits"
-    elif isinstance(parts := component_specs(spec), dict):
-        for name in sorted(parts):
-            yield from _leaf_names(parts[name], path / name)
-    else:
-        for i, _ in enumerate(tf.nest.flatten(spec, expand_composites=True)):
-            yield f"{path}.{i}"

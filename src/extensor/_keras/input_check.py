@@ -23,7 +23,13 @@ def check_input(expected: Any, received: Any, model: str) -> None:
         DTypeError: If the specs are not compatible. The error names the model and the path of the
             first difference (also a TypeError).
     """
-    _check(_as_lists(expected), _as_lists(received), Path(), model)
+    _check(_without_list(expected), _without_list(received), Path(), model)
+
+
+def _without_list(inputs: Any) -> Any:
+    """Returns inputs in lists; a list of one input as this input, as Keras does."""
+    inputs = _as_lists(inputs)
+    return inputs[0] if isinstance(inputs, list) and len(inputs) == 1 else inputs
 
 
 def _check(want: Any, have: Any, path: Path, model: str) -> None:

@@ -13,25 +13,32 @@ from typing import Any
 
 import keras
 
-from extensor._keras.graph_node import as_components, as_whole_values
+from extensor._keras._keras_private import set_call_arguments
+from extensor._keras.graph_node import (
+    as_whole_values,
+    is_symbolic,
+    with_fields,
+    with_whole_values,
+)
 from extensor._keras.lowering import contains, is_lowered, lowered, one_mask, raised
 from extensor._keras.serialization import deserialized, serialized
 
-# The layer whose method is running. A `super().call()` in the method must not lower its result.
-_calling: ContextVar[Any] = ContextVar("_calling", default=None)
+# The layer that Keras calls. Its `call` gets and returns lowered values. A direct `call`, such as
+# `super().call()` in a user's `call`, gets and returns values.
+_in_keras: ContextVar[Any] = ContextVar("_in_keras", default=None)
 
 
 class TakesValues:
     """Lets the `call` of a Keras layer take and return extension values."""
 
+    _value_count = 0  # of the values in graphs that the layer returned
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name in ("call", "compute_output_spec"):
+        for name, lower in (("call", _lowered), ("compute_output_spec", TakesValues._whole)):
             method = vars(cls).get(name)
             if method is not None and not getattr(method, "takes_lowered", False):
-                setattr(
-                    cls, name, _with_values(method, lowered if name == "call" else as_whole_values)
-                )
+                setattr(cls, name, _with_values(method, lower))
         mask, config = vars(cls).get("compute_mask"), vars(cls).get("get_config")
         if mask is not None:
             cls.compute_mask = _with_one_mask(mask)  # type: ignore[attr-defined]
@@ -56,16 +63,45 @@ class TakesValues:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the outputs of the layer for values or placeholders."""
         args, kwargs = lowered((args, kwargs))
-        return raised(as_components(super().__call__(*args, **kwargs)))  # type: ignore[misc]
+        token = _in_keras.set(self)
+        try:
+            if not is_symbolic((args, kwargs)):
+                return raised(super().__call__(*args, **kwargs))  # type: ignore[misc]
+            # Keras builds the layer for the component tensors, but the graph has whole values.
+            whole_args, whole_kwargs = with_whole_values((args, kwargs))
+            outputs = super().__call__(*args, **kwargs)  # type: ignore[misc]
+        finally:
+            _in_keras.reset(token)
+        set_call_arguments(self, whole_args, whole_kwargs)
+        return raised(with_fields(outputs))
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """Returns placeholders for the outputs of `call` for placeholders."""
-        calling = _calling.set(None)
+        args, kwargs = lowered((args, kwargs))
+        token = _in_keras.set(self)
         try:
-            args, kwargs = lowered((args, kwargs))
-            return as_whole_values(super().compute_output_spec(*args, **kwargs))  # type: ignore[misc]
+            return self._whole(super().compute_output_spec(*args, **kwargs))  # type: ignore[misc]
         finally:
-            _calling.reset(calling)
+            _in_keras.reset(token)
+
+    def _whole(self, outputs: Any) -> Any:
+        """Returns outputs with each value replaced by a `WholeValue`."""
+        return as_whole_values(outputs, self._new_name)
+
+    def _new_name(self) -> str:
+        """Returns the name of the next value that the layer returns in a graph."""
+        name: str = self.name  # type: ignore[attr-defined]
+        self._value_count += 1
+        return name if self._value_count == 1 else f"{name}_{self._value_count - 1}"
+
+
+def is_called_by_keras(layer: Any) -> bool:
+    """Returns whether `call` of a layer gets lowered values and must return such values."""
+    return _in_keras.get() is layer
+
+
+def _lowered(_: Any, outputs: Any) -> Any:
+    return lowered(outputs)
 
 
 def _is_mask(name: str) -> bool:
@@ -88,17 +124,19 @@ def _with_serialized_values(get_config: Callable[..., Any]) -> Callable[..., Any
     return serialized_config
 
 
-def _with_values(method: Callable[..., Any], lower: Callable[[Any], Any]) -> Callable[..., Any]:
+def _with_values(
+    method: Callable[..., Any], lower: Callable[[Any, Any], Any]
+) -> Callable[..., Any]:
     @functools.wraps(method)
     def method_with_values(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _calling.get() is self:
+        if _in_keras.get() is not self:
             return method(self, *args, **kwargs)
-        calling = _calling.set(self)
+        token = _in_keras.set(None)
         try:
             masks = {name: one_mask(kwargs.pop(name)) for name in list(kwargs) if _is_mask(name)}
             outputs = method(self, *raised(args), **raised(kwargs), **masks)
         finally:
-            _calling.reset(calling)
-        return lower(outputs)
+            _in_keras.reset(token)
+        return lower(self, outputs)
 
     return method_with_values

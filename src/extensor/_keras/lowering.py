@@ -30,12 +30,27 @@ from extensor._keras.open_spec import any_batch_size, any_sizes
 from extensor._keras.placeholder import SymbolicRagged, SymbolicValue
 from extensor._keras.placeholder_spec import remembered_spec
 from extensor._keras.spec_key import is_key, key_of_spec, spec_of_key
+from extensor._keras.whole_value import form_of_whole, is_whole
 from extensor._protocol.box import boxed_specs, unbox
 from extensor._struct.field import spec_of_field
 from extensor._tf import BaseResourceVariable, CompositeTensor
 
 # Keras accepts these itself.
 _ACCEPTED = (tf.SparseTensor, tf.IndexedSlices, BaseResourceVariable, tf.data.Dataset)
+
+
+class LoweredValue:
+    """The lowered form of a value as one leaf of a nest, inside a functional graph of Keras.
+
+    Args:
+        form: The lowered form.
+    """
+
+    __slots__ = ("form",)
+
+    def __init__(self, form: dict[str, Any]) -> None:
+        self.form = form
+
 
 _COUNTED, _BOXES, _CONCAT = "counted ", "boxes ", "concat "
 
@@ -97,15 +112,8 @@ def raised(structure: Any) -> Any:
 
 
 def lowered(structure: Any) -> Any:
-    """Returns a nest with each extension value lowered to its component tensors."""
+    """Returns a nest with each value or placeholder lowered to its component tensors."""
     return tf.nest.map_structure(_lowered, structure)
-
-
-def lowered_spec(spec: tf.TypeSpec) -> dict[str, tuple[tf.TensorSpec, ...]]:
-    """Returns the lowered form of a spec, with TensorSpecs instead of component tensors."""
-    spec = any_batch_size(spec)
-    leaves = tf.nest.flatten(spec, expand_composites=True)
-    return {key_of_spec(spec): tuple(component_tensors.batch_first(spec, leaves))}
 
 
 def spec_of_lowered(form: dict[str, Any]) -> tf.TypeSpec:
@@ -183,6 +191,10 @@ def _raised(form: dict[str, Any]) -> Any:
 
 
 def _lowered(value: Any) -> Any:
+    if isinstance(value, LoweredValue):
+        return value.form
+    if is_whole(value):
+        return form_of_whole(value)
     if not is_extension(value):
         return value
     spec = any_batch_size(remembered_spec(value) or spec_of_field(value))

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
+from extensor._keras._keras_private import OwnInputs
 from extensor._keras.call_spec import CallSpec
+from extensor._keras.graph_node import WholeValue, is_symbolic, lowered_as, with_whole_values
 from extensor._keras.input_check import check_input
-from extensor._keras.layer_call import TakesValues
-from extensor._keras.lowering import lowered, raised, uncounted
+from extensor._keras.layer_call import TakesValues, is_called_by_keras
+from extensor._keras.lowering import (
+    LoweredValue,
+    contains,
+    lowered,
+    map_lowered,
+    raised,
+    uncounted,
+)
 from extensor._keras.saving import Saver
+from extensor._keras.serialization import serialized
 from extensor._keras.spec_key import check_savable
 from extensor._keras.summary import field_lines
 from extensor._keras.trainer import Trainer
-from extensor.errors import StructureError
+from extensor._keras.whole_value import is_whole
 
-# The keys in the configuration of a functional model.
-_FUNCTIONAL_CONFIG = {"name", "graph", "inputs"}
+# The class of `keras.Model(inputs, outputs)`. The names do not count up those that Keras gives.
+_tensor = keras.Input((1,), name="extensor")
+Functional: Any = type(keras.Model(_tensor, _tensor, name="extensor"))
 
 
 class Model(Trainer, Saver, TakesValues, keras.Model):
@@ -55,14 +68,6 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
         else:
             super().__init__(*args, **kwargs)
 
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """Returns the model of a configuration from `get_config`."""
-        if config.keys() == _FUNCTIONAL_CONFIG and not issubclass(cls, FunctionalModel):
-            _make_functional(cls)
-            return cls.from_config(config, custom_objects)
-        return super().from_config(config, custom_objects)
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the outputs of the model for values or placeholders."""
         args, kwargs = uncounted((args, kwargs))
@@ -83,108 +88,115 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
         self._print_fields(kwargs.get("print_fn") or print)
 
     def _print_fields(self, print_fn: Any) -> None:
-        for title, spec in (("Inputs", self._call_spec), ("Outputs", self._output_spec)):
-            lines = field_lines(spec.specs) if spec is not None else []
+        outputs = {} if self._output_spec is None else self._output_spec.specs
+        for title, specs in (("Inputs", self._named_inputs()), ("Outputs", outputs)):
+            lines = field_lines(specs)
             if lines:
                 print_fn(f" {title}:")
                 for line in lines:
                     print_fn(f"   {line}")
 
-
-@keras.saving.register_keras_serializable(package="extensor")
-class Graph(keras.Model):
-    """A plain functional model of Keras, whose inputs are the component tensors."""
-
-    # Keras recognizes a functional model by this signature.
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # Keras 3.10 rejects an input that no layer uses, but a model need not use every field.
-        keras.layers.Identity()(args[0] if args else kwargs["inputs"])
-        super().__init__(*args, **kwargs)
+    def _named_inputs(self) -> dict[str, Any]:
+        """Returns the specs of the inputs by the names that `summary` prints."""
+        return {} if self._call_spec is None else self._call_spec.specs
 
 
 @keras.saving.register_keras_serializable(package="extensor")
-class FunctionalModel(Model):
-    """The class of `Model(inputs, outputs)`. It runs a functional model of Keras on the tensors."""
+class FunctionalModel(OwnInputs, Model, Functional):
+    """The class of `Model(inputs, outputs)`: a functional model of Keras for values."""
 
     def __init__(self, inputs: Any, outputs: Any, name: str | None = None, **kwargs: Any) -> None:
-        # No autocast, because the layers of the graph cast, as in a functional model of Keras.
-        super().__init__(name=name, autocast=False, **kwargs)
-        flat = tf.nest.flatten(lowered(inputs))
-        _check_names(flat)
-        graph = Graph(flat, lowered(outputs), name=f"{self.name}_graph")
-        self._output_spec = CallSpec.of_values({"": outputs})
-        self._set_graph(graph, CallSpec.of_call(self, [inputs], {}))
+        inputs, outputs = with_whole_values(lowered((inputs, outputs)))
+        self._declares_input = contains(inputs, is_whole)
+        self._returns_values = contains(outputs, is_whole)
+        with warnings.catch_warnings():
+            if self._declares_input:
+                # The keys of a dict need not be the names, because extensor checks the inputs.
+                warnings.filterwarnings("ignore", "When providing `inputs` as a dict")
+            Functional.__init__(self, inputs, outputs, name=name, **kwargs)
+        for tensor in [*self.inputs, *self.outputs]:
+            if is_whole(tensor):
+                tensor.__class__ = WholeValue  # a copy that Keras made is a plain KerasTensor
+        self._call_spec = CallSpec.of_call(self, [self.input], {})
+        self._output_spec = CallSpec.of_values({"": self.output})
 
-    @property
-    def graph(self) -> Any:
-        """The functional model of Keras that this model runs, on the tensors of the fields.
-
-        `keras.utils.plot_model(model.graph, show_layer_names=True)` draws it, with the paths of the
-        fields as the names of the inputs.
-        """
-        return self._graph
-
-    @property
-    def input(self) -> Any:
-        """The placeholders of the model's inputs, for building another model."""
-        assert self._call_spec is not None
-        (form,) = self._call_spec.lowered.values()
-        return raised(tf.nest.pack_sequence_as(form, self._graph.inputs))
-
-    @property
-    def output(self) -> Any:
-        """The placeholders of the model's outputs."""
-        return raised(self._graph.output)
-
-    def _set_graph(self, graph: Any, call_spec: CallSpec) -> None:
-        self._graph = graph
-        self._call_spec, self._declares_input = call_spec, True
-        self.built = True
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns the outputs of the layers for values or placeholders."""
+        if self._declares_input:
+            args, kwargs = tf.nest.map_structure(_as_tensor, (args, kwargs))
+        return super().__call__(*args, **kwargs)
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
-        """Returns the outputs of the functional model."""
-        if type(self).call is not FunctionalModel.call:  # called by a subclass, with values
-            return raised(self._graph(tf.nest.flatten(lowered(inputs)), training=training))
-        return self._graph(tf.nest.flatten(inputs), training=training)
+        """Returns the outputs of the layers."""
+        if self._declares_input:
+            mask = None  # the component tensors have their masks
+        outputs = Functional.call(self, inputs, training=training, mask=mask)
+        if self._returns_values:
+            flat = zip(self.outputs, self.output_names, keras.tree.flatten(outputs), strict=True)
+            own = [_lowered_output(*each) for each in flat]
+            outputs = keras.tree.pack_sequence_as(outputs, own)
+        return outputs if is_called_by_keras(self) else raised(outputs)
 
     call.takes_lowered = True  # type: ignore[attr-defined]
 
-    def summary(self, *args: Any, **kwargs: Any) -> None:
-        """Prints the layers, as `keras.Model.summary`, and the fields of inputs and outputs."""
-        self._graph.summary(*args, **kwargs)
-        self._print_fields(kwargs.get("print_fn") or print)
+    def standardized(self, inputs: Any) -> list[Any] | None:
+        """Returns the flat inputs of the graph, or None if Keras converts them."""
+        if not self._declares_input:
+            return None
+        flat = keras.tree.flatten(map_lowered(LoweredValue, lowered(inputs)))
+        return [
+            value
+            if value is None or isinstance(value, LoweredValue)
+            else keras.ops.convert_to_tensor(value, dtype=tensor.dtype)
+            for value, tensor in zip(flat, self.inputs, strict=True)
+        ]
+
+    def compute_output_spec(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        """Returns the KerasTensors of the outputs for KerasTensors."""
+        outputs = Functional.compute_output_spec(self, with_whole_values(lowered(inputs)))
+        for tensor in filter(is_whole, keras.tree.flatten(outputs)):
+            tensor.__class__, tensor.name = WholeValue, self._new_name()
+        return outputs
+
+    compute_output_spec.takes_lowered = True  # type: ignore[attr-defined]
+
+    def _named_inputs(self) -> dict[str, Any]:
+        layers = [layer for layer in self.layers if isinstance(layer, keras.layers.InputLayer)]
+        names = {id(layer.output): layer.name for layer in layers}
+        return {names[id(tensor)]: _spec_of(tensor) for tensor in self.inputs}
+
+    @property
+    def input_spec(self) -> Any:
+        """The shapes that Keras checks, or None if extensor checks the inputs."""
+        return None if self._declares_input else super().input_spec
+
+    @input_spec.setter
+    def input_spec(self, value: Any) -> None:
+        Functional.input_spec.fset(self, value)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the configuration for `from_config`."""
-        if type(self).__init__ is not FunctionalModel.__init__:
-            return super().get_config()  # a subclass has its own arguments
-        assert self._call_spec is not None
-        return {
-            "name": self.name,
-            "graph": check_savable(keras.saving.serialize_keras_object(self._graph), self.name),
-            "inputs": self._call_spec.to_config(),
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> FunctionalModel:
-        """Returns the model of a configuration from `get_config`."""
-        if config.keys() != _FUNCTIONAL_CONFIG:
-            return super().from_config(config, custom_objects)
-        self = cls.__new__(cls)
-        Model.__init__(self, name=config["name"], autocast=False)
-        graph = keras.saving.deserialize_keras_object(config["graph"], custom_objects)
-        self._set_graph(graph, CallSpec.from_config(config["inputs"]))
-        return self
-
-    def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
-        """Returns a layer by its name or index, as `keras.Model.get_layer`."""
-        return self._graph.get_layer(name, index)
+        return check_savable(serialized(super().get_config()), self.name)
 
     def get_build_config(self) -> None:
         """Returns None, because the constructor builds the functional model."""
 
     def build_from_config(self, config: Any) -> None:
         """Does nothing, because the constructor builds the functional model."""
+
+
+def _spec_of(tensor: Any) -> tf.TypeSpec:
+    return tensor.dtype.spec if is_whole(tensor) else tf.TensorSpec(tensor.shape, tensor.dtype)
+
+
+def _lowered_output(tensor: Any, name: str, value: Any) -> Any:
+    is_value = is_whole(tensor) and not is_symbolic(lowered(value))
+    return lowered_as(tensor.dtype.spec, value, name) if is_value else lowered(value)
+
+
+def _as_tensor(leaf: Any) -> Any:
+    """Returns an array as a tensor, because Keras takes no values and arrays in one nest."""
+    return keras.ops.convert_to_tensor(leaf) if isinstance(leaf, np.ndarray) else leaf
 
 
 def _is_functional(args: Any, kwargs: Any) -> bool:
@@ -199,15 +211,3 @@ def _make_functional(cls: Any) -> None:
     """
     bases = [FunctionalModel if base is Model else base for base in cls.__bases__]
     cls.__bases__ = (*bases, *([] if FunctionalModel in bases else [FunctionalModel]))
-
-
-def _check_names(placeholders: list[Any]) -> None:
-    names = [tensor.name for tensor in placeholders]
-    duplicate = next((name for i, name in enumerate(names) if name in names[:i]), None)
-    if duplicate is not None:
-        raise StructureError(
-            path=duplicate,
-            expected="a unique input name",
-            received="two inputs of this name",
-            mend='Name the placeholders: xt.keras.Input(spec, name="recipe").',
-        )

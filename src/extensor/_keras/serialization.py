@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from extensor._keras.lowering import is_extension, lowered, raised
 from extensor._keras.spec_key import check_savable, key_of_spec, spec_of_key
+from extensor._keras.whole_value import ValueDtype
 from extensor.errors import DTypeError
 
 
@@ -39,6 +40,9 @@ def serialized(config: Any) -> Any:
         return {name: serialized(item) for name, item in config.items()}
     if isinstance(config, (list, tuple)) and not hasattr(config, "_fields"):
         return type(config)(serialized(item) for item in config)
+    if isinstance(config, ValueDtype):
+        # `get_config` of the model raises for a spec that cannot be saved, and names the model.
+        return {**keras.saving.serialize_keras_object(_Holder(config.spec)), "is_dtype": True}
     return serialize(config) if isinstance(config, tf.TypeSpec) or is_extension(config) else config
 
 
@@ -46,7 +50,8 @@ def deserialized(config: Any) -> Any:
     """Returns a configuration with the original specs and values, the inverse of `serialized`."""
     if isinstance(config, dict):
         if config.get("registered_name") == _NAME:
-            return keras.saving.deserialize_keras_object(config)
+            value = keras.saving.deserialize_keras_object(config)
+            return ValueDtype(value) if config.get("is_dtype") else value
         return {name: deserialized(item) for name, item in config.items()}
     if isinstance(config, (list, tuple)) and not hasattr(config, "_fields"):
         return type(config)(deserialized(item) for item in config)

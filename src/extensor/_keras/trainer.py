@@ -37,6 +37,8 @@ _predicting: ContextVar[Any] = ContextVar("_predicting", default=None)
 class Trainer(OwnBuild, keras.Model):
     """The methods that train and evaluate a model of extension values."""
 
+    _returns_values = False  # whether an output of a functional model is a value
+
     # Set by `compile`. Tuples, because Keras tracks the lists of a model.
     _loss_fields: tuple[str, ...] = ()  # the fields with a loss
     _scored_fields: tuple[str, ...] = ()  # the fields with a loss or a metric
@@ -64,7 +66,11 @@ class Trainer(OwnBuild, keras.Model):
         if given.get("jit_compile", "auto") == "auto":
             given["jit_compile"] = False
         given["loss"] = with_function_losses(given.get("loss"))
+        # Losses of values are by field, and not by the names of the outputs.
+        names = vars(self).pop("output_names", None) if self._returns_values else None
         super().compile(**given)
+        if names is not None:
+            self.output_names = names
         losses = chosen_fields(given["loss"])
         metrics = chosen_fields(given.get("metrics"), given.get("weighted_metrics"))
         if losses:

@@ -1,0 +1,87 @@
+"""The KerasTensor that represents an extension value in a functional graph of Keras.
+
+An extension value is one KerasTensor: one input, one output, one edge of the graph. Its dtype is a
+`ValueDtype`, which holds the spec. Keras copies a KerasTensor by its shape, dtype and name, for
+example when it clones a model. So the copy has the spec too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor._keras import component_tensors
+from extensor._keras.open_spec import any_batch_size
+from extensor._keras.spec_key import key_of_spec
+
+
+class ValueDtype(str):
+    """The dtype of a KerasTensor that represents an extension value.
+
+    It equals "string", a dtype that Keras does not cast.
+
+    Args:
+        spec: The spec of the value.
+    """
+
+    spec: tf.TypeSpec
+
+    def __new__(cls, spec: tf.TypeSpec) -> ValueDtype:
+        """Returns the dtype of values of a spec."""
+        self = super().__new__(cls, "string")
+        self.spec = spec
+        return self
+
+    def __deepcopy__(self, memo: Any) -> ValueDtype:
+        return self  # Keras copies configurations
+
+    def __format__(self, format_spec: str) -> str:
+        return format(self.spec.value_type.__name__, format_spec)
+
+
+class Component(keras.KerasTensor):
+    """The KerasTensor of one component tensor of an extension value.
+
+    Args:
+        whole: The KerasTensor of the value.
+        index: The position of the component tensor in the lowered form.
+    """
+
+    def __init__(self, whole: Any, index: int) -> None:
+        (specs,) = lowered_spec(whole.dtype.spec).values()
+        spec = specs[index]
+        super().__init__(spec.shape.as_list(), spec.dtype.name)
+        self.whole, self.index = whole, index
+
+
+def is_whole(value: Any) -> bool:
+    """Returns whether `value` is the KerasTensor of an extension value."""
+    return isinstance(value, keras.KerasTensor) and isinstance(value.dtype, ValueDtype)
+
+
+def lowered_spec(spec: tf.TypeSpec) -> dict[str, tuple[tf.TensorSpec, ...]]:
+    """Returns the lowered form of a spec, with TensorSpecs instead of component tensors."""
+    spec = any_batch_size(spec)
+    leaves = tf.nest.flatten(spec, expand_composites=True)
+    return {key_of_spec(spec): tuple(component_tensors.batch_first(spec, leaves))}
+
+
+def form_of_whole(whole: Any) -> dict[str, Any]:
+    """Returns the lowered form of a whole value, of Components that are not part of a graph."""
+    ((key, specs),) = lowered_spec(whole.dtype.spec).items()
+    return {key: tuple(Component(whole, index) for index in range(len(specs)))}
+
+
+def whole_of_form(form: dict[str, Any]) -> Any:
+    """Returns the whole value whose Components are the tensors of a lowered form, or None."""
+    ((key, tensors),) = form.items()
+    whole = getattr(tensors[0], "whole", None) if tensors else None
+    if not is_whole(whole) or list(lowered_spec(whole.dtype.spec)) != [key]:
+        return None
+    is_same = (
+        isinstance(tensor, Component) and tensor.whole is whole and tensor.index == index
+        for index, tensor in enumerate(tensors)
+    )
+    return whole if all(is_same) else None
