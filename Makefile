@@ -23,7 +23,7 @@ TAG := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])'
 STAMP := $(VENV)/.ready-$(TAG)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-oldest lint format structure bench pairs pin clean
+.PHONY: help setup demo test test-all test-oldest lint format structure bench pairs keras-tests pin clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -75,6 +75,10 @@ bench: $(STAMP)  ## Run the benchmarks
 pairs: $(STAMP)  ## Name the tests of SUITE=folder that pass only without extensor imported
 	@test -n "$(SUITE)" || { echo "[pairs] of which folder? make pairs SUITE=folder"; exit 2; }
 	@$(RUN) pairs "$(SUITE)" $(PAIRS_ARGS)
+
+keras-tests: $(STAMP)  ## Run the tests in SUITE=folder, a source of Keras, with our classes
+	@test -n "$(SUITE)" || { echo "[keras-tests] of which source? make keras-tests SUITE=folder"; exit 2; }
+	@$(RUN) pairs.keras_tests "$(SUITE)"
 
 pin:  ## Pin the newest releases for this Python in constraints/
 	@echo "[pin] resolving for $(TAG)"

@@ -1,5 +1,8 @@
 """Layers that return values, in functional graphs of Keras."""
 
+import gc
+import weakref
+
 import keras
 import numpy as np
 import pytest
@@ -54,3 +57,21 @@ def test_a_layer_that_returns_another_type_than_it_was_traced_with_is_an_error()
     layer.mood = "title"
     with pytest.raises(errors.DTypeError, match="the output of the layer when the model was built"):
         model(RECORDS)
+
+
+def test_a_graph_keeps_no_tensor_of_a_value_that_is_gone():
+    recipe = xt.keras.Input(KINDS["records"].spec)
+    made = []
+
+    class Watched(xt.keras.Layer):
+        def call(self, records):
+            result = Twice()(records)
+            made.append(weakref.ref(result["taste"]))
+            return result
+
+    watched = Watched()(recipe)
+    model = xt.keras.Model(recipe, [watched["taste"] + 1.0, watched["title"]])
+    made.clear()
+    np.testing.assert_array_equal(model(RECORDS)[0], RECORDS["taste"] * 2 + 1)
+    gc.collect()
+    assert [reference() for reference in made] == [None]

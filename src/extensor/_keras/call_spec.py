@@ -27,7 +27,12 @@ class CallSpec:
     @classmethod
     def of_call(cls, model: Any, args: Any, kwargs: Any) -> CallSpec:
         """Returns the specs of the arguments of a call of a model."""
-        given = inspect.signature(model.call).bind_partial(*args, **kwargs).arguments
+        signature = inspect.signature(model.call)
+        parameters = signature.parameters
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            # Keras takes arguments for the layers in a model, which `call` does not know.
+            kwargs = {name: value for name, value in kwargs.items() if name in parameters}
+        given = signature.bind_partial(*args, **kwargs).arguments
         return cls.of_values(
             {name: value for name, value in given.items() if name not in ("training", "mask")}
         )

@@ -8,6 +8,8 @@ themselves, or a `LoweredValue`.
 
 from __future__ import annotations
 
+import contextlib
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -157,6 +159,10 @@ def lowered_as(expected: tf.TypeSpec, value: Any, path: str) -> dict[str, Any]:
     Raises:
         DTypeError: If the value has another type (also a TypeError).
     """
+    global _last_lowered
+    reference, spec, form = _last_lowered
+    if reference() is value and spec is expected:
+        return form
     form = lowered(value)
     if not is_lowered(form) or not expected.is_compatible_with(spec_of_lowered(form)):
         received = tf.type_spec_from_value(value) if is_lowered(form) else value
@@ -166,7 +172,24 @@ def lowered_as(expected: tf.TypeSpec, value: Any, path: str) -> dict[str, Any]:
             received=repr(received),
             mend="Return values of the same type from every call of the layer.",
         )
+    with contextlib.suppress(TypeError):  # the class does not support weak references
+        _last_lowered = weakref.ref(value, _forget_last), expected, form
     return form
+
+
+def _forget_last(reference: Any) -> None:
+    global _last_lowered
+    if _last_lowered[0] is reference:
+        _last_lowered = _nothing, None, {}
+
+
+def _nothing() -> None:
+    return None
+
+
+# The last value that `lowered_as` got, with its arguments and result: a graph takes many fields of
+# one value. The tensors live only as long as the value.
+_last_lowered: tuple[Callable[[], Any], Any, dict[str, Any]] = (_nothing, None, {})
 
 
 def _whole(form: dict[str, Any]) -> Any:

@@ -126,11 +126,13 @@ class FunctionalModel(OwnInputs, Model, Functional):
             args, kwargs = tf.nest.map_structure(_as_tensor, (args, kwargs))
         return super().__call__(*args, **kwargs)
 
-    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+    def call(
+        self, inputs: Any, training: bool | None = None, mask: Any = None, **kwargs: Any
+    ) -> Any:
         """Returns the outputs of the layers."""
         if self._declares_input:
             mask = None  # the component tensors have their masks
-        outputs = Functional.call(self, inputs, training=training, mask=mask)
+        outputs = Functional.call(self, inputs, training=training, mask=mask, **kwargs)
         if self._returns_values:
             flat = zip(self.outputs, self.output_names, keras.tree.flatten(outputs), strict=True)
             own = [_lowered_output(*each) for each in flat]
