@@ -1,5 +1,7 @@
 """`Model(inputs, outputs)` is what Keras calls Functional: for freezing, parts, clones, files."""
 
+import typing
+
 import keras
 import numpy as np
 import pytest
@@ -209,3 +211,24 @@ def test_losses_metrics_and_history_have_the_names_of_keras(form):
     assert {"a_loss", "b_loss", "a_mae", "b_mse"} < histories[1].keys()
     for name, values in histories[0].items():
         np.testing.assert_allclose(histories[1][name], values, rtol=1e-6)
+
+
+class Pair(typing.NamedTuple):
+    a: typing.Any
+    b: typing.Any
+
+
+def test_outputs_and_losses_may_be_named_tuples():
+    recipe = xt.keras.Input(SPEC)
+    heads = [keras.layers.Dense(1, name=name)(recipe["taste"]) for name in "ab"]
+    model = xt.keras.Model(recipe, Pair(*heads))
+    assert isinstance(model(RECORDS), Pair)
+    model.compile("sgd", Pair(keras.losses.MeanSquaredError(), "mae"))
+    targets = Pair(np.ones([10, 1], "f"), np.zeros([10, 1], "f"))
+    history = model.fit(RECORDS, targets, verbose=0).history
+    assert {"a_loss", "b_loss"} < history.keys()
+
+
+def test_the_format_of_an_export_is_checked_by_keras_if_there_are_no_values(tmp_path):
+    with pytest.raises(ValueError, match="Unrecognized format=odd"):
+        xt.keras.Model(X, keras.layers.Dense(1)(X)).export(tmp_path, format="odd")

@@ -64,7 +64,8 @@ def with_function_losses(loss: Any) -> Any:
     if isinstance(loss, dict):
         return {name: with_function_losses(item) for name, item in loss.items()}
     if isinstance(loss, (list, tuple)):
-        return type(loss)(with_function_losses(item) for item in loss)
+        items = [with_function_losses(item) for item in loss]
+        return type(loss)(*items) if hasattr(loss, "_fields") else type(loss)(items)
     is_function = callable(loss) and not isinstance(loss, (type, keras.losses.Loss))
     if not is_function or getattr(loss, "__module__", "").startswith("keras."):
         return loss

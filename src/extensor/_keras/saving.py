@@ -52,7 +52,8 @@ class Saver(OwnSaveSignature, keras.Model):
 
         Args:
             filepath: The folder to write.
-            format: "tf_saved_model", the only format that supports extension values.
+            format: "tf_saved_model", the only format that supports extension values. A model whose
+                inputs are tensors has the formats of `keras.Model.export`.
             verbose: Whether to print a message; by default yes.
             input_signature: The spec of the model's input, or a list with the spec. Default: the
                 spec of the input that the model was built for, with any batch size.
@@ -64,6 +65,11 @@ class Saver(OwnSaveSignature, keras.Model):
             RegistrationError: If the spec of an input is not registered (also a ValueError).
             UnsupportedTypeError: If `format` is another format (also a TypeError).
         """
+        spec = self._call_spec
+        is_plain = spec is not None and not contains(spec.lowered, is_lowered)
+        if format != "tf_saved_model" and is_plain:
+            super().export(filepath, format, verbose, input_signature, **kwargs)
+            return
         if format != "tf_saved_model":
             raise UnsupportedTypeError(
                 path=f"{self.name}.export",
