@@ -42,7 +42,8 @@ def serialized(config: Any) -> Any:
         return type(config)(serialized(item) for item in config)
     if isinstance(config, ValueDtype):
         # `get_config` of the model raises for a spec that cannot be saved, and names the model.
-        return {**keras.saving.serialize_keras_object(_Holder(config.spec)), "is_dtype": True}
+        held: Any = keras.saving.serialize_keras_object(_Holder(config.spec))
+        return {**held, "is_dtype": True}
     return serialize(config) if isinstance(config, tf.TypeSpec) or is_extension(config) else config
 
 

@@ -67,7 +67,7 @@ class Trainer(OwnBuild, keras.Model):
             given["jit_compile"] = False
         given["loss"] = with_function_losses(given.get("loss"))
         # Losses of values are by field, and not by the names of the outputs.
-        names = vars(self).pop("output_names", None) if self._returns_values else None
+        names = self.__dict__.pop("output_names", None) if self._returns_values else None
         super().compile(**given)
         if names is not None:
             self.output_names = names

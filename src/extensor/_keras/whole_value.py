@@ -77,7 +77,7 @@ def form_of_whole(whole: Any) -> dict[str, Any]:
 def whole_of_form(form: dict[str, Any]) -> Any:
     """Returns the whole value whose Components are the tensors of a lowered form, or None."""
     ((key, tensors),) = form.items()
-    whole = getattr(tensors[0], "whole", None) if tensors else None
+    whole: Any = getattr(tensors[0], "whole", None) if tensors else None
     if not is_whole(whole) or list(lowered_spec(whole.dtype.spec)) != [key]:
         return None
     is_same = (
