@@ -11,7 +11,13 @@ import tensorflow as tf
 
 from extensor._keras._keras_private import OwnInputs
 from extensor._keras.call_spec import CallSpec
-from extensor._keras.graph_node import WholeValue, is_symbolic, lowered_as, with_whole_values
+from extensor._keras.graph_node import (
+    WholeValue,
+    is_symbolic,
+    lowered_as,
+    with_fields,
+    with_whole_values,
+)
 from extensor._keras.input_check import check_input
 from extensor._keras.layer_call import TakesValues, is_called_by_keras
 from extensor._keras.lowering import (
@@ -30,8 +36,8 @@ from extensor._keras.trainer import Trainer
 from extensor._keras.whole_value import is_whole
 
 # The class of `keras.Model(inputs, outputs)`. The names do not count up those that Keras gives.
-_tensor = keras.Input((1,), name="extensor")
-Functional: Any = type(keras.Model(_tensor, _tensor, name="extensor"))
+_tensor: Any = keras.Input((1,), name="x")
+Functional: Any = type(keras.Model(_tensor, keras.layers.Identity(name="y")(_tensor), name="z"))
 
 
 class Model(Trainer, Saver, TakesValues, keras.Model):
@@ -105,8 +111,13 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
 class FunctionalModel(OwnInputs, Model, Functional):
     """The class of `Model(inputs, outputs)`: a functional model of Keras for values."""
 
-    def __init__(self, inputs: Any, outputs: Any, name: str | None = None, **kwargs: Any) -> None:
+    # Keras 3.10 recognizes a functional model by this signature.
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._create(*args, **kwargs)
+
+    def _create(self, inputs: Any, outputs: Any, name: str | None = None, **kwargs: Any) -> None:
         inputs, outputs = with_whole_values(lowered((inputs, outputs)))
+        with_fields(inputs)  # because Keras 3.10 rejects an input that no operation reads
         self._declares_input = contains(inputs, is_whole)
         self._returns_values = contains(outputs, is_whole)
         with warnings.catch_warnings():
