@@ -27,6 +27,7 @@ SECONDS = 600.0
 
 _SEQUENTIAL = "models/sequential_test.py::SequentialTest::test_"
 _FUNCTIONAL = "models/functional_test.py::FunctionalTest::test_"
+_TRAINER = "trainers/trainer_test.py::TestTrainer::test_"
 _NOT_KERAS = "xt.keras.Sequential is a Model, and not a keras.Sequential"
 
 KNOWN = {
@@ -46,6 +47,12 @@ KNOWN = {
     f"{_SEQUENTIAL}legacy_flow_with_input_shape": _NOT_KERAS,
     f"{_SEQUENTIAL}nested_sequential": _NOT_KERAS,
     f"{_SEQUENTIAL}serialization": _NOT_KERAS,
+    f"{_TRAINER}predict_generator_1_eager": _NOT_KERAS,
+    f"{_TRAINER}predict_generator_1_jit": _NOT_KERAS,
+    f"{_TRAINER}predict_generator_1_non_jit": _NOT_KERAS,
+    f"{_TRAINER}predict_generator_50_eager": _NOT_KERAS,
+    f"{_TRAINER}predict_generator_50_jit": _NOT_KERAS,
+    f"{_TRAINER}predict_generator_50_non_jit": _NOT_KERAS,
 }
 """The tests that fail with the classes of xt.keras, and why."""
 
