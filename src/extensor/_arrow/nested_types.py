@@ -17,7 +17,7 @@ from extensor._arrow.arrow_type import is_large_list, names_of, without_fields
 from extensor._arrow.column_type import ColumnType, is_rectangular
 from extensor._arrow.location import Location
 from extensor._arrow.nulls import without_hidden
-from extensor._arrow.side_by_side import LARGE, side_by_side
+from extensor._arrow.parallel_columns import LARGE, convert_columns
 from extensor._authoring.rows import uncut_rows
 from extensor._memory import array_over
 from extensor._path import Path
@@ -95,7 +95,7 @@ class StructType(ColumnType):
             for i, column in enumerate(columns)
             if types[i].copies_strings
         }
-        values = side_by_side(
+        values = convert_columns(
             lambda i: types[i].read(columns[i], locations[i]),
             len(columns),
             {i: size for i, size in sizes.items() if size > LARGE},

@@ -1,4 +1,4 @@
-"""Conversion of large columns in parallel threads."""
+"""Conversion of columns: large ones in parallel threads, the others one after the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGE = 1 << 20
 _thread = threading.local()
 
 
-def side_by_side(convert: Callable[[int], Any], count: int, sizes: dict[int, int]) -> list[Any]:
+def convert_columns(convert: Callable[[int], Any], count: int, sizes: dict[int, int]) -> list[Any]:
     """Returns `[convert(i) for i in range(count)]`, with large columns converted in parallel.
 
     The pool starts with the largest column. The calling thread starts with the smallest, so it
