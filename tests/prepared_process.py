@@ -7,6 +7,7 @@ ends as an interpreter ends: with its exit handlers.
 
 import atexit
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -88,6 +89,7 @@ def serve():
     import tensorflow  # noqa: F401
 
     assert "extensor" not in sys.modules
+    gc.freeze()  # so that no child collects, and so copies, the objects of these modules
     print(_READY, flush=True)
     while line := sys.stdin.readline():
         child = os.fork()

@@ -50,7 +50,7 @@ def test_a_model_is_saved_and_loaded(tmp_path):
         lambda amounts: amounts.to("lb"), input_signature=[QuantitySpec([None], tf.float32, "kg")]
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # TensorFlow says of every named spec that it saves it
+        warnings.simplefilter("ignore")  # TensorFlow logs each named spec that it saves
         tf.saved_model.save(module, str(tmp_path))
     result = tf.saved_model.load(str(tmp_path)).to_pounds(FLOUR.to("kg"))
     assert isinstance(result, Quantity)

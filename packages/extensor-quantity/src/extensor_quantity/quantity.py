@@ -26,19 +26,19 @@ class Quantity:
 
     @property
     def amounts(self) -> tf.Tensor:
-        """The numbers."""
+        """The tensor of amounts."""
         return self._amounts
 
     @property
     def unit(self) -> Unit:
-        """What they count."""
+        """The unit of the amounts."""
         return self._unit
 
     def to(self, unit: str | Unit) -> Quantity:
         """Returns the same amounts in another unit.
 
         Raises:
-            UnitError: If it measures something else (also a ValueError).
+            UnitError: If the unit has another dimension (also a ValueError).
         """
         other = Unit.of(unit)
         factor = self._unit.factor_to(other)

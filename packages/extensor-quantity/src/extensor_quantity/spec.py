@@ -1,4 +1,4 @@
-"""What TensorFlow has to know of amounts with a unit."""
+"""The type spec of a Quantity: shape, dtype and unit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class QuantitySpec(xt.StackableTypeSpec):
 
     Args:
         shape: The shape of the amounts.
-        dtype: Their dtype.
+        dtype: The dtype of the amounts.
         unit: A unit, or its name.
     """
 
@@ -33,27 +33,27 @@ class QuantitySpec(xt.StackableTypeSpec):
 
     @property
     def dtype(self) -> tf.DType:
-        """Their dtype."""
+        """The dtype of the amounts."""
         return self._dtype
 
     @property
     def unit(self) -> Unit:
-        """What they count."""
+        """The unit of the amounts."""
         return self._unit
 
     value_type = Quantity
 
     @property
     def component_specs(self) -> tf.TensorSpec:
-        """The spec of the amounts alone."""
+        """The spec of the tensor of amounts."""
         return tf.TensorSpec(self._shape, self._dtype)
 
     def to_components(self, value: Quantity) -> tf.Tensor:
-        """Returns the amounts."""
+        """Returns the tensor of amounts."""
         return value.amounts
 
     def from_components(self, components: Any) -> Quantity:
-        """Returns the amounts with their unit."""
+        """Returns a Quantity of the amounts and the unit of this spec."""
         return Quantity(components, self._unit)
 
     def serialize(self) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 class UnitError(ValueError):
-    """Two units do not measure the same, or one is not known."""
+    """A unit is not known, or two units have different dimensions."""
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,8 @@ class Unit:
 
     Attributes:
         name: Its symbol.
-        dimension: What it measures.
-        size: How many of the dimension's smallest unit it is.
+        dimension: The dimension: mass or volume.
+        size: The size of the unit, in the smallest unit of its dimension.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Unit:
         """Returns the unit of a name.
 
         Raises:
-            UnitError: If there is none.
+            UnitError: If there is no unit of this name.
         """
         if isinstance(name, Unit):
             return name
@@ -39,10 +39,10 @@ class Unit:
             raise UnitError(f"{name!r}: expected one of the units {known}.") from None
 
     def factor_to(self, other: Unit) -> float:
-        """Returns the number of the other unit in one of this.
+        """Returns the number of the other unit in one of this unit.
 
         Raises:
-            UnitError: If they do not measure the same.
+            UnitError: If they have different dimensions.
         """
         if self.dimension != other.dimension:
             raise UnitError(
