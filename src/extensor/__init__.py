@@ -9,7 +9,7 @@ from extensor import _tf as _tf  # first, because it raises a clear error if Ten
 from extensor import authoring, data, dispatch, errors, nest, struct
 from extensor._arrow.null_policy import fill
 from extensor._arrow.read import from_arrow
-from extensor._arrow.schema import spec_from_schema
+from extensor._arrow.schema import schema_from_spec, spec_from_schema
 from extensor._arrow.write import to_arrow
 from extensor._auto.decorator import (
     AutoCompositeTensor,
@@ -86,6 +86,7 @@ __all__ = [
     "registered_types",
     "replace",
     "scan",
+    "schema_from_spec",
     "serving",
     "spec_from_schema",
     "spec_of",

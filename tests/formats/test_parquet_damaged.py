@@ -45,20 +45,20 @@ def test_views_of_strings_are_read_from_dictionaries(tmp_path):
     assert xt.read_parquet([path, path])["t"].shape == [200_000]
 
 
-def test_a_footer_that_counts_other_records_is_an_error(tmp_path):
+@pytest.mark.parametrize("count", [0, 4, 6])
+def test_a_footer_that_counts_other_records_is_an_error(tmp_path, count):
     path = tmp_path / "it.parquet"
     pq.write_table(pa.table({"x": pa.array([1, 2, 3, 4, 5], pa.int32())}), path)
     whole, found = path.read_bytes(), 0
     for at in range(len(whole) - 1):
         if whole[at : at + 2] == b"\x16\x0a":  # 5 as a 64-bit field of the footer
-            path.write_bytes(whole[: at + 1] + b"\x0c" + whole[at + 2 :])
-            with_other_count = pq.read_metadata(path).num_rows == 6
-            if with_other_count and pq.ParquetFile(path).read().num_rows == 5:
+            path.write_bytes(whole[: at + 1] + bytes([2 * count]) + whole[at + 2 :])
+            if pq.read_metadata(path).num_rows == count:
                 found += 1
-                with pytest.raises(errors.FormatError, match="6 records, the number in the footer"):
-                    xt.read_parquet(path)
-                with pytest.raises(tf.errors.OpError, match="6 records, the number in the footer"):
-                    streamed(path)
+                message = f"{count} records, the number in the footer, got 5 records"
+                for read in (xt.read_parquet, streamed):
+                    with pytest.raises(errors.FormatError, match=message):
+                        read(path)
     assert found
 
 

@@ -56,6 +56,11 @@ def case(seed):
             raise
         end = "interrupted in TensorFlow"
     del action
+    if not tf.executing_eagerly():
+        # TensorFlow was interrupted between a change of its mode and the `try` that restores the
+        # mode. No later case can run in this process.
+        with cases.theirs("TensorFlow"):
+            os.abort()
     _iterate()
     _read()
     _write()

@@ -72,6 +72,8 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
         return _natural_union(value, path, rank)
     if len(value.shape) > rank:
         size = value.shape[rank]
+        if size is None and not _has_numbers(value):  # of a spec
+            return pa.large_list(natural_type(value, path, rank + 1))
         if size is None:  # all fields are ragged, with rows of one length
             size = int(outer_sizes(value, rank + 1)[rank])
         return pa.list_(natural_type(value, path, rank + 1), size)
@@ -202,13 +204,18 @@ def holds_no_values(value: Any) -> bool:
             flat: Any = value.mask
             while isinstance(flat, tf.RaggedTensor):
                 flat = flat.values
-            if not array_over(flat).any():
+            if _has_numbers(flat) and not array_over(flat).any():
                 return True
             value = value.values
         elif isinstance(value, tf.RaggedTensor):
             value = value.values
         else:
             return isinstance(value, tf.Tensor) and 0 in value.shape
+
+
+def _has_numbers(value: Any) -> bool:
+    """Returns whether tensors have values, and are not part of a graph."""
+    return all(hasattr(part, "numpy") for part in tf.nest.flatten(value, expand_composites=True))
 
 
 def natural_flat_type(dtype: tf.DType, path: Path) -> pa.DataType:

@@ -1,17 +1,22 @@
-"""spec_from_schema: converts Arrow schemas to specs of StructuredTensors."""
+"""Arrow schemas to specs of StructuredTensors, and back."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.location import Location, splits_dtype
+from extensor._arrow.natural_type import natural_type
 from extensor._arrow.reader import records_reader
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.masked import is_masked
+from extensor._struct.spec import StructuredTensorSpec
+from extensor.errors import DTypeError, StructureError
 
 
 @refuse_deep_nesting("spec_from_schema")
@@ -41,3 +46,76 @@ def spec_from_schema(
     """
     location = Location(Path(), splits_dtype(row_splits_dtype))
     return records_reader(schema, nulls).spec(nrows, location)
+
+
+@refuse_deep_nesting("schema_from_spec")
+def schema_from_spec(spec: StructuredTensorSpec) -> pa.Schema:
+    """Returns the Arrow schema of the records of a spec: what `to_arrow` writes of them.
+
+    A field that came from Arrow has the type that it came with. Other types are those that
+    `to_arrow` chooses without a schema.
+
+    Args:
+        spec: The spec of a StructuredTensor of rank 1, such as that of `xt.spec_of(records)`.
+
+    Raises:
+        DTypeError: If `spec` is not the spec of a StructuredTensor (also a TypeError).
+        StructureError: If its rank is not 1 (also a ValueError).
+        UnsupportedTypeError: If Arrow has no type for a field (also a TypeError).
+
+    >>> recipes = xt.struct.constant([{"title": "Tea", "minutes": [5, 2]}])
+    >>> xt.schema_from_spec(xt.spec_of(recipes))
+    title: string
+    minutes: list<item: int32>
+      child 0, item: int32
+    """
+    if not isinstance(spec, StructuredTensorSpec):
+        raise DTypeError(
+            path="schema_from_spec",
+            expected="the spec of a StructuredTensor",
+            received=type(spec).__name__,
+            mend="Give xt.spec_of(records).",
+        )
+    if spec.rank != 1:
+        raise StructureError(
+            path="schema_from_spec",
+            expected="the spec of records of rank 1, which are the rows of a table",
+            received=f"rank {spec.rank}",
+            mend="Give the spec of a vector of records.",
+        )
+    with tf.Graph().as_default():
+        # The type follows from the parts of a value. These parts have no numbers.
+        records = tf.nest.map_structure(
+            lambda part: tf.compat.v1.placeholder(part.dtype, part.shape),
+            spec,
+            expand_composites=True,
+        )
+        return pa.schema(natural_type(records, Path()).fields)
+
+
+def masks_of_spec(spec: StructuredTensorSpec) -> dict[str, str]:
+    """Returns the argument `nulls` with which `from_arrow` masks the fields that a spec masks."""
+    return dict.fromkeys(_masked_places(spec, Path(), 0), "mask")
+
+
+def _masked_places(spec: Any, at: Path, rank: int) -> Iterator[str]:
+    """Yields the place of each mask below a path, as `nulls` names it.
+
+    Args:
+        spec: The spec of the field.
+        at: The path of the field.
+        rank: The rank of the records that have the field.
+    """
+    # Imported here, because `import extensor` stays fast without the module.
+    from extensor._types.union.spec import UnionSpec
+
+    if is_masked(spec):
+        yield str(at) + "[*]" * (spec.mask.shape.rank - rank)
+        yield from _masked_places(spec.values, at, rank)
+    elif isinstance(spec, StructuredTensorSpec):
+        record = spec.record
+        for name, field in record.field_specs.items():
+            yield from _masked_places(field, at / name, record.rank)
+    elif isinstance(spec, UnionSpec):
+        for name, variant in spec.variants.items():
+            yield from _masked_places(variant, at / name, 1)

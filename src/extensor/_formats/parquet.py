@@ -274,6 +274,8 @@ class ParquetFiles:
         for path in self.paths:
             with _opened(path) as file, _readable(path):
                 self._rows.append(file.metadata.num_rows)
+                groups = range(file.metadata.num_row_groups)
+                _check_count(path, file, sum(file.metadata.row_group(i).num_rows for i in groups))
                 arrow = file.schema_arrow
                 if whole is None:
                     whole = arrow
