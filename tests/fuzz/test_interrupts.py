@@ -81,14 +81,14 @@ def _raise(*_):
 def _count_steps(action, die_at=None):
     """Counts the calls that Python makes in this thread, and interrupts it at one of them.
 
-    An error that is raised when a function of C returns would be a SystemError: no interrupt
+    An error that is raised when a function returns to C would be a SystemError: no interrupt
     arrives there.
     """
     steps = 0
 
     def count(frame, event, argument):
         nonlocal steps
-        if event in ("c_return", "c_exception"):
+        if event not in ("call", "c_call"):
             return
         steps += 1
         if steps - 1 == die_at:
