@@ -20,9 +20,9 @@ from extensor._arrow.arrow_type import (
 from extensor._arrow.chosen_columns import chosen_columns, leaf_paths, pruned_schema
 from extensor._arrow.read import read_table
 from extensor._arrow.write import to_arrow
+from extensor._files.files import FilePath, whole_output
 from extensor._path import Path, PathLike
 from extensor._struct.tensor import StructuredTensor
-from extensor._whole_file import whole_file
 from extensor.errors import (
     DirectoryError,
     DTypeError,
@@ -31,8 +31,6 @@ from extensor.errors import (
     StructureError,
     UnsupportedTypeError,
 )
-
-FilePath = str | os.PathLike[str]
 
 # A row group is written once it has this many records or bytes.
 _GROUP_ROWS = 1 << 16
@@ -150,30 +148,11 @@ def read(
 
 def write(batches: Iterable[pa.RecordBatch], path: FilePath) -> None:
     """Writes Arrow record batches of one schema to a Parquet file."""
-    # Replaces the file that a link points to, not the link.
-    path = os.path.realpath(*_paths([path]))
-    folder = os.path.dirname(path)
-    if os.path.isdir(path):
-        raise _directory(path, "Give the name of a file in it.")
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise FormatError(
-            path=path,
-            expected="a file, or a path that does not exist",
-            received="a device or pipe, which a file cannot replace",
-            mend="Write to a file.",
-        )
-    if not os.path.isdir(folder):
-        raise MissingFileError(
-            path=path,
-            expected="a path in an existing folder",
-            received=f"{folder}, which does not exist",
-            mend="Create the folder first.",
-        )
-    with whole_file(path) as unfinished:
-        _write_all(iter(batches), unfinished)
+    with whole_output(*_paths([path])) as stream:
+        _write_all(iter(batches), stream)
 
 
-def _write_all(batches: Iterator[pa.RecordBatch], path: str) -> None:
+def _write_all(batches: Iterator[pa.RecordBatch], stream: pa.NativeFile) -> None:
     first = next(batches, None)
     if first is None:
         raise StructureError(
@@ -183,7 +162,7 @@ def _write_all(batches: Iterator[pa.RecordBatch], path: str) -> None:
             mend="To write an empty file, give a batch of 0 records.",
         )
     _check_storable(pa.struct(list(first.schema)), Path())
-    with pq.ParquetWriter(path, first.schema) as writer:
+    with pq.ParquetWriter(stream, first.schema) as writer:
         for group in _row_groups(itertools.chain([first], batches), first.schema):
             writer.write_table(group)
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from extensor._whole_file import whole_file
+from extensor._files.whole_file import whole_file
 
 ABANDONED = ".menu.txt." + "0123456789abcdef" * 2
 
@@ -46,7 +46,7 @@ def test_what_a_killed_writer_left_is_deleted_by_the_next(path, run_python):
     killed = run_python(
         f"""
         import os, signal
-        from extensor._whole_file import whole_file
+        from extensor._files.whole_file import whole_file
 
         with whole_file({str(path)!r}) as unfinished:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,137 @@
+"""The arguments that all functions share which read records from a format."""
+
+# This file calls a method of specs that is private to extensor.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
+from extensor._arrow.location import splits_dtype
+from extensor._arrow.read import read_table
+from extensor._arrow.schema import masks_of_spec, schema_from_spec, spec_from_schema
+from extensor._path import Path, PathLike
+from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.spec import StructuredTensorSpec
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, FieldError
+
+
+class WantedTable:
+    """The arguments `columns`, `schema`, `nulls` and `row_splits_dtype`, and what they ask for.
+
+    Args:
+        columns: Paths of the fields to read; None for all.
+        schema: The spec of a StructuredTensor of rank 1, a pyarrow Schema, or None for the schema
+            of the source.
+        nulls: The policies for nulls. None is "error", or, with a spec, the masks of the spec.
+        row_splits_dtype: The dtype of row splits; None for tf.int64, or, with a spec, its own.
+
+    Raises:
+        DTypeError: If `schema` is neither a spec nor a Schema, or `columns` is no list of paths
+            (also a TypeError).
+        FieldError: If a column is not in the schema (also a KeyError).
+        StructureError: If `columns` is empty, or the rank of the spec is not 1 (also a ValueError).
+    """
+
+    def __init__(
+        self,
+        columns: Iterable[PathLike] | None = None,
+        schema: Any = None,
+        nulls: Any = None,
+        row_splits_dtype: Any = None,
+    ) -> None:
+        self.columns = columns
+        self._spec = schema if isinstance(schema, StructuredTensorSpec) else None
+        if self._spec is not None:
+            schema = schema_from_spec(self._spec)
+            nulls = masks_of_spec(self._spec) if nulls is None else nulls
+            if row_splits_dtype is None:
+                row_splits_dtype = next(iter(self._spec._row_splits_dtypes()), None)
+        elif schema is not None and not isinstance(schema, pa.Schema):
+            raise DTypeError(
+                path="schema",
+                expected="the spec of a StructuredTensor, or a pyarrow Schema",
+                received=repr(schema)[:80],
+                mend="Give xt.spec_of(records), or pa.schema({...}).",
+            )
+        self.nulls: Any = "error" if nulls is None else nulls
+        self.row_splits_dtype = splits_dtype(row_splits_dtype or tf.int64)
+        self.schema: pa.Schema | None = None if schema is None else self.pruned(schema)
+        """The Arrow schema of the records, or None if it follows from the source."""
+
+    def pruned(self, schema: pa.Schema) -> pa.Schema:
+        """Returns the schema of the chosen columns of a source.
+
+        Raises:
+            FieldError, StructureError, DTypeError: If there are no such columns.
+        """
+        if self.columns is None:
+            return schema
+        return pruned_schema(schema, chosen_columns(self.columns, schema))
+
+    def spec(self, source: pa.Schema | None = None) -> DenseStructuredTensorSpec:
+        """Returns the spec of the records.
+
+        Args:
+            source: The schema of the source; it counts if the caller gave none.
+        """
+        schema = self.schema if self.schema is not None else self.pruned(source)
+        return spec_from_schema(schema, None, self.row_splits_dtype, self.nulls)
+
+    def table(self, table: pa.Table) -> pa.Table:
+        """Returns the wanted columns of a table, cast to the wanted types.
+
+        Raises:
+            FieldError: If a column does not exist (also a KeyError).
+            DTypeError: If a column does not convert without loss (also a TypeError).
+        """
+        schema = self.schema if self.schema is not None else self.pruned(table.schema)
+        if schema.equals(table.schema):
+            return table
+        columns = [_cast(table, field) for field in schema]
+        # `columns` may be empty, so the number of records is given.
+        return pa.Table.from_arrays(columns, schema=schema) if columns else table.select([])
+
+    def records(self, table: pa.Table) -> StructuredTensor:
+        """Returns the wanted records of a table.
+
+        Raises:
+            FieldError, DTypeError: As `table`.
+            NullError, UnsupportedTypeError, StructureError: As `from_arrow`.
+        """
+        table = self.table(table)
+        records = read_table(table, self.row_splits_dtype, self.nulls, table.schema)
+        if self._spec is None or self.columns is not None:
+            return records
+        return self._spec.cast(records)
+
+
+def _cast(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
+    """Returns a column of a table as the type of a field."""
+    found = table.schema.get_all_field_indices(field.name)
+    if len(found) != 1:
+        raise FieldError(
+            path=Path(field.name),
+            expected="one column of this name",
+            received=f"{len(found)} columns of this name" if found
+            else f"the columns {', '.join(table.schema.names[:20])}",
+            mend="Correct schema=." if not found else "Rename the columns in the source.",
+        )  # fmt: skip
+    column = table.column(found[0])
+    if column.type.equals(field.type):
+        return column
+    try:
+        return column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise DTypeError(
+            path=Path(field.name),
+            expected=f"values of Arrow type {field.type}, as schema= says",
+            received=f"Arrow type {column.type} ({str(error).splitlines()[0]})",
+            mend="Correct schema=, or convert the column in the source.",
+        ) from error

@@ -1,0 +1,291 @@
+"""Files of any file system: local paths, folders, glob patterns and URLs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from extensor._files.whole_file import whole_file
+from extensor.errors import (
+    DirectoryError,
+    DTypeError,
+    FormatError,
+    MissingDependencyError,
+    MissingFileError,
+    StructureError,
+)
+
+FilePath = str | os.PathLike[str]
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|[a-z]+::")
+_PATTERN = re.compile(r"[*?[]")
+
+
+@dataclass(frozen=True)
+class File:
+    """A file, or a folder, in a file system.
+
+    Attributes:
+        path: The path as the caller wrote it, for errors.
+        system: The file system.
+        inner: The path in the file system.
+    """
+
+    path: str
+    system: pafs.FileSystem
+    inner: str
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the path is one of the operating system."""
+        return isinstance(self.system, pafs.LocalFileSystem)
+
+    def open(self) -> pa.NativeFile:
+        """Opens the file for reading at any position.
+
+        Raises:
+            MissingFileError, DirectoryError: If there is no such file, or it is a folder.
+        """
+        with self._named():
+            return self.system.open_input_file(self.inner)
+
+    def stream(self, compression: str | None = "detect") -> pa.NativeFile:
+        """Opens the file for reading from its beginning.
+
+        Args:
+            compression: The compression to undo, such as "gzip" or "zstd"; "detect" goes by the
+                suffix of the path, such as `.gz` or `.zst`.
+
+        Raises:
+            MissingFileError, DirectoryError: As `open`.
+        """
+        with self._named():
+            return self.system.open_input_stream(self.inner, compression)
+
+    @contextlib.contextmanager
+    def _named(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            # File systems raise different errors for a folder.
+            if self.system.get_file_info(self.inner).type == pafs.FileType.Directory:
+                raise _directory(self.path, "Give the files in it.") from error
+            if not isinstance(error, FileNotFoundError):
+                raise
+            raise MissingFileError(
+                path=self.path,
+                expected="a file",
+                received="a path that does not exist",
+                mend="Check the path; relative paths start from the working directory.",
+            ) from error
+
+
+def file_at(path: Any) -> File:
+    """Returns the file at a path or URL.
+
+    Args:
+        path: A local path, or a URL of a file system that pyarrow or fsspec supports, such as
+            `gs://bucket/name`, `s3://...` or `memory://...`.
+
+    Raises:
+        DTypeError: If it is no path (also a TypeError).
+        FormatError: If no library supports the URL (also a ValueError).
+        MissingDependencyError: If the library of the URL is not installed (also an ImportError).
+    """
+    try:
+        text = os.fsdecode(path)
+    except TypeError as error:
+        raise DTypeError(
+            path="path",
+            expected="a path or a URL",
+            received=f"{type(path).__name__}",
+            mend="Give a str or a pathlib.Path.",
+        ) from error
+    if not _URL.match(text):
+        return File(text, pafs.LocalFileSystem(), os.path.expanduser(text))
+    try:
+        return File(text, *pafs.FileSystem.from_uri(text))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # a URL that pyarrow does not know
+        return File(text, *_by_fsspec(text))
+
+
+def _by_fsspec(url: str) -> tuple[pafs.FileSystem, str]:
+    try:
+        import fsspec
+    except ImportError as error:
+        raise MissingDependencyError(
+            path=url,
+            expected="fsspec, because pyarrow does not support this URL",
+            received="no module named 'fsspec'",
+            mend='pip install "extensor[fsspec]"',
+        ) from error
+    try:
+        system, inner = fsspec.core.url_to_fs(url)
+    except ImportError as error:
+        raise MissingDependencyError(
+            path=url,
+            expected="the library of this URL",
+            received=str(error),
+            mend="Install the package that fsspec names.",
+        ) from error
+    except ValueError as error:
+        raise FormatError(
+            path=url,
+            expected="a URL of a file system that pyarrow or fsspec supports",
+            received=str(error),
+            mend="Check the part before ://.",
+        ) from error
+    return pafs.PyFileSystem(pafs.FSSpecHandler(system)), inner
+
+
+def files_at(paths: FilePath | Iterable[FilePath], suffixes: tuple[str, ...] = ()) -> list[File]:
+    """Returns the files at paths, in order; those of a folder or pattern are sorted by path.
+
+    Args:
+        paths: One path, URL or glob pattern (`*`, `?`, `[...]`, `**`), or several. A folder stands
+            for all files below it, except those whose name, or whose folder's name, begins with
+            "." or "_".
+        suffixes: The suffixes of the files of a folder, such as `(".json", ".jsonl")`; all files
+            if empty.
+
+    Raises:
+        DTypeError: If `paths` is not a path or a list of paths (also a TypeError).
+        MissingFileError: If a path does not exist (also a FileNotFoundError).
+        StructureError: If there is no file (also a ValueError).
+    """
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        paths = [paths]
+    if not isinstance(paths, Iterable):
+        raise DTypeError(
+            path="paths",
+            expected="a path, or a list of paths",
+            received=type(paths).__name__,
+            mend="Give a path as a str or a pathlib.Path.",
+        )
+    given = [file_at(path) for path in paths]
+    found = [file for each in given for file in _expanded(each, suffixes)]
+    if not found:
+        raise StructureError(
+            path=", ".join(file.path for file in given) or "paths",
+            expected="at least one file" + (f" ({', '.join(suffixes)})" if suffixes else ""),
+            received="none",
+            mend="Check the folder or the pattern.",
+        )
+    return found
+
+
+def _expanded(file: File, suffixes: tuple[str, ...]) -> list[File]:
+    info = file.system.get_file_info(file.inner)
+    if info.type == pafs.FileType.File:
+        return [file]
+    if info.type == pafs.FileType.Directory:
+        return [
+            each
+            for each in _below(file, file.inner)
+            if each.path.endswith(suffixes or "") and not _is_hidden(each.inner, file.inner)
+        ]
+    if _PATTERN.search(file.inner):
+        fixed = file.inner[: _PATTERN.search(file.inner).start()].rpartition("/")[0]  # pyright: ignore
+        pattern = _regex(file.inner)
+        return [each for each in _below(file, fixed or ".") if pattern.fullmatch(each.inner)]
+    raise MissingFileError(
+        path=file.path,
+        expected="a file, a folder, or a pattern",
+        received="a path that does not exist",
+        mend="Check the path; relative paths start from the working directory.",
+    )
+
+
+def _below(file: File, folder: str) -> list[File]:
+    """Returns all files below a folder, sorted by path."""
+    selector = pafs.FileSelector(folder, recursive=True, allow_not_found=True)
+    infos: Any = file.system.get_file_info(selector)
+    prefix = file.path.removesuffix(file.inner) if file.path.endswith(file.inner) else ""
+    inner = sorted(
+        info.path.removeprefix("./") for info in infos if info.type == pafs.FileType.File
+    )
+    return [File(prefix + path, file.system, path) for path in inner]
+
+
+def _is_hidden(path: str, folder: str) -> bool:
+    return any(part[0] in "._" for part in path.removeprefix(folder).split("/") if part)
+
+
+def _regex(pattern: str) -> re.Pattern[str]:
+    """Returns the expression of a glob pattern; `**` stands for any number of folders."""
+    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]]+\])", pattern)
+    signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile(
+        "".join(
+            re.escape(part)
+            if i % 2 == 0
+            else signs.get(part) or part.replace("[!", "[^")
+            for i, part in enumerate(parts)
+        )
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def whole_output(path: FilePath) -> Generator[pa.NativeFile]:
+    """Yields a stream that becomes the file at a path if no error occurs.
+
+    A local file is replaced at once, when it is complete. Other file systems write it under another
+    name first, and move it.
+
+    Raises:
+        MissingFileError: If the folder does not exist (also a FileNotFoundError).
+        DirectoryError: If the path is a folder (also an IsADirectoryError).
+        FormatError: If the path is a device or pipe (also a ValueError).
+    """
+    file = file_at(path)
+    if file.is_local:
+        with _whole_local(file) as unfinished, pa.OSFile(unfinished, "wb") as stream:
+            yield stream
+        return
+    if file.system.get_file_info(file.inner).type == pafs.FileType.Directory:
+        raise _directory(file.path, "Give the name of a file in it.")
+    unfinished = f"{file.inner}.unfinished"
+    try:
+        with file.system.open_output_stream(unfinished) as stream:
+            yield stream
+    except BaseException:
+        with contextlib.suppress(OSError):
+            file.system.delete_file(unfinished)
+        raise
+    file.system.move(unfinished, file.inner)
+
+
+@contextlib.contextmanager
+def _whole_local(file: File) -> Generator[str]:
+    # Replaces the file that a link points to, not the link.
+    path = os.path.realpath(file.inner)
+    folder = os.path.dirname(path)
+    if os.path.isdir(path):
+        raise _directory(file.path, "Give the name of a file in it.")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise FormatError(
+            path=file.path,
+            expected="a file, or a path that does not exist",
+            received="a device or pipe, which a file cannot replace",
+            mend="Write to a file.",
+        )
+    if not os.path.isdir(folder):
+        raise MissingFileError(
+            path=file.path,
+            expected="a path in an existing folder",
+            received=f"{folder}, which does not exist",
+            mend="Create the folder first.",
+        )
+    with whole_file(path) as unfinished:
+        yield unfinished
+
+
+def _directory(path: str, mend: str) -> DirectoryError:
+    return DirectoryError(path=path, expected="a file", received="a directory", mend=mend)

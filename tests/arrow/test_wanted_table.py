@@ -1,0 +1,79 @@
+"""`columns`, `schema`, `nulls` and `row_splits_dtype` of all functions that read records."""
+
+import pyarrow as pa
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from extensor import errors
+from extensor._arrow.wanted_table import WantedTable
+
+TABLE = pa.table(
+    {
+        "id": [1, 2],
+        "score": [1.0, None],
+        "steps": [[{"minutes": 5, "tools": ["pot", "pan"]}], []],
+        "dotted.name": ["a", "b"],
+    }
+)
+
+
+def test_all_is_read_without_arguments():
+    table = TABLE.drop_columns(["score"])
+    assert WantedTable().records(table).to_py() == xt.from_arrow(table).to_py()
+
+
+def test_columns_are_pruned_below_lists_and_come_in_their_order():
+    wanted = WantedTable(["steps.minutes", "id", "dotted.name"])
+    assert wanted.records(TABLE).to_py() == [
+        {"steps": [{"minutes": 5}], "id": 1, "dotted.name": b"a"},
+        {"steps": [], "id": 2, "dotted.name": b"b"},
+    ]
+    assert wanted.spec(TABLE.schema).is_compatible_with(wanted.records(TABLE))
+
+
+def test_an_arrow_schema_casts_selects_and_orders():
+    schema = pa.schema({"steps": pa.list_(pa.struct({"minutes": pa.int16()})), "id": pa.float32()})
+    records = WantedTable(schema=schema).records(TABLE)
+    assert records["steps.minutes"].dtype == tf.int16
+    assert records.to_py() == [{"steps": [{"minutes": 5}], "id": 1.0}, {"steps": [], "id": 2.0}]
+    assert WantedTable(schema=schema).spec() == WantedTable().spec(schema)
+
+
+def test_a_spec_decides_masks_dtypes_and_row_splits():
+    first = xt.from_arrow(TABLE, row_splits_dtype=tf.int32, nulls={"score": "mask"})
+    spec = xt.spec_from_schema(TABLE.schema, None, tf.int32, {"score": "mask"})
+    records = WantedTable(schema=spec).records(TABLE)
+    assert xt.spec_of(records) == xt.spec_of(first)
+    assert records.to_py() == first.to_py()
+    assert WantedTable(schema=spec).spec() == spec
+    with pytest.raises(errors.NullError, match="score"):
+        WantedTable(schema=spec, nulls="error").records(TABLE)
+
+
+def test_columns_of_a_schema_are_chosen():
+    wanted = WantedTable(["id"], TABLE.schema)
+    assert wanted.schema == pa.schema({"id": pa.int64()})
+    assert wanted.records(TABLE).to_py() == [{"id": 1}, {"id": 2}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"schema": {"id": int}}, TypeError, "schema: expected the spec of a StructuredTensor, or"),
+        ({"schema": pa.schema({"x": pa.int8()})}, KeyError, "x: expected one column of this name"),
+        (
+            {"schema": pa.schema({"id": pa.list_(pa.int8())})},
+            TypeError,
+            "id: expected values of Arrow type list<item: int8>, as schema= says, got",
+        ),
+        ({"columns": ["x"]}, KeyError, "x: expected one of the columns id, score"),
+        ({"columns": "id"}, TypeError, "columns: expected a list of paths"),
+        ({"nulls": "skip"}, ValueError, "nulls"),
+        ({"row_splits_dtype": tf.float32}, TypeError, "row_splits_dtype"),
+    ],
+)
+def test_bad_arguments_are_errors(arguments, error, message):
+    with pytest.raises(error, match=message) as caught:
+        WantedTable(**arguments).records(TABLE)
+    assert isinstance(caught.value, errors.ExtensorError)

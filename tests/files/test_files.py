@@ -1,0 +1,128 @@
+"""Files are found by path, folder, pattern and URL, and written completely or not at all."""
+
+import gzip
+import os
+import pathlib
+import sys
+
+import fsspec
+import pytest
+
+from extensor import errors
+from extensor._files.files import file_at, files_at, whole_output
+
+
+@pytest.fixture
+def memory():
+    system = fsspec.filesystem("memory")
+    system.store.clear()
+    yield system
+    system.store.clear()
+
+
+@pytest.fixture(params=["local", "memory"])
+def folder(request, tmp_path, memory):
+    """The text of a folder, with files in it."""
+    root = str(tmp_path) if request.param == "local" else "memory://data"
+    for name in ("b.json", "a.json", "deep/c.json", "deep/d.txt", "_temporary/e.json", ".f.json"):
+        inner = f"{root}/{name}"
+        os.makedirs(os.path.dirname(inner), exist_ok=True) if request.param == "local" else None
+        with fsspec.open(inner, "wb") as file:
+            file.write(name.encode())
+    return root
+
+
+def names(files, folder):
+    return [file.path.removeprefix(folder + "/") for file in files]
+
+
+def test_a_folder_stands_for_the_files_below_it_that_are_not_hidden(folder):
+    assert names(files_at(folder, (".json",)), folder) == ["a.json", "b.json", "deep/c.json"]
+    assert names(files_at(folder), folder) == ["a.json", "b.json", "deep/c.json", "deep/d.txt"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("*.json", ["a.json", "b.json"]),
+        ("deep/?.json", ["deep/c.json"]),
+        ("deep/[!c].*", ["deep/d.txt"]),
+        ("**/*.json", ["a.json", "b.json", "deep/c.json"]),
+    ],
+)
+def test_a_pattern_stands_for_the_files_that_it_matches(folder, pattern, expected):
+    found = names(files_at(f"{folder}/{pattern}"), folder)
+    assert [name for name in found if name[0] not in "._"] == expected
+
+
+def test_several_paths_keep_their_order(folder):
+    paths = [f"{folder}/b.json", f"{folder}/a.json"]
+    assert names(files_at(paths), folder) == ["b.json", "a.json"]
+
+
+def test_a_file_is_read(folder):
+    with file_at(f"{folder}/a.json").open() as file:
+        assert file.read() == b"a.json"
+    with file_at(f"{folder}/a.json").stream() as stream:
+        assert stream.read() == b"a.json"
+
+
+def test_a_compressed_file_is_read_by_its_suffix(tmp_path):
+    path = tmp_path / "x.json.gz"
+    path.write_bytes(gzip.compress(b"text"))
+    with file_at(path).stream() as stream:
+        assert stream.read() == b"text"
+
+
+def test_a_relative_path_and_a_pathlib_path_are_local(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("x").write_bytes(b"1")
+    assert [file_at(path).open().read() for path in ("x", pathlib.Path("x"), b"x")] == [b"1"] * 3
+    assert [file.path for file in files_at("*")] == ["x"]
+
+
+def test_output_appears_when_it_is_complete(folder):
+    path = f"{folder}/new"
+    with whole_output(path) as stream:
+        stream.write(b"some")
+        assert "new" not in names(files_at(folder), folder)
+        stream.write(b" text")
+    assert file_at(path).open().read() == b"some text"
+    with pytest.raises(TypeError), whole_output(path) as stream:
+        stream.writelines([b"other", 3])
+    assert file_at(path).open().read() == b"some text"
+    assert names(files_at(folder), folder)[-1] == "new"
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "message"),
+    [
+        ("{}/nothing", FileNotFoundError, "expected a file, a folder, or a pattern, got a path"),
+        ("{}/*.csv", ValueError, "expected at least one file, got none"),
+        ([], ValueError, "expected at least one file, got none"),
+        (3, TypeError, "expected a path, or a list of paths, got int"),
+        ([3], TypeError, "expected a path or a URL, got int"),
+        ("nosuch://x", ValueError, "nosuch://x: expected a URL of a file system"),
+    ],
+)
+def test_what_is_no_file_is_an_error(folder, path, error, message):
+    path = path.format(folder) if isinstance(path, str) else path
+    with pytest.raises(error, match=message) as caught:
+        files_at(path)
+    assert isinstance(caught.value, errors.ExtensorError)
+
+
+def test_a_folder_is_not_opened(folder):
+    for opened in (file_at(f"{folder}/deep").open, file_at(f"{folder}/deep").stream):
+        with pytest.raises(errors.DirectoryError):
+            opened()
+    with pytest.raises(errors.MissingFileError):
+        file_at(f"{folder}/nothing").open()
+    with pytest.raises(errors.DirectoryError), whole_output(f"{folder}/deep"):
+        pass
+
+
+def test_fsspec_is_needed_for_urls_that_pyarrow_does_not_know(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(errors.MissingDependencyError, match=r"extensor\[fsspec\]"):
+        file_at("memory://x")
