@@ -90,7 +90,11 @@ class Path:
         return cls(*path)
 
     def __truediv__(self, name: str) -> Path:
-        return Path(*self.names, name)
+        if name.__class__ is not str:
+            return Path(*self.names, name)
+        path = object.__new__(Path)  # the names of a path have been checked
+        object.__setattr__(path, "names", (*self.names, name))
+        return path
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

@@ -307,7 +307,7 @@ def numbers_out(tensor: tf.Tensor, arrow_type: pa.DataType) -> pa.Array:
 
 def buffer_of(tensor: tf.Tensor) -> pa.Buffer:
     """Returns the memory of a tensor of numbers as an Arrow buffer, which keeps it alive."""
-    return pa.py_buffer(array_over(tensor).reshape(-1).view(np.uint8))
+    return pa.py_buffer(tensor)
 
 
 def booleans_out(tensor: tf.Tensor) -> pa.Array:

@@ -28,6 +28,13 @@ class NumberType(ColumnType):
         """Returns the spec of a vector of the same layout."""
         return tf.TensorSpec([count], self.dtype)
 
+    def write(self, value: Any, path: Path) -> pa.Array:
+        """Returns the value of a field as a column, most values without a copy."""
+        is_same = isinstance(value, tf.Tensor) and value.dtype == self.dtype
+        if is_same and value.shape.rank == 1:
+            return buffers.numbers_out(value, self.arrow)
+        return super().write(value, path)
+
     def _read(self, array: pa.Array, location: Location) -> Any:
         return buffers.numbers_in(array, self.dtype)
 

@@ -24,7 +24,7 @@ class Location:
             count; None if no element is.
     """
 
-    __slots__ = ("hidden", "offsets", "parent", "path", "size", "splits")
+    __slots__ = ("_masks", "hidden", "offsets", "parent", "path", "size", "splits")
 
     def __init__(
         self,
@@ -41,6 +41,14 @@ class Location:
         self.parent = parent
         self.offsets = offsets
         self.size = size
+        self._masks: dict[int, tf.Tensor] = {} if parent is None else parent._masks
+
+    def all_valid(self, count: int) -> tf.Tensor:
+        """Returns a mask that is True everywhere, one tensor for all columns of this length."""
+        mask = self._masks.get(count)
+        if mask is None:
+            mask = self._masks[count] = tf.convert_to_tensor(np.ones(count, np.bool_))
+        return mask
 
     def field(self, name: str) -> Location:
         """Returns the location of a field of records."""

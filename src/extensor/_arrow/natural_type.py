@@ -81,8 +81,16 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
         fields: list[pa.Field] = []
         records: Any = value
         for name in value.field_names():
+            inner, kept = records._field(name, path), records._arrow_types.get(name)
+            if isinstance(inner, tf.Tensor) and inner.shape.rank == rank:  # most fields
+                arrow = _FLAT.get(inner.dtype) or natural_flat_type(inner.dtype, path / name)
+                if kept is None or kept.form[0] != inner.dtype or kept.form[1] != 0:
+                    fields.append(pa.field(name, arrow))
+                    continue
+                if kept.field.type == arrow:
+                    fields.append(kept.field)
+                    continue
             at = path / name
-            inner, kept = value._field(name, at), records._arrow_types.get(name)
             field = pa.field(name, natural_type(inner, at, rank))
             if kept is not None and kept.form == form_of(inner, rank):
                 field = _kept_field(kept, field, inner)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -45,9 +46,12 @@ class StructType(ColumnType):
     def __init__(self, arrow: pa.DataType, fields: dict[str, ColumnType]) -> None:
         super().__init__(arrow)
         self.fields = fields
-        self._kept = [without_fields(field) for field in arrow.fields]
         self._arrow_types: ArrowTypes | None = None
         self.copies_strings = any(field.copies_strings for field in fields.values())
+
+    @functools.cached_property
+    def _kept(self) -> list[pa.Field]:
+        return [without_fields(field) for field in self.arrow.fields]
 
     @classmethod
     def of(

@@ -66,7 +66,7 @@ class NullableType(ColumnType):
         if valid is not None and not self._ignores_nulls(array):
             inside = location.hiding(~valid)
         if self.policy == "mask":
-            return self._masked(self.values.read_hidden(array, inside), valid, len(array))
+            return self._masked(self.values.read_hidden(array, inside), valid, len(array), location)
         if valid is None or self.policy == "empty":
             return self.values.read_hidden(array, inside)
         assert isinstance(self.policy, Fill)
@@ -82,11 +82,11 @@ class NullableType(ColumnType):
         is_flat = pa.types.is_primitive(array.type) or is_string(array.type)
         return is_flat and array.type == self.arrow  # and not decoded
 
-    def _masked(self, values: Any, valid: Any, count: int) -> Any:
+    def _masked(self, values: Any, valid: Any, count: int, location: Location) -> Any:
         # Imported here, because `import extensor` stays fast without the module.
         from extensor._types.masked.value import MaskedTensor
 
-        mask = tf.ones([count], tf.bool) if valid is None else tf.convert_to_tensor(valid)
+        mask = location.all_valid(count) if valid is None else tf.convert_to_tensor(valid)
         return MaskedTensor.of_parts(values, mask)
 
     def write(self, value: Any, path: Path) -> pa.Array:

@@ -42,11 +42,11 @@ def records_reader(schema: pa.Schema, nulls: Any) -> StructType:
 
 def rows_reader(arrow: pa.DataType, nulls: Any) -> ColumnType:
     """Returns the type of a column of records, or of lists of records; see `records_reader`."""
-    policies = described_nulls(nulls)
-    rows = column_type(arrow, Path(), policies)
-    if policies is not None:
-        policies.nulls.expect_all_seen()
-    return rows
+    try:
+        key = _Key(pa.schema([pa.field("", arrow)]), nulls)
+    except (_NotPlainError, TypeError, pa.ArrowException, UnicodeDecodeError):
+        return _rows_made(arrow, nulls)
+    return _rows_kept(key)
 
 
 class _NotPlainError(Exception):
@@ -97,6 +97,19 @@ def _key_of(nulls: Any) -> Any:
     if type(nulls) in _PLAIN:
         return type(nulls), repr(nulls)
     raise _NotPlainError
+
+
+@functools.lru_cache(64)
+def _rows_kept(key: _Key) -> ColumnType:
+    return _rows_made(key.schema.field(0).type, copy.deepcopy(key.nulls))
+
+
+def _rows_made(arrow: pa.DataType, nulls: Any) -> ColumnType:
+    policies = described_nulls(nulls)
+    rows = column_type(arrow, Path(), policies)
+    if policies is not None:
+        policies.nulls.expect_all_seen()
+    return rows
 
 
 @functools.lru_cache(64)

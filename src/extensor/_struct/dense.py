@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, KeysView, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -215,6 +215,9 @@ class DenseStructuredTensor(StructuredTensor):
             return self._hint.refined(self)
         specs = {name: spec_of_field(value) for name, value in self._fields.items()}
         return DenseStructuredTensorSpec(self.shape, specs, self._arrow_types)
+
+    def _names(self) -> KeysView[str]:
+        return self._fields.keys()
 
     def _field(self, name: str, at: Path) -> Any:
         try:

@@ -49,7 +49,7 @@ def _rows(records: Any) -> tuple[Any, Any]:
 def _by_names(records: Any, defaults: Mapping[Any, Any]) -> dict[tuple[str, ...], Any]:
     found: dict[tuple[str, ...], Any] = {}
     for path, default in defaults.items():
-        names = resolve(path, records.field_names())
+        names = resolve(path, records._names())
         records._require(names)
         spec = records.__tf_type_spec__().field_spec(names)
         if not isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, KeysView, Mapping
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
@@ -251,6 +251,9 @@ class RaggedStructuredTensor(StructuredTensor):
         return RaggedStructuredTensorSpec(
             self.shape, self._values.__tf_type_spec__(), self._row_splits.dtype
         )
+
+    def _names(self) -> KeysView[str]:
+        return self._values._names()
 
     def _field(self, name: str, at: Path) -> Any:
         value = self._values._field(name, at)

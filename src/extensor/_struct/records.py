@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import KeysView
 from typing import Any
 
 import tensorflow as tf
@@ -18,6 +19,10 @@ class Records(abc.ABC):
     """
 
     __slots__ = ()
+
+    @abc.abstractmethod
+    def _names(self) -> KeysView[str]:
+        """Returns the names of the fields, in which a name is found by its hash."""
 
     @abc.abstractmethod
     def _field(self, name: str, at: Path) -> Any:

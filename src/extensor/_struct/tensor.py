@@ -136,7 +136,7 @@ class StructuredTensor(NoNumber, Records):
         """
         value: Any = self
         at = Path()
-        for name in resolve(path, self.field_names()):
+        for name in resolve(path, self._names()):
             at = at / name
             value = masked.field(value, name, at)
         return value
@@ -167,7 +167,7 @@ class StructuredTensor(NoNumber, Records):
         by_name: dict[str, Any] = {}
         nested: dict[str, dict[tuple[str, ...], Any]] = {}
         for path, value in updates.items():
-            names = resolve(path, self.field_names())
+            names = resolve(path, self._names())
             if not names:
                 raise no_such_field(at / "", self.field_names())
             if len(names) == 1:
@@ -230,7 +230,7 @@ class StructuredTensor(NoNumber, Records):
         """Returns the rest of each path by its first name; an empty list means the whole field."""
         tree: dict[str, list[tuple[str, ...]]] = {}
         for path in paths:
-            names = resolve(path, self.field_names())
+            names = resolve(path, self._names())
             if not names:
                 raise no_such_field(Path(""), self.field_names())
             self._require(names)
@@ -424,7 +424,9 @@ class StructuredTensor(NoNumber, Records):
         if not isinstance(path, (str, tuple, Path)):
             return False
         try:
-            names = resolve(path, self.field_names())
+            names = resolve(path, self._names())
+            if names and names[0] not in self._names():
+                return False  # the error would look for names like this one
             self._require(names)
         except ExtensorError:
             return False

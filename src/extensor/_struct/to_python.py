@@ -16,6 +16,7 @@ from extensor import _tf
 from extensor._path import Path, quoted
 from extensor._protocol.box import box, unbox
 from extensor._struct.deep_nesting import refuse_deep_nesting
+from extensor._struct.masked import is_masked
 from extensor._struct.records import Records
 from extensor.errors import DTypeError, FormatError
 
@@ -49,7 +50,7 @@ def expect_values(records: Any, method: str) -> None:
         records: A StructuredTensor.
         method: The name of the caller, the path in the error.
     """
-    if all(hasattr(part, "numpy") for part in tf.nest.flatten(records, expand_composites=True)):
+    if _holds_values(records):
         return
     at = next(filter(None, _symbolic_fields(records, Path())), Path())
     raise DTypeError(
@@ -65,8 +66,25 @@ def _symbolic_fields(records: Any, at: Path) -> Any:
         field = records._uncut_field(name, at / name)
         if isinstance(field, Records):
             yield from _symbolic_fields(field, at / name)
-        elif not all(hasattr(p, "numpy") for p in tf.nest.flatten(field, expand_composites=True)):
+        elif not _holds_values(field):
             yield at / name
+
+
+def _holds_values(value: Any) -> bool:
+    """Returns whether the tensors of a value are not part of a graph. Makes no specs."""
+    if isinstance(value, tf.Tensor):
+        return hasattr(value, "numpy")
+    if isinstance(value, Records):
+        records: Any = value
+        while hasattr(records, "row_splits"):
+            if not hasattr(records.row_splits, "numpy"):
+                return False
+            records = records.values
+        parts = [records._field(name, Path()) for name in records.field_names()]
+        return all(map(_holds_values, parts or tf.nest.flatten(records, expand_composites=True)))
+    if is_masked(value):
+        return _holds_values(value.values) and _holds_values(value.mask)
+    return all(hasattr(p, "numpy") for p in tf.nest.flatten(value, expand_composites=True))
 
 
 def _record(records: Any, text: bool, at: Path) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def _expect_one_size(values: list[Any], at: Path) -> None:
     if isinstance(first, DenseStructuredTensor):
         records: list[Any] = [part for part in parts if isinstance(part, DenseStructuredTensor)]
         for name in first.field_names():
-            fields = [r._field(name, at / name) for r in records if name in r.field_names()]
+            fields = [r._field(name, at / name) for r in records if name in r._names()]
             _expect_one_size(fields, at / name)
 
 

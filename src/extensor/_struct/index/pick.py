@@ -5,6 +5,8 @@ TensorFlow's own indexing takes ints and slices only, and no int at a ragged dim
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from extensor._struct.index.key import ALL, expect_in_range, is_array, known_int
 from extensor.errors import RowError, StructureError
 
 Key = tuple[Any, ...]
+
+_INTS = (int, np.integer)
 
 
 def pick(value: Any, positions: Key, at: Path) -> Any:
@@ -233,8 +237,61 @@ class _Picker:
         return self.below(value, depth + _rank(arrays), rest)
 
 
+class Positions(Key):
+    """Ints and slices, with the arguments of the op that takes them from an eager tensor.
+
+    The arguments are made once for all fields of a value.
+    """
+
+    @functools.cached_property
+    def masks(self) -> dict[int, Any]:
+        """The parts of masks at these positions, by the identity of the mask."""
+        return {}
+
+    @functools.cached_property
+    def arguments(self) -> dict[str, Any] | None:
+        """The arguments of `tf.raw_ops.StridedSlice`; None if a position is a tensor."""
+        ranges: list[tuple[int, int, int]] = []
+        begins = ends = ints = 0
+        try:
+            for axis, part in enumerate(self):
+                bit = 1 << axis
+                if isinstance(part, slice):
+                    begins |= bit if part.start is None else 0
+                    ends |= bit if part.stop is None else 0
+                    step = 1 if part.step is None else operator.index(part.step)
+                    bounds = (0 if bound is None else bound for bound in (part.start, part.stop))
+                    ranges.append((*map(operator.index, bounds), step))
+                else:
+                    ints |= bit
+                    position = operator.index(part)
+                    ranges.append((position, position + 1, 1))
+            columns = np.array(ranges, np.int64).T
+        except (TypeError, OverflowError):
+            return None
+        if not columns[2].all():
+            return None
+        narrow = np.int32 if (np.abs(columns) < 2**31).all() else np.int64
+        begin, end, strides = map(tf.convert_to_tensor, columns.astype(narrow))
+        return {
+            "begin": begin,
+            "end": end,
+            "strides": strides,
+            "begin_mask": begins,
+            "end_mask": ends,
+            "shrink_axis_mask": ints,
+        }
+
+
 def sliced(value: Any, key: Key) -> Any:
     """Returns `value[key]`, with a static rank; TensorFlow loses it if the step is symbolic."""
+    if hasattr(value, "numpy") and tf.executing_eagerly():
+        if len(key) == 1 and isinstance(key[0], slice) and is_whole(key[0], value.shape[0]):
+            return value
+        # Indexing a tensor in Python takes ten times as long as the op.
+        arguments = (key if isinstance(key, Positions) else Positions(key)).arguments
+        if arguments is not None:
+            return tf.raw_ops.StridedSlice(input=value, **arguments)
     bounds: list[Any] = []
     for part in key:
         bounds += [part.start, part.stop, part.step] if isinstance(part, slice) else [part]
@@ -248,6 +305,17 @@ def sliced(value: Any, key: Key) -> Any:
         outer = [None] * sum(isinstance(part, slice) for part in key)
         result.set_shape([*outer, *value.shape[len(key) :]])
     return result
+
+
+def is_whole(part: Any, size: int) -> bool:
+    """Returns whether a position is a range of all elements of a dimension, in their order."""
+    return (
+        isinstance(part, slice)
+        and (part.start is None or (isinstance(part.start, _INTS) and part.start == 0))
+        and isinstance(part.stop, _INTS)
+        and part.stop == size
+        and part.step is None
+    )
 
 
 def _as_int64(part: Any) -> Any:

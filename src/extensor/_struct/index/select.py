@@ -29,7 +29,7 @@ def select(records: Records, key: Any) -> Any:
     for part in key if isinstance(key, tuple) else (key,):
         if isinstance(part, (str, Path)):
             inner = _records(value, part, at)
-            names = resolve(part, inner.field_names())
+            names = resolve(part, inner._names())
             positions = list(expanded(positions, inner.rank, at))
             try:
                 field = _field(value, names, at)
@@ -40,7 +40,7 @@ def select(records: Records, key: Any) -> Any:
                 field, positions = row.field_value(names), []
             value, at = field, Path(*at, *names)
         elif names_in(part):
-            fields = _records(value, part, at).field_names()
+            fields = _records(value, part, at)._names()
             several = [resolve(name, fields) for name in names_in(part)]
             for names in several:
                 _require(value, names, at)

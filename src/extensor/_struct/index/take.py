@@ -18,7 +18,8 @@ from extensor._protocol.box_ragged import take as take_box
 from extensor._struct import reshape
 from extensor._struct.index import key
 from extensor._struct.index.key import ALL as ALL
-from extensor._struct.index.pick import not_negative, pick, sliced
+from extensor._struct.index.pick import Positions, is_whole, not_negative, pick, sliced
+from extensor._struct.masked import is_masked
 from extensor._struct.parts import map_parts
 from extensor._struct.records import Records
 from extensor._struct.row_splits import cut, outer_sizes
@@ -38,16 +39,33 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
     Raises:
         RowError: If a position is out of range (also an IndexError).
     """
+    is_known = positions.__class__ is Positions
+    is_tensor = isinstance(value, tf.Tensor)
+    if is_known and not is_tensor and not isinstance(value, Records):
+        # The shape of other values is made anew at each call, which is slow.
+        if is_masked(value) and value.mask.shape.rank is not None:
+            return _take_masked(value, positions, at)
+        if isinstance(value, tf.RaggedTensor) and len(positions) == 1:
+            part, count = positions[0], value.row_splits.shape[0]
+            if count is not None and part.__class__ is int and 1 - count <= part < count - 1:
+                return take_row(value, positions, at)
+            if count is not None and is_whole(part, count - 1):
+                return value
     shape = getattr(value, "shape", None)
     rank = None if shape is None else shape.rank if hasattr(shape, "rank") else len(shape)
     axes: list[int] = []
-    if rank is not None and len(positions) <= rank and _are_simple(positions):
+    if rank is not None and len(positions) <= rank and (is_known or _are_simple(positions)):
         # Most keys; this runs for every field.
-        for part, size in zip(positions, shape or (), strict=False):
-            if part.__class__ is int and size is not None and not -size <= part < size:
-                key.expect_in_range(positions, shape, at)
-        positions = key.without_trailing(positions)
-        return _plainly_taken(value, positions, at) if positions else value
+        for axis, part in enumerate(positions):
+            if part.__class__ is int:
+                size = shape[axis]
+                if size is not None and not -size <= part < size:
+                    key.expect_in_range(positions, shape, at)
+        if not is_known:
+            positions = Positions(key.without_trailing(positions))
+        if not positions:
+            return value
+        return sliced(value, positions) if is_tensor else _plainly_taken(value, positions, at)
     if rank is not None:
         positions, axes = key.without_new_axes(key.expanded(positions, rank, at))
         key.expect_in_range(positions, shape or (), at)
@@ -75,17 +93,31 @@ def _are_simple(positions: tuple[Any, ...]) -> bool:
 
 def _plainly_taken(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
     """Returns a value at ints and slices."""
+    if isinstance(value, tf.Tensor):
+        return sliced(value, positions)
     if isinstance(value, Records):
         return value._taken(positions, at)
+    if is_masked(value) and value.mask.shape.rank is not None:
+        return _take_masked(value, Positions(positions), at)
     if hasattr(value, "row_splits") and not isinstance(positions[0], slice):
         return take_row(value, positions, at)
     if isinstance(value, tf.RaggedTensor):
         return pick(value, positions, at)
     if _is_without_indexing(value):
         return _take_boxed(value, positions)
-    if isinstance(value, tf.Tensor):
-        return sliced(value, positions)
     return value[positions]
+
+
+def _take_masked(value: Any, positions: Positions, at: Path) -> Any:
+    """Returns a masked value at ints and slices."""
+    part = take(value.values, positions, at)
+    mask = value.mask
+    taken = positions.masks.get(id(mask))  # one mask may be that of many fields
+    if taken is None:
+        outer = mask.shape.rank
+        own = positions if len(positions) <= outer else positions[:outer]
+        taken = positions.masks[id(mask)] = take(mask, own, at)
+    return type(value).combined(part, taken)
 
 
 def gathered_at(value: Any, positions: tuple[Any, ...], at: Path) -> Any:

@@ -1,5 +1,8 @@
 """Where a path leads: the field, the records that hold it, and where a new field goes."""
 
+# This file calls a method of records that is private to this package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -21,7 +24,7 @@ def names_of(st: Any, path: PathLike) -> Names:
             received=type(st).__name__,
             mend="Give the records as the first argument.",
         )
-    return resolve(path, st.field_names()) if path != () else ()
+    return resolve(path, st._names()) if path != () else ()
 
 
 def value_at(st: Any, names: Names) -> Any:
@@ -90,7 +93,7 @@ def new_field(st: Any, target: PathLike) -> Names:
             received="the path of the records themselves",
             mend="Name the new field.",
         )
-    if names[-1] in records_at(st, names[:-1]).field_names():
+    if names[-1] in records_at(st, names[:-1])._names():
         raise FieldError(
             path=Path(*names),
             expected="the path of a new field",

@@ -14,7 +14,7 @@ from extensor.errors import DTypeError, StructureError
 def static_shape(value: Any) -> tf.TensorShape:
     """Returns the static shape of a value or spec; for records, the shape of the records."""
     shape: Any = getattr(value, "shape", None)
-    return tf.TensorShape(shape)
+    return shape if isinstance(shape, tf.TensorShape) else tf.TensorShape(shape)
 
 
 def expect_fit(values: Any, mask: Any) -> None:
