@@ -13,7 +13,12 @@ import pytest
 import extensor as xt
 
 # Pinned, so that a new release does not change a test.
-VERSIONS = {"world-countries": "5.1.0", "web-features": "3.40.0", "world-atlas": "2.0.2"}
+VERSIONS = {
+    "world-countries": "5.1.0",
+    "web-features": "3.40.0",
+    "world-atlas": "2.0.2",
+    "@mdn/browser-compat-data": "8.1.9",
+}
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +27,7 @@ def package():
     cache = Path(tempfile.gettempdir()) / "extensor-npm"
 
     def installed(name):
-        folder = cache / f"{name}-{VERSIONS[name]}"
+        folder = cache / f"{name.replace('/', '-')}-{VERSIONS[name]}"
         found = folder / "node_modules" / name
         if found.is_dir():
             return found
@@ -113,9 +118,43 @@ def test_countries_with_maps_and_nulls(package, tmp_path):
 
 @pytest.mark.slow
 def test_features_of_browsers_with_a_text_or_a_bool(package, tmp_path):
-    rows = pairs(loaded(package("web-features") / "data.json")["features"])[:300]
+    rows = pairs(loaded(package("web-features") / "data.json")["features"])
     for row in rows:
         status = row["value"].get("status") or {}
         status["by_compat_key"] = pairs(status.get("by_compat_key") or {})
     records = check(rows, through_ipc, tmp_path, nulls="mask", conflicts="union")
     assert records["value.status.baseline"].values.names == ("string", "bool", "null")
+
+
+@pytest.mark.slow
+def test_features_as_they_are_with_a_field_for_each_key(package, tmp_path):
+    features = loaded(package("web-features") / "data.json")["features"]
+    features = dict(list(features.items())[:100])  # more than 10,000 fields
+    check([features], through_ipc, tmp_path, nulls="mask", conflicts="union")
+
+
+def compat(tree, path=()):
+    """Yields a record for each feature in a tree of features."""
+    for name, inner in tree.items():
+        if name == "__compat":
+            yield {"path": ".".join(path), **inner}
+        elif isinstance(inner, dict):
+            yield from compat(inner, (*path, name))
+
+
+@pytest.mark.slow
+def test_support_by_browsers_with_one_statement_or_a_list(package, tmp_path):
+    data = loaded(package("@mdn/browser-compat-data") / "data.json")
+    rows = list(compat({k: v for k, v in data.items() if k not in ("__meta", "browsers")}))
+    assert len(rows) > 10_000
+    records = check(rows, through_ipc, tmp_path, nulls="mask", conflicts="union")
+    many = records["support.chrome"].values.is_variant("list").numpy().tolist()
+    assert many == [isinstance(row["support"].get("chrome"), list) for row in rows]
+
+
+def test_releases_of_browsers(package, tmp_path):
+    rows = pairs(loaded(package("@mdn/browser-compat-data") / "data.json")["browsers"])
+    for row in rows:
+        row["value"]["releases"] = pairs(row["value"]["releases"])
+    records = check(rows, through_parquet, tmp_path, nulls="mask")
+    assert records["value.name"].to_py()[0] == b"Bun"
