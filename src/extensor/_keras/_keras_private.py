@@ -9,15 +9,21 @@ name. Tested with Keras 3.10 to 3.15.
 | `Model._maybe_symbolic_build` | Under a tf.distribute strategy, Keras creates all variables before the first step, from placeholders for the shapes of a batch. This does not work for extension values. An override does nothing if extensor has created the variables from the spec of the batches. |
 | `LossFunctionWrapper` | The class in which Keras wraps a loss function. A subclass passes extension values to the function unchanged. |
 | `Functional._standardize_inputs` | A functional model converts its inputs to tensors. An override passes on extension values. |
+| `Sequential._functional` | The functional model that a Sequential runs. An override replaces it by one for values, if the input or output of the chain is a value. |
+| `Sequential._layers` | The layers with the InputLayer, which `layers` leaves out. |
+| `_clone_sequential_model` | What `keras.models.clone_model` calls for every Sequential. It always creates a `keras.Sequential`, which takes no values. A wrapper creates an `xt.keras.Sequential` of an `xt.keras.Sequential`. |
 | `Operation._inbound_nodes` | Keras builds a layer of extensor for component tensors. In the graph, the arguments of the call are whole values. |
 | `Model._call_has_training_arg` | Whether `call` takes `training`. An exported model sets it to False, like Keras itself. |
 """  # noqa: E501 - a table row is one line
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
+import keras
 from keras.src.losses.losses import LossFunctionWrapper
+from keras.src.models import cloning
 
 LossOfFunction: Any = LossFunctionWrapper
 
@@ -32,6 +38,50 @@ class OwnInputs:
     def _standardize_inputs(self, inputs: Any) -> Any:
         own = self.standardized(inputs)
         return super()._standardize_inputs(inputs) if own is None else own  # type: ignore[misc]
+
+
+class OwnGraph:
+    """Lets a Sequential run a functional model of its own."""
+
+    def functional_model(self, inputs: Any, outputs: Any) -> Any:
+        """Returns the functional model of the chain, or None if it is that of Keras."""
+        raise NotImplementedError
+
+    def clone_with(self, clone_function: Any, input_tensors: Any) -> Any:
+        """Returns a model of clones of the layers, as `keras.models.clone_model`."""
+        raise NotImplementedError
+
+    @property
+    def functional(self) -> Any:
+        """The functional model of the chain, or None if it is not built."""
+        return self._functional
+
+    @property
+    def declared_input(self) -> Any:
+        """The KerasTensor of the InputLayer, or None if there is no such layer."""
+        first = self._layers[0] if self._layers else None
+        return first.output if isinstance(first, keras.layers.InputLayer) else None
+
+    def build(self, input_shape: Any = None) -> None:
+        super().build(input_shape)  # type: ignore[misc]
+        graph = self._functional
+        if graph is not None:
+            self._functional = self.functional_model(graph.input, graph.output) or graph
+
+
+def _clones(clone_sequential: Any) -> Any:
+    """Returns Keras's function, wrapped so that it calls `clone_with` of an OwnGraph."""
+
+    @functools.wraps(clone_sequential)
+    def clone(model: Any, clone_function: Any, input_tensors: Any = None) -> Any:
+        if isinstance(model, OwnGraph):
+            return model.clone_with(clone_function, input_tensors)
+        return clone_sequential(model, clone_function, input_tensors)
+
+    return clone
+
+
+cloning._clone_sequential_model = _clones(cloning._clone_sequential_model)
 
 
 def set_call_arguments(layer: Any, args: Any, kwargs: Any) -> None:

@@ -6,8 +6,9 @@ raised for the caller. Masks and configurations are converted in the same way.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -26,6 +27,9 @@ from extensor._keras.serialization import deserialized, serialized
 # The layer that Keras calls. Its `call` gets and returns lowered values. A direct `call`, such as
 # `super().call()` in a user's `call`, gets and returns values.
 _in_keras: ContextVar[Any] = ContextVar("_in_keras", default=None)
+
+# The layer whose values in a graph stay `WholeValue`s.
+_returns_whole: ContextVar[Any] = ContextVar("_returns_whole", default=None)
 
 
 class TakesValues:
@@ -73,7 +77,7 @@ class TakesValues:
         finally:
             _in_keras.reset(token)
         set_call_arguments(self, whole_args, whole_kwargs)
-        return raised(with_fields(outputs))
+        return outputs if _returns_whole.get() is self else raised(with_fields(outputs))
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """Returns placeholders for the outputs of `call` for placeholders."""
@@ -93,6 +97,16 @@ class TakesValues:
         name: str = self.name  # type: ignore[attr-defined]
         self._value_count += 1
         return name if self._value_count == 1 else f"{name}_{self._value_count - 1}"
+
+
+@contextlib.contextmanager
+def returning_whole_values(layer: Any) -> Iterator[None]:
+    """Lets a layer return the values of a graph as `WholeValue`s, which Keras accepts."""
+    token = _returns_whole.set(layer)
+    try:
+        yield
+    finally:
+        _returns_whole.reset(token)
 
 
 def is_called_by_keras(layer: Any) -> bool:

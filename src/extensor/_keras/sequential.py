@@ -7,22 +7,28 @@ from typing import Any
 
 import keras
 
-from extensor._keras.lowering import contains, is_extension
-from extensor._keras.model import Model
+from extensor._keras._keras_private import OwnGraph
+from extensor._keras.call_spec import CallSpec
+from extensor._keras.graph_node import with_whole_values
+from extensor._keras.input import Input
+from extensor._keras.layer_call import TakesValues, returning_whole_values
+from extensor._keras.lowering import contains, is_extension, is_lowered, lowered
+from extensor._keras.model import FunctionalModel, Model
+from extensor._keras.serialization import serialized
+from extensor._keras.spec_key import check_savable
+from extensor._keras.whole_value import is_whole
 from extensor.errors import DTypeError
 
 
 @keras.saving.register_keras_serializable(package="extensor")
-class Sequential(Model):
+class Sequential(OwnGraph, Model, keras.Sequential):
     """A model that passes its input through a chain of layers, as `keras.Sequential`.
 
     Args:
         layers: The layers. The first item may be a placeholder of `xt.keras.Input`: it builds the
             model, which then accepts only values of the placeholder's type.
+        trainable: Whether the model's variables are trained.
         name: The model's name.
-
-    Raises:
-        DTypeError: If another item is not a layer (also a TypeError).
 
     >>> spec = xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None, 3], tf.float32)})
     >>> model = xt.keras.Sequential([
@@ -32,57 +38,99 @@ class Sequential(Model):
     """
 
     def __init__(
-        self, layers: Sequence[Any] | None = None, name: str | None = None, **kwargs: Any
+        self, layers: Sequence[Any] | None = None, trainable: bool = True, name: str | None = None
     ) -> None:
-        super().__init__(name=name, **kwargs)
-        self.stages: list[Any] = []
-        placeholder, *rest = [None, *(layers or [])]
-        if rest and contains(rest[0], _is_placeholder):
-            placeholder, *rest = rest
-        for layer in rest:
-            self.add(layer)
-        if placeholder is not None:
-            self(placeholder)
-            self._declares_input = True
+        # Model.__init__ would take two arguments for inputs and outputs.
+        keras.Sequential.__init__(self, layers, trainable=trainable, name=name)
 
-    def add(self, layer: Any) -> None:
-        """Adds a layer at the end."""
-        if not isinstance(layer, keras.layers.Layer):
+    def add(self, layer: Any, rebuild: bool = True) -> None:
+        """Adds a layer, or a placeholder of `xt.keras.Input` as the first item.
+
+        Args:
+            layer: The layer or the placeholder.
+            rebuild: Whether to build the model again, if its input is known.
+
+        Raises:
+            ValueError: If `layer` is neither, or if its name is not new.
+        """
+        if is_extension(layer):
+            layer = with_whole_values(lowered(layer))
+        elif not self.layers and self.declared_input is None:
+            # Keras would give such a model an input of floats.
+            inputs = getattr(layer, "inputs", None) or [None]
+            if is_whole(inputs[0]) and len(inputs) == 1:
+                self.add(Input(inputs[0].dtype.spec), rebuild=False)
+        super().add(layer, rebuild)  # type: ignore[misc]
+
+    def build(self, input_shape: Any = None) -> None:
+        """Creates the variables of the layers for an input of this shape."""
+        last = self.layers[-1] if self.layers else None
+        with returning_whole_values(last):
+            super().build(input_shape)
+
+    def functional_model(self, inputs: Any, outputs: Any) -> Any:
+        """Returns a functional model of extensor for a graph of values, or None for tensors."""
+        first = self.layers[0]
+        if is_whole(inputs) and not isinstance(first, TakesValues):
             raise DTypeError(
-                path=f"{self.name}.add",
-                expected="a Keras layer",
-                received=type(layer).__name__,
-                mend="Wrap a function in xt.keras.Lambda.",
+                path=f"{self.name}: layer {first.name}",
+                expected="a layer of xt.keras, because the input of the model is an extension value",
+                received=type(first).__name__,
+                mend="Select a field first: xt.keras.Lambda(lambda records: records['x']).",
             )
-        self.stages.append(layer)
+        self._call_spec = CallSpec.of_call(self, [inputs], {})
+        self._output_spec = CallSpec.of_values({"": outputs})
+        self._declares_input = is_whole(inputs)
+        if not contains((inputs, outputs), is_whole):
+            return None
+        return FunctionalModel(inputs, outputs)
 
-    def pop(self) -> Any:
-        """Removes and returns the last layer."""
-        return self.stages.pop()
+    def clone_with(self, clone_function: Any, input_tensors: Any) -> Sequential:
+        """Returns a model of clones of the layers, as `keras.models.clone_model`."""
+        inputs = input_tensors
+        if isinstance(inputs, (list, tuple)):
+            (inputs,) = inputs
+        declared = self.declared_input
+        if inputs is None and declared is not None:
+            layer = keras.layers.InputLayer(
+                batch_shape=declared.shape, dtype=declared.dtype, name=declared.name
+            )
+            inputs = layer.output
+        layers = [clone_function(layer) for layer in self.layers]
+        clone = Sequential(
+            layers if inputs is None else [inputs, *layers], self.trainable, self.name
+        )
+        if self.compiled:
+            clone.compile_from_config(self.get_compile_config())
+        return clone
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         """Returns the output of the last layer."""
-        # Keras itself passes `training` to the layers, and keeps masks on the tensors.
-        for layer in self.stages:
-            inputs = layer(inputs)
-        return inputs
+        return super().call(inputs, training=training, mask=mask)
+
+    def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Returns placeholders for the outputs of the last layer."""
+        if self.functional is None and contains(inputs := lowered(inputs), is_lowered):
+            # Keras would compute the shapes of the layers without creating their variables.
+            outputs = keras.Operation.compute_output_spec(self, inputs, *args, **kwargs)
+            return self._whole(outputs)
+        return super().compute_output_spec(inputs, *args, **kwargs)
+
+    compute_output_spec.takes_lowered = True  # type: ignore[attr-defined]
+
+    @property
+    def input_dtype(self) -> Any:
+        """The dtype to which Keras casts the floats of an input."""
+        return self.compute_dtype if self._declares_input else super().input_dtype
+
+    def _named_inputs(self) -> dict[str, Any]:
+        is_functional = isinstance(self.functional, FunctionalModel)
+        return self.functional._named_inputs() if is_functional else super()._named_inputs()
 
     def get_config(self) -> dict[str, Any]:
         """Returns the configuration for `from_config`."""
-        stages = [keras.saving.serialize_keras_object(layer) for layer in self.stages]
-        return {"name": self.name, "layers": stages, "declares_input": self._declares_input}
+        return check_savable(serialized(super().get_config()), self.name)
 
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Sequential:
-        """Returns the model of a configuration from `get_config`."""
-        stages = [
-            keras.saving.deserialize_keras_object(layer, custom_objects)
-            for layer in config["layers"]
-        ]
-        self = cls(stages, name=config["name"])
-        self._declares_input = config.get("declares_input", False)
-        return self
-
-
-def _is_placeholder(value: Any) -> bool:
-    return isinstance(value, keras.KerasTensor) or is_extension(value)
+    def get_build_config(self) -> Any:
+        """Returns the build configuration, or None if the layers of the configuration suffice."""
+        return None if self._declares_input else super().get_build_config()
