@@ -107,6 +107,27 @@ def test_inbound_nodes_are_the_calls_of_a_layer_in_the_graph():
     np.testing.assert_array_equal(model(np.ones([1, 1])), [[2.0]])
 
 
+def test_a_sequential_runs_its_functional_model():
+    class Own(_keras_private.OwnGraph, keras.Sequential):
+        def functional_model(self, inputs, outputs):
+            return keras.Model(inputs, outputs * 2)
+
+    model = Own([keras.Input((1,), name="x"), keras.layers.Rescaling(3.0)])
+    assert model.declared_input.name == "x"
+    np.testing.assert_array_equal(model(np.ones([1, 1])), [[6.0]])
+    model = Own([keras.layers.Rescaling(3.0)])
+    assert model.declared_input is None
+    assert model.functional is None
+
+
+def test_clone_model_clones_a_sequential_with_a_function_that_extensor_wraps():
+    class Own(_keras_private.OwnGraph, keras.Sequential):
+        def clone_with(self, clone_function, input_tensors):
+            return [clone_function(layer).scale for layer in self.layers]
+
+    assert keras.models.clone_model(Own([keras.layers.Rescaling(3.0)])) == [3.0]
+
+
 def test_the_dtype_of_a_tensor_may_be_a_string_of_another_class():
     # Public names only, but extensor depends on it: a copy has the spec too.
     class Own(str):
@@ -123,8 +144,11 @@ def test_the_table_lists_what_is_probed():
     assert sorted(listed) == [
         "LossFunctionWrapper",
         "_call_has_training_arg",
+        "_clone_sequential_model",
         "_default_save_signature",
+        "_functional",
         "_inbound_nodes",
+        "_layers",
         "_maybe_symbolic_build",
         "_standardize_inputs",
     ]

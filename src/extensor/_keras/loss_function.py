@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import keras
@@ -27,7 +28,9 @@ class FunctionLoss(LossOfFunction):
     def __init__(self, function: Any, **kwargs: Any) -> None:
         if isinstance(function, dict):
             function = keras.saving.deserialize_keras_object(function)
-        kwargs.setdefault("name", getattr(function, "__name__", type(function).__name__))
+        name = getattr(function, "__name__", type(function).__name__)
+        # TensorFlow does not accept the name of a lambda. Keras changes names in the same way.
+        kwargs.setdefault("name", re.sub(r"\W+", "", name))
         super().__init__(function, **kwargs)
         self.function = function
 

@@ -37,7 +37,9 @@ from extensor._keras.whole_value import is_whole
 
 # The class of `keras.Model(inputs, outputs)`. The names do not count up those that Keras gives.
 _tensor: Any = keras.Input((1,), name="x")
-Functional: Any = type(keras.Model(_tensor, keras.layers.Identity(name="y")(_tensor), name="z"))
+KerasFunctional: Any = type(
+    keras.Model(_tensor, keras.layers.Identity(name="y")(_tensor), name="z")
+)
 
 
 class Model(Trainer, Saver, TakesValues, keras.Model):
@@ -64,13 +66,13 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Returns a functional model for `Model(inputs, outputs)`."""
         is_functional = cls is Model and _is_functional(args, kwargs)
-        model_class: Any = FunctionalModel if is_functional else cls
+        model_class: Any = Functional if is_functional else cls
         return super().__new__(model_class, *args, **kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if _is_functional(args, kwargs):
             _make_functional(type(self))
-            FunctionalModel.__init__(self, *args, **kwargs)  # pyright: ignore[reportArgumentType]
+            Functional.__init__(self, *args, **kwargs)  # pyright: ignore[reportArgumentType]
         else:
             super().__init__(*args, **kwargs)
 
@@ -108,7 +110,7 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
 
 
 @keras.saving.register_keras_serializable(package="extensor")
-class FunctionalModel(OwnInputs, Model, Functional):
+class Functional(OwnInputs, Model, KerasFunctional):
     """The class of `Model(inputs, outputs)`: a functional model of Keras for values."""
 
     # Keras 3.10 recognizes a functional model by this signature.
@@ -124,7 +126,7 @@ class FunctionalModel(OwnInputs, Model, Functional):
             if self._declares_input:
                 # The keys of a dict need not be the names, because extensor checks the inputs.
                 warnings.filterwarnings("ignore", "When providing `inputs` as a dict")
-            Functional.__init__(self, inputs, outputs, name=name, **kwargs)
+            KerasFunctional.__init__(self, inputs, outputs, name=name, **kwargs)
         for tensor in [*self.inputs, *self.outputs]:
             if is_whole(tensor):
                 tensor.__class__ = WholeValue  # a copy that Keras made is a plain KerasTensor
@@ -143,7 +145,7 @@ class FunctionalModel(OwnInputs, Model, Functional):
         """Returns the outputs of the layers."""
         if self._declares_input:
             mask = None  # the component tensors have their masks
-        outputs = Functional.call(self, inputs, training=training, mask=mask, **kwargs)
+        outputs = KerasFunctional.call(self, inputs, training=training, mask=mask, **kwargs)
         if self._returns_values:
             flat = zip(self.outputs, self.output_names, keras.tree.flatten(outputs), strict=True)
             own = [_lowered_output(*each) for each in flat]
@@ -166,7 +168,7 @@ class FunctionalModel(OwnInputs, Model, Functional):
 
     def compute_output_spec(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         """Returns the KerasTensors of the outputs for KerasTensors."""
-        outputs = Functional.compute_output_spec(self, with_whole_values(lowered(inputs)))
+        outputs = KerasFunctional.compute_output_spec(self, with_whole_values(lowered(inputs)))
         for tensor in filter(is_whole, keras.tree.flatten(outputs)):
             tensor.__class__, tensor.name = WholeValue, self._new_name()
         return outputs
@@ -185,7 +187,7 @@ class FunctionalModel(OwnInputs, Model, Functional):
 
     @input_spec.setter
     def input_spec(self, value: Any) -> None:
-        Functional.input_spec.fset(self, value)
+        KerasFunctional.input_spec.fset(self, value)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the configuration for `from_config`."""
@@ -222,5 +224,5 @@ def _make_functional(cls: Any) -> None:
 
     Keras does the same with its own subclasses.
     """
-    bases = [FunctionalModel if base is Model else base for base in cls.__bases__]
-    cls.__bases__ = (*bases, *([] if FunctionalModel in bases else [FunctionalModel]))
+    bases = [Functional if base is Model else base for base in cls.__bases__]
+    cls.__bases__ = (*bases, *([] if Functional in bases else [Functional]))

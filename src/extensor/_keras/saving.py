@@ -15,6 +15,8 @@ from extensor._keras.lowering import contains, is_extension_spec, is_lowered
 from extensor._keras.spec_key import check_savable, key_of_spec
 from extensor.errors import StructureError, UnsupportedTypeError
 
+_TENSOR_FORMATS = ("onnx", "openvino", "litert", "torch")
+
 
 class Saver(OwnSaveSignature, keras.Model):
     """The methods that save and export a model of extension values."""
@@ -63,11 +65,14 @@ class Saver(OwnSaveSignature, keras.Model):
             StructureError: If the model was never called and no signature is given (also a
                 ValueError).
             RegistrationError: If the spec of an input is not registered (also a ValueError).
-            UnsupportedTypeError: If `format` is another format (also a TypeError).
+            UnsupportedTypeError: If `format` is a format of Keras without extension values (also a
+                TypeError).
+            ValueError: If Keras does not know the format.
         """
         spec = self._call_spec
         is_plain = spec is not None and not contains(spec.lowered, is_lowered)
-        if format != "tf_saved_model" and is_plain:
+        # Keras raises for a format that it does not know.
+        if format != "tf_saved_model" and (is_plain or format not in _TENSOR_FORMATS):
             super().export(filepath, format, verbose, input_signature, **kwargs)
             return
         if format != "tf_saved_model":
@@ -75,7 +80,8 @@ class Saver(OwnSaveSignature, keras.Model):
                 path=f"{self.name}.export",
                 expected="format='tf_saved_model'",
                 received=f"{format!r}, which supports only plain tensors",
-                mend="Export a plain Keras model over the component tensors.",
+                mend="Save the model with a signature of plain tensors: "
+                "xt.serving.flat_signature(model).",
             )
         serve = self.serving_function(input_signature)
         if serve is None:

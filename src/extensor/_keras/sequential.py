@@ -13,7 +13,7 @@ from extensor._keras.graph_node import with_whole_values
 from extensor._keras.input import Input
 from extensor._keras.layer_call import TakesValues, returning_whole_values
 from extensor._keras.lowering import contains, is_extension, is_lowered, lowered
-from extensor._keras.model import FunctionalModel, Model
+from extensor._keras.model import Functional, Model
 from extensor._keras.serialization import serialized
 from extensor._keras.spec_key import check_savable
 from extensor._keras.whole_value import is_whole
@@ -74,7 +74,7 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         if is_whole(inputs) and not isinstance(first, TakesValues):
             raise DTypeError(
                 path=f"{self.name}: layer {first.name}",
-                expected="a layer of xt.keras, because the input of the model is an extension value",
+                expected="a layer of xt.keras, because the input is an extension value",
                 received=type(first).__name__,
                 mend="Select a field first: xt.keras.Lambda(lambda records: records['x']).",
             )
@@ -83,7 +83,7 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         self._declares_input = is_whole(inputs)
         if not contains((inputs, outputs), is_whole):
             return None
-        return FunctionalModel(inputs, outputs)
+        return Functional(inputs, outputs)
 
     def clone_with(self, clone_function: Any, input_tensors: Any) -> Sequential:
         """Returns a model of clones of the layers, as `keras.models.clone_model`."""
@@ -124,7 +124,7 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         return self.compute_dtype if self._declares_input else super().input_dtype
 
     def _named_inputs(self) -> dict[str, Any]:
-        is_functional = isinstance(self.functional, FunctionalModel)
+        is_functional = isinstance(self.functional, Functional)
         return self.functional._named_inputs() if is_functional else super()._named_inputs()
 
     def get_config(self) -> dict[str, Any]:
