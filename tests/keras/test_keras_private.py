@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import extensor
+import extensor as xt
 from extensor._keras import _keras_private
 
 LIBRARY = pathlib.Path(extensor.__file__).parent
@@ -128,6 +129,25 @@ def test_clone_model_clones_a_sequential_with_a_function_that_extensor_wraps():
     assert keras.models.clone_model(Own([keras.layers.Rescaling(3.0)])) == [3.0]
 
 
+def test_keras_serializes_the_parts_of_a_configuration_with_the_function_of_the_module():
+    library = _keras_private.serialization_lib
+    assert keras.saving.serialize_keras_object is library.serialize_keras_object
+
+    class Held(keras.layers.Layer):
+        def get_config(self):
+            return {"spec": xt.DenseStructuredTensorSpec([], {})}
+
+    config = keras.saving.serialize_keras_object(Held())["config"]
+    assert config["spec"]["registered_name"] == "extensor>Kept"
+
+
+def test_keras_itself_cannot_read_a_spec_again():
+    # The reason for the wrapper.
+    config = keras.saving.serialize_keras_object(tf.RaggedTensorSpec([None, None]))
+    with pytest.raises(TypeError, match="Could not locate class"):
+        keras.saving.deserialize_keras_object(config)
+
+
 def test_the_dtype_of_a_tensor_may_be_a_string_of_another_class():
     # Public names only, but extensor depends on it: a copy has the spec too.
     class Own(str):
@@ -151,6 +171,7 @@ def test_the_table_lists_what_is_probed():
         "_layers",
         "_maybe_symbolic_build",
         "_standardize_inputs",
+        "serialization_lib",
     ]
     source = QUARANTINE.read_text().split('"""', 2)[2]
     assert all(name in source for name in listed)

@@ -1,5 +1,7 @@
 """Losses and metrics that take whole extension values."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -97,3 +99,28 @@ def test_a_loss_of_tensors_for_a_whole_value_is_an_error_that_says_so(loss, path
     assert raised.value.path == f"{model.name}{path}"
     assert raised.value.expected.endswith("Halved" if isinstance(loss, Halved) else "mse")
     assert "by field" in raised.value.mend
+
+
+@UNUSED
+def test_a_lambda_is_a_loss_of_tensors_and_of_values():
+    histories = []
+    for loss in ("mse", lambda y_true, y_pred: tf.reduce_mean((y_true - y_pred) ** 2, -1)):
+        record = xt.keras.Input(KINDS["records"].spec)
+        dense = keras.layers.Dense(1, kernel_initializer="ones")
+        model = xt.keras.Model(record, dense(record["taste"]))
+        model.compile("sgd", loss)
+        data = (RECORDS, np.ones([COUNT, 1]))
+        histories.append(model.fit(*data, shuffle=False, verbose=0).history["loss"])
+    np.testing.assert_allclose(histories[0], histories[1], rtol=1e-6)
+    model, _ = scores(loss={"score": "mse"})
+    model.compile("sgd", {"score": lambda y_true, y_pred: (y_true - y_pred) ** 2})
+    assert "score_loss" in model.fit(RECORDS, targets(), verbose=0).history
+    model.compile("sgd", lambda y_true, y_pred: (y_true["score"] - y_pred["score"]) ** 2)
+    assert np.isfinite(model.fit(RECORDS, targets(), verbose=0).history["loss"])
+
+
+def test_a_partial_function_is_a_loss():
+    record = xt.keras.Input(KINDS["records"].spec)
+    model = xt.keras.Model(record, keras.layers.Dense(1)(record["taste"]))
+    model.compile("sgd", functools.partial(keras.losses.huber, delta=0.5))
+    assert model.fit(RECORDS, np.ones([COUNT, 1]), verbose=0).history["loss"][0] > 0

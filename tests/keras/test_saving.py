@@ -265,3 +265,13 @@ def test_models_inside_models(kind):
     np.testing.assert_array_equal(deeper(kind.value), model(kind.value))
     dense = model.get_layer(index=-1)
     np.testing.assert_array_equal(model(kind.value), dense(inner(kind.value)))
+
+
+def test_an_export_to_a_format_that_keras_does_not_know_is_its_error(tmp_path):
+    records = KINDS["records"]
+    record = xt.keras.Input(records.spec)
+    model = xt.keras.Model(record, record["taste"])
+    with pytest.raises(ValueError, match="Unrecognized format=odd"):
+        model.export(tmp_path / "model", format="odd")
+    with pytest.raises(errors.UnsupportedTypeError, match=r"xt\.serving\.flat_signature"):
+        model.export(tmp_path / "model", format="onnx")

@@ -12,6 +12,7 @@ name. Tested with Keras 3.10 to 3.15.
 | `Sequential._functional` | The functional model that a Sequential runs. An override replaces it by one for values, if the input or output of the chain is a value. |
 | `Sequential._layers` | The layers with the InputLayer, which `layers` leaves out. |
 | `_clone_sequential_model` | What `keras.models.clone_model` calls for every Sequential. It always creates a `keras.Sequential`, which takes no values. A wrapper creates an `xt.keras.Sequential` of an `xt.keras.Sequential`. |
+| `serialization_lib` | The module in which `keras.saving.serialize_keras_object` finds itself for the parts of a configuration. It writes a TypeSpec so that Keras cannot read it again, and rejects other values. A wrapper writes the specs and values of extensor. |
 | `Operation._inbound_nodes` | Keras builds a layer of extensor for component tensors. In the graph, the arguments of the call are whole values. |
 | `Model._call_has_training_arg` | Whether `call` takes `training`. An exported model sets it to False, like Keras itself. |
 """  # noqa: E501 - a table row is one line
@@ -19,11 +20,13 @@ name. Tested with Keras 3.10 to 3.15.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras.src.losses.losses import LossFunctionWrapper
 from keras.src.models import cloning
+from keras.src.saving import serialization_lib
 
 LossOfFunction: Any = LossFunctionWrapper
 
@@ -82,6 +85,23 @@ def _clones(clone_sequential: Any) -> Any:
 
 
 cloning._clone_sequential_model = _clones(cloning._clone_sequential_model)
+
+
+def serialize_with(own: Callable[[Any], Any]) -> None:
+    """Lets `keras.saving.serialize_keras_object` write objects with `own`.
+
+    Args:
+        own: Returns the configuration of an object, or None if Keras writes the object.
+    """
+    plain = serialization_lib.serialize_keras_object
+
+    @functools.wraps(plain)
+    def serialize_keras_object(obj: Any) -> Any:
+        config = own(obj)
+        return plain(obj) if config is None else config
+
+    for module in (serialization_lib, keras.saving, keras.utils):
+        module.serialize_keras_object = serialize_keras_object  # type: ignore[attr-defined]
 
 
 def set_call_arguments(layer: Any, args: Any, kwargs: Any) -> None:

@@ -8,14 +8,20 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from extensor._keras._keras_private import serialize_with
 from extensor._keras.lowering import is_extension, lowered, raised
 from extensor._keras.spec_key import check_savable, key_of_spec, spec_of_key
 from extensor._keras.whole_value import ValueDtype
+from extensor._protocol.spec import TypeSpec
+from extensor._tf import CompositeTensor
 from extensor.errors import DTypeError
 
 
 def serialize(value: Any) -> dict[str, Any]:
     """Returns a spec or an extension value in a form that JSON can store.
+
+    `keras.saving.serialize_keras_object` does the same for specs and values of extension types, but
+    not for the specs and values of TensorFlow, such as ragged tensors.
 
     `keras.saving.deserialize_keras_object` reads it, also in another process that imports extensor
     and the module that registers the type.
@@ -94,3 +100,15 @@ class _Holder:
 
 
 _NAME = "extensor>Kept"
+
+
+def _own(obj: Any) -> Any:
+    """Returns the configuration of a spec or value of an extension type, or None."""
+    if isinstance(obj, TypeSpec):
+        return serialize(obj)
+    if not isinstance(obj, CompositeTensor) or hasattr(obj, "get_config"):
+        return None
+    return serialize(obj) if isinstance(tf.type_spec_from_value(obj), TypeSpec) else None
+
+
+serialize_with(_own)
