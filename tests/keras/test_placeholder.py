@@ -15,3 +15,14 @@ SPEC = sample.batches().element_spec[0]
 def test_a_ragged_placeholder_in_an_operation_is_an_error_with_the_mend(use):
     with pytest.raises(errors.UnsupportedTypeError, match=r"xt\.keras\.Lambda"):
         use(xt.keras.Input(SPEC)["minutes"])
+
+
+def test_a_ragged_dimension_of_equal_rows_keeps_its_size():
+    rows = tf.ragged.constant([[1], [], [2, 3], [4], [], [5]])
+    ragged = tf.RaggedTensor.from_uniform_row_length(rows, 3)
+    placeholder = xt.keras.Input(tf.RaggedTensorSpec([None, 3, None], tf.int32))
+    assert placeholder.shape == placeholder.with_flat_values(placeholder.flat_values).shape
+    assert placeholder.shape.as_list() == [None, 3, None]
+    assert placeholder.values.shape.as_list() == [None, None]
+    model = xt.keras.Model(placeholder, {"ragged": placeholder})
+    assert model(ragged)["ragged"].to_list() == ragged.to_list()

@@ -138,6 +138,45 @@ def test_dense_steps_are_those_of_keras():
         xt.keras.TimeDistributed(Doubling())(RECORDS)
 
 
+STEPS = {
+    "masked": xt.types.MaskedTensor(
+        tf.reshape(tf.range(24.0), [2, 3, 4]), [[True, True, False], [True, False, False]]
+    ),
+    "records": xt.DenseStructuredTensor(
+        [2, 3],
+        {
+            "amount": tf.reshape(tf.range(6.0), [2, 3]),
+            "word": tf.constant([["a", "b", "c"], ["d", "e", "f"]]),
+            "list": tf.RaggedTensor.from_uniform_row_length(
+                tf.ragged.constant([[1], [], [2, 3], [4], [], [5]]), 3
+            ),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STEPS)
+def test_a_layer_is_applied_to_each_step_of_values_that_stack(case):
+    value = STEPS[case]
+    seen = []
+
+    class Step(xt.keras.Layer):
+        def call(self, steps):
+            seen.append(tf.type_spec_from_value(steps))
+            return {"same": steps, "rank": tf.zeros(tf.shape(steps)[:1])}
+
+    layer = xt.keras.TimeDistributed(Step())
+    placeholder = xt.keras.Input(tf.data.Dataset.from_tensor_slices(value).batch(1).element_spec)
+    outputs = layer(placeholder)
+    model = xt.keras.Model(placeholder, outputs)
+    assert outputs["rank"].shape == (None, 3)
+    for result in (layer(value), model(value), model.predict(value, batch_size=1, verbose=0)):
+        assert type(result["same"]) is type(value)
+        assert kinds.numbers(result["same"]) == kinds.numbers(value)
+        assert result["rank"].shape == (2, 3)
+    assert {spec.shape.rank for spec in seen} == {1 if case == "records" else 2}
+
+
 @keras.saving.register_keras_serializable("tests.keras")
 def title_of(records, prefix=""):
     return tf.strings.join([prefix, records["title"]])

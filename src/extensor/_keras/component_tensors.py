@@ -95,7 +95,10 @@ def _placeholder(spec: Any, tensors: Any) -> Any:
     if isinstance(spec, tf.RaggedTensorSpec):
         flat_values = next(tensors)
         splits = [next(tensors) for _ in range(spec.ragged_rank)]
-        return SymbolicRagged(flat_values, splits) if splits else flat_values
+        if not splits:
+            return flat_values
+        sizes = [None] * len(splits) if spec.shape.rank is None else spec.shape[1:][: len(splits)]
+        return SymbolicRagged(flat_values, splits, list(sizes))
     specs = tf.nest.flatten(component_specs(spec))
     components = [_placeholder(inner, tensors) for inner in specs]
     leaves = [t for s, c in zip(specs, components, strict=True) for t in _leaves(s, c)]

@@ -21,13 +21,21 @@ class SymbolicRagged:
     Args:
         flat_values: The KerasTensor of the innermost values.
         nested_row_splits: The KerasTensors of the row splits, outermost first.
+        row_sizes: The size of the rows of each of them, None where rows differ. Default: all
+            differ.
     """
 
-    __slots__ = ("flat_values", "nested_row_splits")
+    __slots__ = ("flat_values", "nested_row_splits", "row_sizes")
 
-    def __init__(self, flat_values: Any, nested_row_splits: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        flat_values: Any,
+        nested_row_splits: Sequence[Any],
+        row_sizes: Sequence[int | None] | None = None,
+    ) -> None:
         self.flat_values = flat_values
         self.nested_row_splits = tuple(nested_row_splits)
+        self.row_sizes = tuple(row_sizes or [None] * len(self.nested_row_splits))
 
     @property
     def row_splits(self) -> Any:
@@ -38,7 +46,9 @@ class SymbolicRagged:
     def values(self) -> Any:
         """The values below the outermost ragged dimension."""
         inner = self.nested_row_splits[1:]
-        return SymbolicRagged(self.flat_values, inner) if inner else self.flat_values
+        if not inner:
+            return self.flat_values
+        return SymbolicRagged(self.flat_values, inner, self.row_sizes[1:])
 
     @property
     def ragged_rank(self) -> int:
@@ -52,14 +62,14 @@ class SymbolicRagged:
 
     @property
     def shape(self) -> tf.TensorShape:
-        """The static shape, None for the ragged dimensions."""
+        """The static shape, None for the dimensions in which rows differ."""
         nsplits = self.row_splits.shape[0]
-        outer = [None if nsplits is None else nsplits - 1] + [None] * self.ragged_rank
+        outer = [None if nsplits is None else nsplits - 1, *self.row_sizes]
         return tf.TensorShape(outer).concatenate(self.flat_values.shape[1:])
 
     def with_flat_values(self, flat_values: Any) -> SymbolicRagged:
         """Returns a placeholder with the same rows and other flat values, one for each value."""
-        return SymbolicRagged(flat_values, self.nested_row_splits)
+        return SymbolicRagged(flat_values, self.nested_row_splits, self.row_sizes)
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
         """Raises UnsupportedTypeError, because a placeholder holds no values."""
@@ -118,4 +128,5 @@ def _(values: keras.KerasTensor, row_splits: Any) -> SymbolicRagged:
 
 @symbolic_rows.register
 def _(values: SymbolicRagged, row_splits: Any) -> SymbolicRagged:
-    return SymbolicRagged(values.flat_values, [row_splits, *values.nested_row_splits])
+    splits = [row_splits, *values.nested_row_splits]
+    return SymbolicRagged(values.flat_values, splits, [None, *values.row_sizes])

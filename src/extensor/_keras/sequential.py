@@ -9,7 +9,7 @@ import keras
 
 from extensor._keras._keras_private import OwnGraph
 from extensor._keras.call_spec import CallSpec
-from extensor._keras.graph_node import with_whole_values
+from extensor._keras.graph_node import with_fields, with_whole_values
 from extensor._keras.input import Input
 from extensor._keras.layer_call import TakesValues, returning_whole_values
 from extensor._keras.lowering import contains, is_extension, is_lowered, lowered
@@ -64,6 +64,8 @@ class Sequential(OwnGraph, Model, keras.Sequential):
 
     def build(self, input_shape: Any = None) -> None:
         """Creates the variables of the layers for an input of this shape."""
+        if is_whole(self.declared_input):
+            with_fields(self.declared_input)  # Keras 3.10 rejects an input that no operation reads
         last = self.layers[-1] if self.layers else None
         with returning_whole_values(last):
             super().build(input_shape)

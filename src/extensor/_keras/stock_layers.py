@@ -9,8 +9,10 @@ import tensorflow as tf
 
 from extensor._keras.layer import Layer
 from extensor._keras.lowering import is_extension, lowered
+from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.tensor import StructuredTensor
+from extensor._tf import BatchableTypeSpec
 from extensor.errors import UnsupportedTypeError
 
 
@@ -67,7 +69,7 @@ class TimeDistributed(Layer):
 
     The steps are the values of a ragged tensor, or the records in ragged rows. The layer gets the
     steps of all rows as one batch; its outputs are cut into the same rows. The steps of a dense
-    tensor are along its second dimension.
+    tensor, and of any other value that stacks, are along its second dimension.
 
     Args:
         layer: A layer that takes a batch of steps.
@@ -88,18 +90,31 @@ class TimeDistributed(Layer):
         if isinstance(inputs, (tf.RaggedTensor, RaggedStructuredTensor)):
             outputs = self.layer(inputs.values)
             return tf.nest.map_structure(lambda steps: _cut(steps, inputs.row_splits), outputs)
-        if isinstance(inputs, tf.Tensor):
-            sizes = tf.shape(inputs)[:2]
-            merged = tf.reshape(inputs, tf.concat([[-1], tf.shape(inputs)[2:]], 0))
-            merged.set_shape([None, *inputs.shape[2:]])
-            outputs = self.layer(merged)
-            return tf.reshape(outputs, tf.concat([sizes, tf.shape(outputs)[1:]], 0))
-        raise UnsupportedTypeError(
-            path=self.name,
-            expected="a tensor, a ragged tensor, or records in ragged rows",
-            received=type(inputs).__name__,
-            mend="Give a single field, or call the inner layer on the values.",
+        spec = tf.type_spec_from_value(inputs)
+        shape = getattr(spec, "shape", None)
+        if not isinstance(spec, BatchableTypeSpec) or (shape is not None and shape.rank == 1):
+            raise UnsupportedTypeError(
+                path=self.name,
+                expected="a value of shape [batch, steps, ...], a ragged tensor, or records in "
+                "ragged rows",
+                received=f"{type(inputs).__name__} of shape {shape}",
+                mend="Give a single field, or call the inner layer on the values.",
+            )
+        boxes = box(spec, inputs, 2)
+        sizes = tf.shape(boxes[0])[:2]
+        step = unstacked_spec(unstacked_spec(spec, self.name), self.name)
+        steps = unbox(stacked_spec(step, None, self.name), [_merged(part) for part in boxes])
+        return tf.nest.map_structure(
+            lambda output: self._rows(output, sizes, spec), self.layer(steps)
         )
+
+    def _rows(self, output: Any, sizes: Any, spec: Any) -> Any:
+        """Returns the output for all steps, split into rows."""
+        static = getattr(spec, "shape", tf.TensorShape([None, None]))[:2]
+        of_all = tf.type_spec_from_value(output)
+        of_row = stacked_spec(unstacked_spec(of_all, self.name), static[1], self.name)
+        boxes = [_split(part, sizes, static) for part in box(of_all, output, 1)]
+        return unbox(stacked_spec(of_row, static[0], self.name), boxes)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
@@ -111,6 +126,20 @@ class TimeDistributed(Layer):
         """Returns the layer of a configuration from `get_config`."""
         layer = keras.saving.deserialize_keras_object(config["layer"])
         return super().from_config({**config, "layer": layer})
+
+
+def _merged(part: Any) -> Any:
+    """Returns a tensor with the first two dimensions merged."""
+    merged = tf.reshape(part, tf.concat([[-1], tf.shape(part)[2:]], 0))
+    merged.set_shape([None, *part.shape[2:]])
+    return merged
+
+
+def _split(part: Any, sizes: Any, static: tf.TensorShape) -> Any:
+    """Returns a tensor with the first dimension split into two, the inverse of `_merged`."""
+    split = tf.reshape(part, tf.concat([sizes, tf.shape(part)[1:]], 0))
+    split.set_shape([*static, *part.shape[1:]])
+    return split
 
 
 def _cut(steps: Any, row_splits: Any) -> Any:
