@@ -7,6 +7,7 @@ import tensorflow as tf
 import extensor as xt
 from extensor import errors
 from tests.keras import sample_models as sample
+from tests.keras.test_named_types import NAMED
 
 SPEC = sample.batches().element_spec[0]
 
@@ -26,3 +27,16 @@ def test_a_ragged_dimension_of_equal_rows_keeps_its_size():
     assert placeholder.values.shape.as_list() == [None, None]
     model = xt.keras.Model(placeholder, {"ragged": placeholder})
     assert model(ragged)["ragged"].to_list() == ragged.to_list()
+
+
+LABELED = xt.types.LabeledTensor.Spec(tf.TensorSpec([None, 2]), ["word", "feature"])
+
+
+@pytest.mark.parametrize("named", NAMED.values(), ids=NAMED)
+def test_placeholders_of_all_types_have_a_repr(named):
+    spec = tf.data.Dataset.from_tensor_slices(named.value).batch(3).element_spec
+    assert type(named.value).__name__ in repr(xt.keras.Input(spec))
+
+
+def test_the_repr_of_a_labeled_placeholder_names_its_axes():
+    assert repr(xt.keras.Input(LABELED)) == "<LabeledTensor (word=None, feature=2) float32>"

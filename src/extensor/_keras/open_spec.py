@@ -60,10 +60,44 @@ def _any_batch_size(spec: Any, order: Any) -> tf.TypeSpec:
         return tf.TensorSpec(shape, spec.dtype, spec.name)
     if isinstance(spec, StackableTypeSpec):
         try:
-            return spec.unstacked().stacked(None)
+            row = spec.unstacked()
+            opened = row.stacked(None)
         except ExtensorError:
             return spec  # the spec of a single value, or of values that do not stack
+        if spec.is_subtype_of(opened):
+            return opened
+        # `stacked` changes more than the size. For example, it names the axis of the batch.
+        seven, eight = row.stacked(7), row.stacked(8)
+        kept = _with_open_sizes(spec, seven, eight)
+        return kept if spec.is_subtype_of(kept) else opened
     return spec
+
+
+def _with_open_sizes(part: Any, seven: Any, eight: Any) -> Any:
+    """Returns a part of a spec whose sizes that depend on the batch size are unknown.
+
+    Args:
+        part: A spec or a part of its serialization.
+        seven: The same part of the spec of a batch of 7.
+        eight: The same part of the spec of a batch of 8.
+    """
+    if isinstance(part, tf.TensorShape) and part.rank is not None:
+        sizes = zip(part, seven, eight, strict=True)
+        return tf.TensorShape([size if a == b else None for size, a, b in sizes])
+    if isinstance(part, tf.TensorSpec):
+        shape = _with_open_sizes(part.shape, seven.shape, eight.shape)
+        return tf.TensorSpec(shape, part.dtype, part.name)
+    if isinstance(part, tf.TypeSpec):
+        inner = (one.serialize() for one in (part, seven, eight))
+        return part.deserialize(_with_open_sizes(*inner))
+    if isinstance(part, dict):
+        return type(part)(
+            (name, _with_open_sizes(item, seven[name], eight[name])) for name, item in part.items()
+        )
+    if isinstance(part, (list, tuple)):
+        items = [_with_open_sizes(*each) for each in zip(part, seven, eight, strict=True)]
+        return type(part)(*items) if hasattr(part, "_fields") else type(part)(items)
+    return part
 
 
 def field_order(spec: Any) -> Any:

@@ -212,7 +212,7 @@ class DimensionAlignment:
     @property
     def shape(self) -> tf.TensorShape:
         """The static shape of the batch; `[]` for a single alignment."""
-        return self.num_pairs.shape
+        return tf.TensorShape(self.num_pairs.shape)  # of a KerasTensor, it is a tuple
 
     def __getitem__(self, index: Any) -> DimensionAlignment:
         """Returns one alignment of a batch, or a slice of the batch.

@@ -359,7 +359,7 @@ class CSRSparseTensor(OperatorsMixin):
     @property
     def dtype(self) -> tf.DType:
         """The dtype of the values."""
-        return self.values.dtype
+        return tf.dtypes.as_dtype(self.values.dtype)  # of a KerasTensor, it is a string
 
     def __repr__(self) -> str:
         count = self.columns.shape[0]

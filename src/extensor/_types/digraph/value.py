@@ -186,7 +186,7 @@ class TensorDigraph:
     @property
     def shape(self) -> tf.TensorShape:
         """The static shape of the batch; `[]` for a single graph."""
-        return self.num_nodes.shape
+        return tf.TensorShape(self.num_nodes.shape)  # of a KerasTensor, it is a tuple
 
     @property
     def node_splits(self) -> tf.Tensor:

@@ -63,12 +63,12 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
     @property
     def shape(self) -> tf.TensorShape:
         """The static shape."""
-        return self.values.shape
+        return tf.TensorShape(self.values.shape)  # of a KerasTensor, it is a tuple
 
     @property
     def dtype(self) -> tf.DType:
         """The dtype of the values."""
-        return self.values.dtype
+        return tf.dtypes.as_dtype(self.values.dtype)  # of a KerasTensor, it is a string
 
     @property
     def sizes(self) -> dict[str, int | None]:
