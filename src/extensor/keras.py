@@ -8,10 +8,11 @@ _check_backend()
 
 from extensor._keras.input import Input  # noqa: E402
 from extensor._keras.layer import Layer  # noqa: E402
+from extensor._keras.masked import Masked  # noqa: E402
 from extensor._keras.model import Model  # noqa: E402
 from extensor._keras.sequential import Sequential  # noqa: E402
 from extensor._keras.serialization import serialize  # noqa: E402 - Keras waits for the check
-from extensor._keras.stock_layers import Identity, Lambda, Masked, TimeDistributed  # noqa: E402
+from extensor._keras.stock_layers import Identity, Lambda, TimeDistributed  # noqa: E402
 
 __all__ = [
     "Identity",

@@ -8,7 +8,6 @@ import keras
 import tensorflow as tf
 
 from extensor._keras.layer import Layer
-from extensor._keras.lowering import is_extension, lowered
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.tensor import StructuredTensor
@@ -146,48 +145,3 @@ def _cut(steps: Any, row_splits: Any) -> Any:
     if isinstance(steps, StructuredTensor):
         return RaggedStructuredTensor.of_parts(steps, row_splits)
     return tf.RaggedTensor.from_row_splits(steps, row_splits, validate=False)
-
-
-@keras.saving.register_keras_serializable(package="extensor")
-class Masked(Layer):
-    """A layer that returns a plain tensor with its Keras mask, for layers that use masks.
-
-    LSTM, MultiHeadAttention, GlobalAveragePooling1D and similar layers use the mask. A ragged
-    tensor is padded to its longest row, and the padding is masked. Any other type needs a method
-    `__keras_mask__()` that returns a tensor and its mask. The mask is boolean, has the tensor's
-    first dimensions, and is True for valid elements.
-
-    >>> ragged = tf.ragged.constant([[[1.], [3.]], [[4.]]], ragged_rank=1)
-    >>> mean = keras.layers.GlobalAveragePooling1D()
-    >>> mean(xt.keras.Masked()(ragged)).numpy().tolist()
-    [[2.0], [4.0]]
-    """
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.supports_masking = True
-
-    def call(self, inputs: Any) -> Any:
-        """Returns the tensor."""
-        return tf.identity(self._parts(inputs)[0])  # a copy, so that the original gets no mask
-
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """Returns the mask of values, or None for placeholders."""
-        if any(isinstance(part, keras.KerasTensor) for part in tf.nest.flatten(lowered(inputs))):
-            return None
-        return self._parts(inputs)[1]
-
-    def _parts(self, value: Any) -> tuple[Any, Any]:
-        if isinstance(value, tf.RaggedTensor):
-            tensor = value.to_tensor()
-            return tensor, tf.sequence_mask(value.row_lengths(), tf.shape(tensor)[1])
-        if is_extension(value) and hasattr(value, "__keras_mask__"):
-            tensor, mask = value.__keras_mask__()
-            return tensor, mask
-        raise UnsupportedTypeError(
-            path=self.name,
-            expected="a ragged tensor, or a value with a method __keras_mask__",
-            received=type(value).__name__,
-            mend="Give a single field, or define __keras_mask__(self) to return a tensor and its "
-            "mask.",
-        )
