@@ -116,6 +116,66 @@ def test_two_devices_train_as_one(run_python):
     run_python(MIRRORED, timeout=400)
 
 
+NESTED = """
+import keras
+import numpy as np
+import pyarrow as pa
+import tensorflow as tf
+import extensor as xt
+
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+ingredient = pa.struct([("name", pa.string()), ("grams", pa.float32())])
+step = pa.struct([("ingredients", pa.list_(ingredient)), ("minutes", pa.float32())])
+recipes = xt.from_arrow(pa.Table.from_pylist(
+    [
+        {"steps": [
+            {"ingredients": [{"name": "salt", "grams": i + k} for k in range(j)], "minutes": 1.0}
+            for j in range(i % 4)
+        ]}
+        for i in range(9)
+    ],
+    pa.schema([("steps", pa.list_(step))]),
+))
+
+
+class Weight(xt.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(1, kernel_initializer="ones")
+
+    def call(self, recipes):
+        grams = recipes["steps", "ingredients", "grams"]
+        return self.dense(tf.reduce_sum(tf.reduce_sum(grams, axis=2), axis=1)[:, tf.newaxis])
+
+
+def compiled():
+    model = Weight()
+    model.compile(keras.optimizers.SGD(0.001), "mse")
+    return model
+
+
+y = np.arange(9, dtype=np.float32)[:, np.newaxis]
+one = compiled()
+with strategy.scope():
+    two = compiled()
+results = []
+for model in (one, two):
+    history = model.fit(recipes[:8], y[:8], batch_size=4, epochs=2, shuffle=False, verbose=0)
+    loss = model.evaluate(recipes[:8], y[:8], batch_size=4, verbose=0)
+    predicted = model.predict(recipes, batch_size=4, verbose=0)  # one replica gets no row at last
+    results.append([*history.history["loss"], loss, *predicted[:, 0]])
+np.testing.assert_allclose(*results, rtol=1e-5)
+with strategy.scope():
+    compiled()
+"""
+
+
+def test_two_devices_train_on_records_two_levels_deep(run_python):
+    run_python(NESTED, timeout=200)
+
+
 WORKER = """
 import json
 import os

@@ -9,12 +9,14 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._patches.patch import replaces
+from extensor._protocol.box import boxed_specs, unbox
 from extensor._tf import (
     BatchableTypeSpec,
     Extension,
     component_specs,
     describes_extension,
     from_components,
+    stacked,
     unstacked,
 )
 from extensor.errors import DTypeError
@@ -35,14 +37,25 @@ def dummy_tensor_fn(plain: Any) -> Any:
                 return plain(spec)
             if not isinstance(spec, BatchableTypeSpec):
                 return _dummy_value(spec, plain)
-            element = unstacked(spec)
-            return tf.map_fn(
-                lambda _: _dummy_value(element, plain), tf.zeros([0]), fn_output_signature=element
-            )
+            return _empty_batch(stacked(unstacked(spec), None))
 
         return tf.nest.map_structure(dummy, value_structure)
 
     return _dummy_tensor_fn
+
+
+def _empty_batch(spec: Any) -> Any:
+    """Returns a batch of no values."""
+    no_variants = tf.raw_ops.RaggedTensorToVariant(
+        rt_nested_splits=[tf.zeros([1], tf.int64)],
+        rt_dense_values=tf.zeros([0]),
+        batched_input=True,
+    )
+    boxes = [
+        no_variants if box.dtype == tf.variant else tf.zeros([d or 0 for d in box.shape], box.dtype)
+        for box in boxed_specs(spec, 1)
+    ]
+    return unbox(spec, boxes)
 
 
 def _dummy_value(spec: Any, plain: Any) -> Any:
