@@ -21,12 +21,17 @@ def component_names(spec: tf.TypeSpec, name: str) -> list[str]:
         name: The name of the value, before the paths of its fields.
     """
     # Keras does not accept names with a slash.
-    names = [leaf.replace("/", "|") for leaf in _leaf_names(spec, Path(name))]
+    names = [leaf.replace("/", "|") for leaf in leaf_names(spec, Path(name))]
     return batch_first(any_batch_size(spec), names)
 
 
-def _leaf_names(spec: Any, path: Path) -> Any:
-    """Yields a name for each component tensor, in the order of `tf.nest`."""
+def leaf_names(spec: Any, path: Path) -> Any:
+    """Yields a name for each component tensor of a spec, in the order of `tf.nest`.
+
+    Args:
+        spec: The spec.
+        path: The path of the value, before the paths of its fields.
+    """
     if isinstance(spec, tf.TensorSpec):
         yield str(path)
     elif isinstance(spec, tf.RaggedTensorSpec):
@@ -37,13 +42,13 @@ def _leaf_names(spec: Any, path: Path) -> Any:
         for name, inner in zip(
             sorted(spec.field_names()) or [""], spec.component_specs, strict=True
         ):
-            yield from _leaf_names(inner, path / name)
+            yield from leaf_names(inner, path / name)
     elif hasattr(spec, "values_spec") and len(spec.component_specs) == 2:
-        yield from _leaf_names(spec.values_spec, path)
+        yield from leaf_names(spec.values_spec, path)
         yield f"{path}.row_splits"
     elif isinstance(parts := component_specs(spec), dict):
         for name in sorted(parts):
-            yield from _leaf_names(parts[name], path / name)
+            yield from leaf_names(parts[name], path / name)
     else:
         for i, _ in enumerate(tf.nest.flatten(spec, expand_composites=True)):
             yield f"{path}.{i}"

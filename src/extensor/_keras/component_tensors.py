@@ -37,16 +37,21 @@ def to_value(spec: Any, tensors: list[Any]) -> Any:
 
 
 def count_of_batch(spec: Any, tensors: list[Any]) -> Any:
-    """Returns a batch-sized tensor, or None if the first of the tensors is batch-sized.
+    """Returns a batch-sized tensor, or None if the first of the tensors should count the batch.
 
-    If all fields are ragged, no component is batch-sized: row splits have one element more.
+    If all fields are ragged, no component is batch-sized: row splits have one element more. Strings
+    do not count a batch if another tensor can, because XLA has no strings.
 
     Args:
         spec: The spec of a value.
         tensors: The tensors from `to_tensors`.
     """
-    splits = _outermost_splits(spec)
-    return None if splits is None else _as_in_nest(spec, tensors)[splits][:-1]
+    batch, splits = _batch_leaves(spec)
+    if batch and tensors[0].dtype != tf.string:
+        return None
+    in_nest = _as_in_nest(spec, tensors)
+    numbers = next((in_nest[i] for i in batch if in_nest[i].dtype != tf.string), None)
+    return in_nest[splits[0]][:-1] if numbers is None and splits else numbers
 
 
 def batch_first(spec: Any, leaves: list[Any]) -> list[Any]:
@@ -119,9 +124,9 @@ def _batch_leaf(spec: tf.TypeSpec) -> int:
 
 
 @functools.lru_cache(maxsize=1024)
-def _outermost_splits(spec: tf.TypeSpec) -> int | None:
-    """Returns the index of the row splits of the batch, or None if a tensor is batch-sized."""
-    return None if _indices(spec, 0) else next(iter(_indices(spec, 1)), None)
+def _batch_leaves(spec: tf.TypeSpec) -> tuple[list[int], list[int]]:
+    """Returns the indices of the batch-sized tensors, and of the row splits of the batch."""
+    return _indices(spec, 0), _indices(spec, 1)
 
 
 def _indices(spec: tf.TypeSpec, more: int) -> list[int]:

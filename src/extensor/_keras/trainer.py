@@ -6,6 +6,7 @@ always gets extension values.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import keras
 import tensorflow as tf
 
 from extensor._keras._keras_private import OwnBuild, inference_arguments
+from extensor._keras.compiled_step import compiles_steps, named_errors, run_compiled
 from extensor._keras.fit_data import fit_arguments
 from extensor._keras.loss_by_field import by_field, by_values, check_fields, chosen_fields
 from extensor._keras.loss_function import FunctionLoss, check_losses, with_function_losses
@@ -39,13 +41,18 @@ class Trainer(OwnBuild, keras.Model):
 
     _returns_values = False  # whether an output of a functional model is a value
 
+    compiled_ragged: tuple[str, ...] = ()  # the ragged fields that a compiled step reads
+
     # Set by `compile`. Tuples, because Keras tracks the lists of a model.
     _loss_fields: tuple[str, ...] = ()  # the fields with a loss
     _scored_fields: tuple[str, ...] = ()  # the fields with a loss or a metric
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name in ("train_step", "test_step", "compute_loss", "compute_metrics"):
+        for name in ("train_step", "test_step"):
+            if name in vars(cls):
+                setattr(cls, name, _compiled_given_values(vars(cls)[name]))
+        for name in ("compute_loss", "compute_metrics"):
             if name in vars(cls):
                 setattr(cls, name, _given_values(vars(cls)[name]))
         if "predict_step" in vars(cls):
@@ -97,11 +104,15 @@ class Trainer(OwnBuild, keras.Model):
                 values work too.
             **kwargs: The keyword arguments of `keras.Model.fit`.
         """
-        return super().fit(**self._fit_arguments(super().fit, args, kwargs))
+        given = self._fit_arguments(super().fit, args, kwargs)
+        with named_errors(self):
+            return super().fit(**given)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluates the model, as `keras.Model.evaluate`, on the same data as `fit`."""
-        return super().evaluate(**self._fit_arguments(super().evaluate, args, kwargs))
+        given = self._fit_arguments(super().evaluate, args, kwargs)
+        with named_errors(self):
+            return super().evaluate(**given)
 
     def predict(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the model's outputs, as `keras.Model.predict`, for the same data as `fit`.
@@ -114,34 +125,57 @@ class Trainer(OwnBuild, keras.Model):
         is_alone = self.distribute_strategy.num_replicas_in_sync == 1
         if is_alone and isinstance(data, tf.data.Dataset):
             given["x"] = lowered_dataset(data)
-        return raised(super().predict(**given))
+        with named_errors(self):
+            return raised(super().predict(**given))
 
     def predict_on_batch(self, x: Any) -> Any:
         """Returns the model's outputs for one batch, as `keras.Model.predict_on_batch`."""
-        return raised(super().predict_on_batch(x))
+        with named_errors(self):
+            return raised(super().predict_on_batch(x))
 
     def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Trains the model on one batch, as `keras.Model.train_on_batch`."""
         self._build_for_strategy((x, y))
-        return super().train_on_batch(x, y, *args, **kwargs)
+        with named_errors(self):
+            return super().train_on_batch(x, y, *args, **kwargs)
 
     def test_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Evaluates the model on one batch, as `keras.Model.test_on_batch`."""
         self._build_for_strategy((x, y))
-        return super().test_on_batch(x, y, *args, **kwargs)
+        with named_errors(self):
+            return super().test_on_batch(x, y, *args, **kwargs)
 
     def train_step(self, data: Any) -> Any:
         """Returns the logs of training on one batch."""
-        return super().train_step(counted(raised(data)))
+        step = super().train_step
+        return run_compiled(self, lambda data: step(counted(raised(data))), data)
 
     def test_step(self, data: Any) -> Any:
         """Returns the logs of evaluating one batch."""
-        return super().test_step(counted(raised(data)))
+        step = super().test_step
+        return run_compiled(self, lambda data: step(counted(raised(data))), data)
 
     def predict_step(self, data: Any) -> Any:
         """Returns the outputs for one batch, lowered so that Keras can concatenate batches."""
-        outputs = super().predict_step(raised(data))
-        return outputs if _predicting.get() is self else lowered_outputs(outputs)
+        step = super().predict_step
+        if _predicting.get() is self:
+            return step(raised(data))
+        return run_compiled(self, lambda data: lowered_outputs(step(raised(data))), data)
+
+    def make_train_function(self, force: bool = False) -> Any:
+        """Creates the function that trains the model on batches of an iterator."""
+        with _compiled_by_extensor(self):
+            return super().make_train_function(force)
+
+    def make_test_function(self, force: bool = False) -> Any:
+        """Creates the function that evaluates the model on batches of an iterator."""
+        with _compiled_by_extensor(self):
+            return super().make_test_function(force)
+
+    def make_predict_function(self, force: bool = False) -> Any:
+        """Creates the function that returns the outputs for batches."""
+        with _compiled_by_extensor(self):
+            return super().make_predict_function(force)
 
     def compute_loss(
         self,
@@ -219,18 +253,44 @@ def _given_values(method: Callable[..., Any]) -> Callable[..., Any]:
     return given_values
 
 
+def _compiled_given_values(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a user's step, wrapped so that it gets extension values, and compiled with XLA."""
+
+    @functools.wraps(method)
+    def step(self: Any, data: Any) -> Any:
+        return run_compiled(self, lambda data: method(self, raised(data)), data)
+
+    return step
+
+
 def _predicting_values(method: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a user's `predict_step`, wrapped so that Keras can concatenate its outputs."""
 
     @functools.wraps(method)
     def predict_step(self: Any, data: Any) -> Any:
-        token = _predicting.set(self)
-        try:
-            return lowered_outputs(method(self, raised(data)))
-        finally:
-            _predicting.reset(token)
+        def step(data: Any) -> Any:
+            token = _predicting.set(self)
+            try:
+                return lowered_outputs(method(self, raised(data)))
+            finally:
+                _predicting.reset(token)
+
+        return run_compiled(self, step, data)
 
     return predict_step
+
+
+@contextlib.contextmanager
+def _compiled_by_extensor(model: Any) -> Any:
+    """Lets Keras create functions that it does not compile, if extensor compiles the steps."""
+    compiles = compiles_steps(model)
+    if compiles:
+        model.jit_compile = False
+    try:
+        yield
+    finally:
+        if compiles:
+            model.jit_compile = True
 
 
 def _is_extension_or_spec(value: Any) -> bool:

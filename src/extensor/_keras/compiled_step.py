@@ -1,0 +1,202 @@
+"""Compilation of a step with XLA, without the tensors of a batch that the step does not read.
+
+XLA has no strings, and compiles again for each new size of a tensor. So a tensor that a step does
+not read must not be an argument of the compiled function.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor._keras.component_names import leaf_names
+from extensor._keras.lowering import contains, is_extension, raised
+from extensor._path import Path
+from extensor.errors import UnsupportedTypeError
+
+# The model whose step is compiled already.
+_compiling: ContextVar[Any] = ContextVar("_compiling", default=None)
+
+_NOT_COMPILED = (tf.string, tf.variant, tf.resource)
+
+
+def compiles_steps(model: Any) -> bool:
+    """Returns whether extensor compiles the steps of a model, and not Keras."""
+    # Keras compiles the steps of all replicas together, because they exchange gradients.
+    is_alone = model.distribute_strategy.num_replicas_in_sync == 1
+    return is_alone and model.jit_compile is True and not model.run_eagerly
+
+
+def run_compiled(model: Any, step: Callable[[Any], Any], data: Any) -> Any:
+    """Returns the outputs of a step of a model, compiled with XLA if the model compiles.
+
+    Args:
+        model: The model.
+        step: Takes a batch. Returns a nest of tensors.
+        data: The batch.
+
+    Raises:
+        UnsupportedTypeError: If the step reads a tensor of strings (also a TypeError).
+    """
+    if _compiling.get() is model or not compiles_steps(model) or tf.executing_eagerly():
+        return step(data)
+    token = _compiling.set(model)
+    try:
+        return _compiled(model, step, raised(data))
+    finally:
+        _compiling.reset(token)
+
+
+def _compiled(model: Any, step: Callable[[Any], Any], data: Any) -> Any:
+    leaves = tf.nest.flatten(data, expand_composites=True)
+    tensors = [leaf for leaf in leaves if tf.is_tensor(leaf)]
+
+    def on_tensors(*tensors: Any) -> Any:
+        given = iter(tensors)
+        own = [next(given) if tf.is_tensor(leaf) else leaf for leaf in leaves]
+        return step(tf.nest.pack_sequence_as(data, own, expand_composites=True))
+
+    if not contains(data, is_extension):
+        return tf.function(on_tensors, autograph=False, jit_compile=True)(*tensors)
+    specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in tensors]
+    traced = tf.function(on_tensors, autograph=False).get_concrete_function(*specs)
+    inputs = [tensor.ref() for tensor in traced.inputs]
+    given = dict(zip(inputs, [*tensors, *traced.captured_inputs], strict=True))
+    outputs = tf.nest.flatten(traced.structured_outputs, expand_composites=True)
+    # Strings that the step returns unchanged are not compiled either.
+    passed = [given.get(_source(out)) if out.dtype in _NOT_COMPILED else None for out in outputs]
+    computed = [out for out, value in zip(outputs, passed, strict=True) if value is None]
+    needed = _needed(computed, traced)
+    read = [ref for ref in inputs if ref.deref().op in needed]
+    names = [
+        name
+        for name, leaf in zip(names_of_batch(data), leaves, strict=True)
+        if tf.is_tensor(leaf)
+    ]
+    is_read = [ref in read for ref in inputs[: len(tensors)]]
+    read_names = list(itertools.compress(zip(names, tensors, strict=True), is_read))
+    strings = [name for name, tensor in read_names if tensor.dtype in _NOT_COMPILED]
+    if strings:
+        raise _error(model, strings, "strings that the model reads")
+    splits = [name for name, _ in read_names if ".row_splits" in name]
+    model.compiled_ragged = tuple(dict.fromkeys(name.split(".row_splits")[0] for name in splits))
+
+    def on_read() -> Any:
+        return _copied(traced.graph, needed, {ref: given[ref] for ref in read}, computed)
+
+    results = iter(tf.function(on_read, autograph=False, jit_compile=True)())
+    flat = [next(results) if value is None else value for value in passed]
+    return tf.nest.pack_sequence_as(traced.structured_outputs, flat, expand_composites=True)
+
+
+@contextlib.contextmanager
+def named_errors(model: Any) -> Any:
+    """Raises the errors of XLA about ragged tensors again, with the names of the fields.
+
+    Raises:
+        UnsupportedTypeError: If XLA cannot compile what the model does with ragged tensors (also a
+            TypeError).
+    """
+    try:
+        yield
+    except (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError) as error:
+        names = model.compiled_ragged
+        if not (names and model.jit_compile is True and "XLA" in str(error)):
+            raise
+        raise _error(model, names, "a ragged tensor, and operations that XLA lacks") from error
+
+
+def _error(model: Any, names: Iterable[str], received: str) -> UnsupportedTypeError:
+    return UnsupportedTypeError(
+        path=f"{model.name}: {', '.join(names)}",
+        expected="tensors and operations of XLA, because of jit_compile=True",
+        received=received,
+        mend="Convert the field to a tensor of numbers before the model, in dataset.map, or use "
+        "compile(jit_compile=False).",
+    )
+
+
+def _source(tensor: Any) -> Any:
+    """Returns a reference to the tensor that a tensor is the same as."""
+    while tensor.op.type == "Identity":
+        tensor = tensor.op.inputs[0]
+    return tensor.ref()
+
+
+def _needed(outputs: list[Any], traced: Any) -> set[Any]:
+    """Returns the operations that compute the outputs of a function, or have effects."""
+    arguments = {tensor.op for tensor in traced.inputs}
+    needed: set[Any] = set()
+    todo = [tensor.op for tensor in outputs]
+    todo += [op for op in traced.graph.get_operations() if op.op_def.is_stateful]
+    while todo:
+        op = todo.pop()
+        if op not in needed and not (op.type == "Placeholder" and op not in arguments):
+            needed.add(op)
+            todo += [tensor.op for tensor in op.inputs]
+            todo += [other for other in op.control_inputs if other not in arguments]
+    return needed
+
+
+def _copied(graph: Any, needed: set[Any], given: dict[Any, Any], outputs: list[Any]) -> list[Any]:
+    """Returns outputs of a graph, computed by a copy of its operations in the current graph.
+
+    Args:
+        graph: The graph.
+        needed: The operations to copy.
+        given: The values of the inputs, by references.
+        outputs: The tensors to return.
+    """
+    current: Any = tf.compat.v1.get_default_graph()
+    whole = graph.as_graph_def()
+    inputs = {ref.deref().op.name for ref in given}
+    names = {op.name for op in needed} - inputs
+    part = tf.compat.v1.GraphDef(versions=whole.versions, library=whole.library)
+    for node in whole.node:
+        if node.name in names:
+            copy = part.node.add()
+            copy.CopyFrom(node)
+            kept = [each for each in node.input if not each.startswith("^") or each[1:] in names]
+            del copy.input[:]
+            copy.input.extend(kept)
+    return tf.graph_util.import_graph_def(
+        part,
+        {ref.deref().name: current.capture(value) for ref, value in given.items()},
+        [output.name for output in outputs],
+        name="",
+    )
+
+
+def names_of_batch(data: Any) -> list[str]:
+    """Returns a name for each tensor of a batch, in the order of `tf.nest`."""
+    parts = dict(
+        zip(
+            ("input", "target", "sample_weight"),
+            keras.utils.unpack_x_y_sample_weight(data),
+            strict=True,
+        )
+    )
+    count = len(data) if isinstance(data, tuple) else 1
+    names: list[str] = []
+    for title, part in list(parts.items())[:count]:
+        names += [f"{title} {name}".strip() for name in _names(part, Path())]
+    return names
+
+
+def _names(part: Any, path: Path) -> Any:
+    if isinstance(part, dict):
+        for name in sorted(part):
+            yield from _names(part[name], path / str(name))
+    elif isinstance(part, (list, tuple)):
+        for i, item in enumerate(part):
+            yield from _names(item, path / str(i))
+    elif is_extension(part):
+        yield from leaf_names(tf.type_spec_from_value(part), path)
+    else:
+        yield str(path)
