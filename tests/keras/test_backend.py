@@ -38,6 +38,38 @@ def test_another_backend_is_an_import_error_and_the_rest_works(run_python, name)
     run_python(OTHER_BACKEND, env={"KERAS_BACKEND": name}, fresh=True)
 
 
+IN_FILE = """
+import os
+import extensor as xt
+
+try:
+    xt.keras.Layer
+except ImportError as error:
+    path = os.path.join(os.environ["KERAS_HOME"], "keras.json")
+    assert error.received == f"'jax' in {path}", error.received
+    assert f'Write "backend": "tensorflow" into {path}' in error.mend, error.mend
+else:
+    raise SystemExit("no error")
+"""
+
+
+def test_a_configuration_file_with_another_backend_is_named(run_python, tmp_path):
+    (tmp_path / "keras.json").write_text('{"backend": "jax"}')
+    run_python(IN_FILE, env={"KERAS_HOME": str(tmp_path), "KERAS_BACKEND": ""}, fresh=True)
+    # A variable wins over the file, as in Keras.
+    code = "import extensor as xt; xt.keras.Layer"
+    run_python(code, env={"KERAS_HOME": str(tmp_path), "KERAS_BACKEND": "tensorflow"}, fresh=True)
+
+
+@pytest.mark.parametrize("text", ['{"floatx": "float32"}', "not JSON", "[]"])
+def test_a_configuration_file_without_a_backend_is_fine(monkeypatch, tmp_path, text):
+    (tmp_path / "keras.json").write_text(text)
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+    monkeypatch.delitem(sys.modules, "keras")
+    assert backend._chosen_in_file()[1] == "tensorflow"
+
+
 def test_keras_is_not_imported_before_it_is_needed(run_python):
     # TensorFlow imports Keras on its own where it is asked for; extensor must not be the one.
     run_python(

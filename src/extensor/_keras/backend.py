@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 
 from extensor.errors import MissingDependencyError
 
@@ -16,9 +18,15 @@ def check_backend() -> None:
         MissingDependencyError: If Keras 3 or its TensorFlow backend is missing (also an
             ImportError).
     """
-    variable = os.environ.get("KERAS_BACKEND", "tensorflow")
-    if variable != "tensorflow":
-        raise _wrong_backend(variable)
+    variable = os.environ.get("KERAS_BACKEND")
+    if variable and variable != "tensorflow":
+        raise _wrong_backend(f"KERAS_BACKEND={variable}")
+    if not variable and "keras" not in sys.modules:
+        path, chosen = _chosen_in_file()
+        if chosen != "tensorflow":
+            raise _wrong_backend(
+                f"{chosen!r} in {path}", f'Write "backend": "tensorflow" into {path}, or set'
+            )
     try:
         import keras
     except ImportError as error:
@@ -29,7 +37,7 @@ def check_backend() -> None:
             mend="pip install 'extensor[keras]'",
         ) from error
     if keras.backend.backend() != "tensorflow":
-        raise _wrong_backend(keras.backend.backend())
+        raise _wrong_backend(f"{keras.backend.backend()!r}, with which Keras was imported")
     version = tuple(int(part) for part in keras.__version__.split(".")[:2])
     if version < OLDEST:
         raise MissingDependencyError(
@@ -40,11 +48,22 @@ def check_backend() -> None:
         )
 
 
-def _wrong_backend(received: str) -> MissingDependencyError:
+def _chosen_in_file() -> tuple[str, str]:
+    """Returns the path of Keras's configuration file, and the backend in it."""
+    home = os.environ.get("KERAS_HOME") or os.path.join(os.path.expanduser("~"), ".keras")
+    path = os.path.join(home, "keras.json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            return path, json.load(file).get("backend", "tensorflow")
+    except (OSError, ValueError, AttributeError):
+        return path, "tensorflow"  # Keras ignores a file that it cannot read
+
+
+def _wrong_backend(received: str, mend: str = "Set") -> MissingDependencyError:
     return MissingDependencyError(
         path="extensor.keras",
         expected="the TensorFlow backend of Keras",
-        received=f"KERAS_BACKEND={received}",
-        mend="Set KERAS_BACKEND=tensorflow before the first import of Keras. "
+        received=received,
+        mend=f"{mend} KERAS_BACKEND=tensorflow before the first import of Keras. "
         "The rest of extensor works with any backend.",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +67,22 @@ class CallSpec:
         empty = keras.saving.deserialize_keras_object(config["structure"])
         specs = [tf.TensorSpec(shape, dtype) for shape, dtype in config["specs"]]
         return cls(tf.nest.pack_sequence_as(empty, specs))
+
+
+def named_signature(call: Any, name: str) -> inspect.Signature:
+    """Returns the signature of a function, with the name of the input as its first parameter.
+
+    Args:
+        call: The function.
+        name: The name of the input. A name that Keras chose, or that Python does not accept as the
+            name of a parameter, is not used.
+    """
+    signature = inspect.signature(call)
+    if not name.isidentifier() or re.fullmatch(r"input_layer(_\d+)?", name):
+        return signature
+    first, *rest = signature.parameters.values()
+    rest = [parameter for parameter in rest if parameter.name != name]
+    return signature.replace(parameters=[first.replace(name=name), *rest])
 
 
 def _spec_of_tensor(tensor: Any) -> tf.TensorSpec:

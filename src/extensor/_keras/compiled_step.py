@@ -75,9 +75,7 @@ def _compiled(model: Any, step: Callable[[Any], Any], data: Any) -> Any:
     needed = _needed(computed, traced)
     read = [ref for ref in inputs if ref.deref().op in needed]
     names = [
-        name
-        for name, leaf in zip(names_of_batch(data), leaves, strict=True)
-        if tf.is_tensor(leaf)
+        name for name, leaf in zip(names_of_batch(data), leaves, strict=True) if tf.is_tensor(leaf)
     ]
     is_read = [ref in read for ref in inputs[: len(tensors)]]
     read_names = list(itertools.compress(zip(names, tensors, strict=True), is_read))

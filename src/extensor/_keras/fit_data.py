@@ -23,7 +23,11 @@ from extensor.errors import DTypeError, UnsupportedTypeError
 
 
 def fit_arguments(
-    method: Callable[..., Any], args: Any, kwargs: Any, replicas: int = 1
+    method: Callable[..., Any],
+    args: Any,
+    kwargs: Any,
+    replicas: int = 1,
+    as_input: Callable[[Any], Any] = lambda x: x,
 ) -> dict[str, Any]:
     """Returns the arguments for a method of Keras, with data that Keras can iterate.
 
@@ -32,6 +36,7 @@ def fit_arguments(
         args: The positional arguments of the caller.
         kwargs: The keyword arguments of the caller.
         replicas: The number of replicas over which Keras splits each batch.
+        as_input: Converts the inputs of the model first.
 
     Raises:
         StructureError: If values have different numbers of rows (also a ValueError).
@@ -41,7 +46,10 @@ def fit_arguments(
     given = signature.bind(*args, **kwargs).arguments
     given.update(given.pop("kwargs", {}))  # Keras adds some when `fit` calls `evaluate`
     batch_size = given.get("batch_size")
+    given["x"] = as_input(given.get("x"))
     validation = given.get("validation_data")
+    if isinstance(validation, (tuple, list)) and validation:
+        validation = (as_input(validation[0]), *validation[1:])
     data = tuple(given.get(name) for name in DATA)
     if contains(data, is_extension):
         rows = Rows(data)

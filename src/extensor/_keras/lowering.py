@@ -29,7 +29,7 @@ from extensor._keras import component_tensors, concat_tensors
 from extensor._keras.open_spec import any_batch_size, any_sizes
 from extensor._keras.placeholder import SymbolicRagged, SymbolicValue
 from extensor._keras.placeholder_spec import remembered_spec
-from extensor._keras.spec_key import is_key, key_of_spec, spec_of_key
+from extensor._keras.spec_key import is_key, key_of_spec, spec_of_key, with_word
 from extensor._keras.whole_value import form_of_whole, is_whole
 from extensor._protocol.box import boxed_specs, unbox
 from extensor._struct.field import spec_of_field
@@ -204,22 +204,24 @@ def _lowered(value: Any) -> Any:
 def _counted(form: dict[str, Any]) -> dict[str, Any]:
     ((key, tensors),) = form.items()
     count = component_tensors.count_of_batch(spec_of_key(key), list(tensors))
-    return form if count is None else {_COUNTED + key: (count, *tensors)}
+    return form if count is None else {with_word(_COUNTED, key): (count, *tensors)}
 
 
 def _uncounted(form: dict[str, Any]) -> dict[str, Any]:
     ((key, (*tensors,)),) = form.items()
-    return {key[len(_COUNTED) :]: tuple(tensors[1:])} if key.startswith(_COUNTED) else form
+    if not key.startswith(_COUNTED):
+        return form
+    return {key_of_spec(spec_of_key(key[len(_COUNTED) :])): tuple(tensors[1:])}
 
 
 def _boxes(spec: Any) -> Any:
     if not is_extension_spec(spec):
         return spec
-    return {_BOXES + key_of_spec(spec): tuple(boxed_specs(spec))}
+    return {with_word(_BOXES, key_of_spec(spec)): tuple(boxed_specs(spec))}
 
 
 def _concat(value: Any) -> Any:
     if not is_extension(value):
         return value
     spec = any_sizes(tf.type_spec_from_value(value))
-    return {_CONCAT + key_of_spec(spec): tuple(concat_tensors.to_tensors(spec, value))}
+    return {with_word(_CONCAT, key_of_spec(spec)): tuple(concat_tensors.to_tensors(spec, value))}

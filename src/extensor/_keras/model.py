@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._keras._keras_private import OwnInputs
-from extensor._keras.call_spec import CallSpec
+from extensor._keras.call_spec import CallSpec, named_signature
 from extensor._keras.graph_node import (
     WholeValue,
     is_symbolic,
@@ -60,7 +60,6 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
     TensorShape([2, 1])
     """
 
-    _declares_input = False  # whether all inputs must have the type of the first input
     _output_spec: CallSpec | None = None  # of the first call
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -132,6 +131,9 @@ class Functional(OwnInputs, Model, KerasFunctional):
                 tensor.__class__ = WholeValue  # a copy that Keras made is a plain KerasTensor
         self._call_spec = CallSpec.of_call(self, [self.input], {})
         self._output_spec = CallSpec.of_values({"": self.output})
+        if is_whole(self.input):
+            # `xt.serving.flat_signature` names the tensors by the parameter.
+            self.__signature__ = named_signature(self.call, *self._named_inputs())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the outputs of the layers for values or placeholders."""

@@ -80,8 +80,8 @@ class Saver(OwnSaveSignature, keras.Model):
                 path=f"{self.name}.export",
                 expected="format='tf_saved_model'",
                 received=f"{format!r}, which supports only plain tensors",
-                mend="Save the model with a signature of plain tensors: "
-                "xt.serving.flat_signature(model).",
+                mend="Convert a SavedModel of plain tensors: xt.serving.save(model, path, "
+                "xt.serving.flat_signature(model, spec)).",
             )
         serve = self.serving_function(input_signature)
         if serve is None:

@@ -28,6 +28,29 @@ _local_specs: dict[str, tuple[tf.TypeSpec, Exception]] = {}
 _local_numbers = itertools.count()
 
 
+class SpecKey(str):
+    """The key of a spec. Its `repr`, which errors of Keras show, is that of the spec.
+
+    Args:
+        key: The key, after an optional first word.
+        spec: The spec.
+    """
+
+    spec: tf.TypeSpec
+
+    def __new__(cls, key: str, spec: tf.TypeSpec) -> SpecKey:
+        """Returns the key of a spec."""
+        self = super().__new__(cls, key)
+        self.spec = spec
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{self.spec}>"
+
+    def __reduce__(self) -> Any:
+        return str, (str(self),)
+
+
 def is_key(key: Any) -> bool:
     """Returns whether `key` is the key of a spec."""
     return isinstance(key, str) and key.startswith((_REGISTERED, _LOCAL))
@@ -36,6 +59,11 @@ def is_key(key: Any) -> bool:
 def key_of_spec(spec: tf.TypeSpec) -> str:
     """Returns the key of a spec."""
     return _key(spec, field_order(spec))
+
+
+def with_word(word: str, key: Any) -> str:
+    """Returns a key with a word before it."""
+    return SpecKey(word + key, spec_of_key(key))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -49,9 +77,9 @@ def _key(spec: tf.TypeSpec, order: Any) -> str:
         # A spec that is not registered works in this process, but cannot be saved.
         key = f"{_LOCAL}{next(_local_numbers)}"
         _local_specs[key] = spec, error
-        return key
+        return SpecKey(key, spec)
     packed = zlib.compress(proto.SerializeToString(deterministic=True), 9)
-    return _REGISTERED + base64.urlsafe_b64encode(packed).decode()
+    return SpecKey(_REGISTERED + base64.urlsafe_b64encode(packed).decode(), spec)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -19,6 +19,7 @@ import tensorflow as tf
 from extensor._keras._keras_private import OwnBuild, inference_arguments
 from extensor._keras.compiled_step import compiles_steps, named_errors, run_compiled
 from extensor._keras.fit_data import fit_arguments
+from extensor._keras.input_check import check_input
 from extensor._keras.loss_by_field import by_field, by_values, check_fields, chosen_fields
 from extensor._keras.loss_function import FunctionLoss, check_losses, with_function_losses
 from extensor._keras.lowering import (
@@ -30,6 +31,10 @@ from extensor._keras.lowering import (
     lowered_outputs,
     raised,
 )
+from extensor._keras.open_spec import any_batch_size
+from extensor._keras.python_input import as_batch
+from extensor._struct.field import spec_of_field
+from extensor.errors import DTypeError
 
 # The model whose user-defined `predict_step` is running. In it, `super().predict_step()` returns
 # values.
@@ -39,6 +44,8 @@ _predicting: ContextVar[Any] = ContextVar("_predicting", default=None)
 class Trainer(OwnBuild, keras.Model):
     """The methods that train and evaluate a model of extension values."""
 
+    _call_spec: Any = None  # the CallSpec of the first call
+    _declares_input = False  # whether all inputs must have the type of the first input
     _returns_values = False  # whether an output of a functional model is a value
 
     compiled_ragged: tuple[str, ...] = ()  # the ragged fields that a compiled step reads
@@ -105,13 +112,13 @@ class Trainer(OwnBuild, keras.Model):
             **kwargs: The keyword arguments of `keras.Model.fit`.
         """
         given = self._fit_arguments(super().fit, args, kwargs)
-        with named_errors(self):
+        with self._named_errors(given["x"]):
             return super().fit(**given)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluates the model, as `keras.Model.evaluate`, on the same data as `fit`."""
         given = self._fit_arguments(super().evaluate, args, kwargs)
-        with named_errors(self):
+        with self._named_errors(given["x"]):
             return super().evaluate(**given)
 
     def predict(self, *args: Any, **kwargs: Any) -> Any:
@@ -125,22 +132,27 @@ class Trainer(OwnBuild, keras.Model):
         is_alone = self.distribute_strategy.num_replicas_in_sync == 1
         if is_alone and isinstance(data, tf.data.Dataset):
             given["x"] = lowered_dataset(data)
-        with named_errors(self):
+        with self._named_errors(data):
             return raised(super().predict(**given))
 
     def predict_on_batch(self, x: Any) -> Any:
         """Returns the model's outputs for one batch, as `keras.Model.predict_on_batch`."""
+        x = self._as_input(x)
         with named_errors(self):
             return raised(super().predict_on_batch(x))
 
     def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Trains the model on one batch, as `keras.Model.train_on_batch`."""
+        x = self._as_input(x)
+        self._check_batch(tf.nest.map_structure(_spec_or_value, x))
         self._build_for_strategy((x, y))
         with named_errors(self):
             return super().train_on_batch(x, y, *args, **kwargs)
 
     def test_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Evaluates the model on one batch, as `keras.Model.test_on_batch`."""
+        x = self._as_input(x)
+        self._check_batch(tf.nest.map_structure(_spec_or_value, x))
         self._build_for_strategy((x, y))
         with named_errors(self):
             return super().test_on_batch(x, y, *args, **kwargs)
@@ -211,10 +223,39 @@ class Trainer(OwnBuild, keras.Model):
 
     def _fit_arguments(self, method: Any, args: Any, kwargs: Any) -> dict[str, Any]:
         replicas = self.distribute_strategy.num_replicas_in_sync
-        given = fit_arguments(method, args, kwargs, replicas)
+        given = fit_arguments(method, args, kwargs, replicas, self._as_input)
         if isinstance(given["x"], tf.data.Dataset):
+            self._check_batch(given["x"].element_spec)
             self._build_for_strategy(given["x"].element_spec)
         return given
+
+    def _as_input(self, x: Any) -> Any:
+        """Returns the input, with Python records and Arrow tables as values."""
+        specs = {} if self._call_spec is None else self._call_spec.specs
+        return as_batch(x, next(iter(specs.values()), None), self.name)
+
+    @contextlib.contextmanager
+    def _named_errors(self, data: Any) -> Any:
+        """Raises errors of TensorFlow again, with the name of the field that causes them."""
+        with named_errors(self):
+            try:
+                yield
+            except tf.errors.InvalidArgumentError as error:
+                given: Any = {} if self._call_spec is None else self._call_spec.specs
+                specs = list(given.values())
+                if isinstance(data, tf.data.Dataset) and contains(specs, is_extension_spec):
+                    x, _, _ = keras.utils.unpack_x_y_sample_weight(data.element_spec)
+                    try:
+                        check_input(specs[0], x, self.name)
+                    except DTypeError as mismatch:
+                        raise mismatch from error
+                raise
+
+    def _check_batch(self, data: Any) -> None:
+        """Raises if the specs of batches are not those of the model's declared input."""
+        x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
+        if self._declares_input and contains(x, is_extension_spec):
+            check_input(self._call_spec.specs["inputs"], x, self.name)
 
     def _build_for_strategy(self, data: Any) -> None:
         """Creates all variables, if the model has a strategy.
@@ -291,6 +332,10 @@ def _compiled_by_extensor(model: Any) -> Any:
     finally:
         if compiles:
             model.jit_compile = True
+
+
+def _spec_or_value(value: Any) -> Any:
+    return any_batch_size(spec_of_field(value)) if is_extension(value) else value
 
 
 def _is_extension_or_spec(value: Any) -> bool:

@@ -1,0 +1,63 @@
+"""Records that are given to a model as Python data or as an Arrow table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._arrow.read import from_arrow
+from extensor._keras.lowering import contains, is_extension
+from extensor._struct.spec import StructuredTensorSpec
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import ExtensorError, StructureError
+
+
+def as_batch(data: Any, specs: Any, model: str) -> Any:
+    """Returns the input of a model, with Python records and Arrow tables as StructuredTensors.
+
+    Args:
+        data: A list of dicts, an Arrow table or record batch, or any other input of a model.
+        specs: The nest of specs of the model's input, or None if it is not known.
+        model: The model's name, for errors.
+
+    Raises:
+        StructureError: If the input is a single record, or is a list of dicts or a table and the
+            spec is not known (also a ValueError).
+    """
+    if is_extension(data) and getattr(data, "shape", tf.TensorShape(None)) == ():
+        raise StructureError(
+            path=f"{model}: input",
+            expected="a batch",
+            received="a single value of shape ()",
+            mend="Give a batch of one value: records[:1] instead of records[0].",
+        )
+    is_table = type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "to_pylist")
+    if not is_table and not _is_list_of_records(data):
+        return data
+    if not isinstance(specs, StructuredTensorSpec):
+        raise StructureError(
+            path=f"{model}: input",
+            expected="extension values, tensors or a dataset"
+            if specs is None
+            else f"the inputs {specs}",
+            received=f"a {type(data).__name__}" if is_table else "a list of dicts",
+            mend="Give xt.from_arrow(table), or spec.cast(records) with the spec of the records.",
+        )
+    if is_table:
+        try:
+            return specs.cast(from_arrow(data))
+        except ExtensorError:
+            data = data.to_pylist()  # the spec decides about types and nulls
+    return specs.cast(list(data))
+
+
+def _is_list_of_records(data: Any) -> bool:
+    """Returns whether `data` is a list of dicts that hold Python data."""
+    if not isinstance(data, (list, tuple)) or not data:
+        return False
+    return all(isinstance(item, dict) for item in data) and not contains(data, _is_array)
+
+
+def _is_array(leaf: Any) -> bool:
+    return hasattr(leaf, "shape") or isinstance(leaf, StructuredTensor)
