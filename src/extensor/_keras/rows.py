@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -37,6 +38,7 @@ class Rows:
         self._structure = tuple(parts.values())
         self._specs: list[Any] = []
         self._boxes: list[list[Any]] = []
+        self._values: list[Any] | None = []  # None for a part of the rows
         self.count: int | None = None
         for name, part in parts.items():
             for at, value in _leaves(part, Path(name)):
@@ -66,6 +68,8 @@ class Rows:
             )
         self._specs.append(spec)
         self._boxes.append(boxes)
+        if self._values is not None:
+            self._values.append(value)
 
     def add_weights(self, weights: Any) -> None:
         """Adds a sample weight for each row."""
@@ -89,6 +93,7 @@ class Rows:
         part = Rows(())
         part._structure, part._specs = self._structure, list(self._specs)
         part._boxes = [[tensor[rows] for tensor in boxes] for boxes in self._boxes]
+        part._values = None
         part.count = int(part._boxes[0][0].shape[0])
         return part
 
@@ -100,46 +105,85 @@ class Rows:
             shuffle: Whether to shuffle the rows again in each epoch; "batch" shuffles only within
                 each batch.
         """
-        count, steps = self.count, math.ceil((self.count or 0) / batch_size)
-
-        def order(seed: Any) -> Any:
-            rows = tf.range(count, dtype=tf.int64)
-            return shuffled(rows, seed, 0) if shuffle and shuffle != "batch" else rows
-
-        def cut(rows: Any, seed: Any) -> Any:
-            return tf.data.Dataset.range(steps).map(
-                lambda step: in_batch(
-                    rows[step * batch_size : (step + 1) * batch_size], seed, step + 1
-                )
+        steps = math.ceil((self.count or 0) / batch_size)
+        if steps == 1 and not shuffle and self._values is not None:
+            dataset = self._whole(self._values)
+        elif shuffle:
+            dataset = self._shuffled(batch_size, shuffle).map(
+                self._taken, num_parallel_calls=tf.data.AUTOTUNE
             )
-
-        def in_batch(rows: Any, seed: Any, step: Any) -> Any:
-            return shuffled(rows, seed, step) if shuffle == "batch" else rows
-
-        def shuffled(rows: Any, seed: Any, step: Any) -> Any:
-            return tf.random.experimental.stateless_shuffle(rows, tf.stack([seed, step]))
-
-        # One order of rows for all components, so that they stay together. Stateless ops, because
-        # with a seed set by the user, a stateful op would repeat its order in each epoch.
-        seeds = tf.data.Dataset.random(rerandomize_each_iteration=True).take(1)
-        dataset = seeds.map(lambda seed: (order(seed), seed)).prefetch(1).flat_map(cut)
+        else:
+            dataset = tf.data.Dataset.range(steps).map(
+                lambda step: self._cut(step * batch_size, (step + 1) * batch_size),
+                num_parallel_calls=tf.data.AUTOTUNE,
+            )
         options = tf.data.Options()
         options.experimental_distribute.auto_shard_policy = (
             tf.data.experimental.AutoShardPolicy.DATA
         )
-        return (
-            dataset.map(self._taken, num_parallel_calls=tf.data.AUTOTUNE)
-            .apply(tf.data.experimental.assert_cardinality(steps))
-            .with_options(options)
-            .prefetch(tf.data.AUTOTUNE)
+        dataset = dataset.apply(tf.data.experimental.assert_cardinality(steps))
+        dataset = dataset.with_options(options)
+        return dataset.prefetch(tf.data.AUTOTUNE) if steps > 1 else dataset
+
+    def _whole(self, values: list[Any]) -> tf.data.Dataset:
+        """Returns a dataset of one batch of all rows, for which no function is traced."""
+        dataset = tf.data.Dataset.from_tensors(self._packed(values))
+        # The same types as of batches that are cut, so that no step is traced again.
+        variant = tf.data.experimental.to_variant(dataset)
+        return tf.data.experimental.from_variant(variant, self._packed(self._specs))
+
+    def _shuffled(self, batch_size: int, shuffle: bool | str) -> tf.data.Dataset:
+        """Returns a dataset of the numbers of the rows of each batch."""
+        count = self.count or 0
+        steps = math.ceil(count / batch_size)
+
+        def shuffled(rows: Any, seed: Any, step: Any) -> Any:
+            return tf.random.experimental.stateless_shuffle(rows, tf.stack([seed, step]))
+
+        def batches(seed: Any) -> Any:
+            rows = tf.range(count, dtype=tf.int64)
+            if shuffle != "batch":
+                rows = shuffled(rows, seed, 0)
+            lengths = [batch_size] * (steps - 1) + [count - batch_size * (steps - 1)]
+            ragged = tf.RaggedTensor.from_row_lengths(rows, lengths, validate=False)
+            cut = tf.data.Dataset.from_tensor_slices(ragged)
+            if shuffle != "batch":
+                return cut
+            return cut.enumerate(1).map(lambda step, rows: shuffled(rows, seed, step))
+
+        # One order of rows for all components, so that they stay together. Stateless ops, because
+        # with a seed set by the user, a stateful op would repeat its order in each epoch.
+        seeds = tf.data.Dataset.random(rerandomize_each_iteration=True).take(1)
+        if steps == 1:
+            return seeds.map(lambda seed: shuffled(tf.range(count, dtype=tf.int64), seed, 1))
+        return seeds.flat_map(batches)
+
+    def _taken(self, rows: Any) -> Any:
+        """Returns the values of the rows with the given numbers."""
+        # The raw operations, because a function of Python per component takes most of the time.
+        axis = tf.constant(0)
+        return self._unboxed(
+            lambda tensor: tf.raw_ops.GatherV2(params=tensor, indices=rows, axis=axis)
         )
 
-    def _taken(self, rows: Any) -> tuple[Any, ...]:
-        values = [
-            unbox(spec, [tf.gather(tensor, rows) for tensor in boxes])
-            for spec, boxes in zip(self._specs, self._boxes, strict=True)
-        ]
-        return tf.nest.pack_sequence_as(self._structure, values)
+    def _cut(self, start: Any, end: Any) -> Any:
+        """Returns the values of the rows from a start to an end."""
+        start, end, one = start[tf.newaxis], end[tf.newaxis], tf.ones([1], tf.int64)
+        return self._unboxed(
+            lambda tensor: tf.raw_ops.StridedSlice(input=tensor, begin=start, end=end, strides=one)
+        )
+
+    def _unboxed(self, change: Callable[[Any], Any]) -> Any:
+        """Returns values from changed boxes."""
+        return self._packed(
+            [
+                unbox(spec, [change(tensor) for tensor in boxes])
+                for spec, boxes in zip(self._specs, self._boxes, strict=True)
+            ]
+        )
+
+    def _packed(self, leaves: list[Any]) -> Any:
+        return tf.nest.pack_sequence_as(self._structure, leaves)
 
 
 def _leaves(part: Any, at: Path) -> Any:
