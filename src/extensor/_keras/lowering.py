@@ -113,7 +113,27 @@ def raised(structure: Any) -> Any:
 
 def lowered(structure: Any) -> Any:
     """Returns a nest with each value or placeholder lowered to its component tensors."""
-    return tf.nest.map_structure(_lowered, structure)
+    return map_leaves(_lowered, structure)
+
+
+def map_leaves(function: Callable[[Any], Any], structure: Any) -> Any:
+    """Returns a nest with `function` applied to each leaf, as `tf.nest.map_structure`.
+
+    That function takes longer than the call of a small model.
+    """
+    kind = type(structure)
+    if kind is dict:
+        return {name: map_leaves(function, item) for name, item in structure.items()}
+    if kind is list or kind is tuple:
+        return kind([map_leaves(function, item) for item in structure])
+    if tf.is_tensor(structure) or not tf.nest.is_nested(structure):
+        return function(structure)
+    return tf.nest.map_structure(function, structure)
+
+
+def spec_of_value(value: Any) -> tf.TypeSpec:
+    """Returns the spec of a value or placeholder, with any batch size."""
+    return any_batch_size(remembered_spec(value) or spec_of_field(value))
 
 
 def spec_of_lowered(form: dict[str, Any]) -> tf.TypeSpec:
@@ -197,7 +217,7 @@ def _lowered(value: Any) -> Any:
         return form_of_whole(value)
     if not is_extension(value):
         return value
-    spec = any_batch_size(remembered_spec(value) or spec_of_field(value))
+    spec = spec_of_value(value)
     return {key_of_spec(spec): tuple(component_tensors.to_tensors(spec, value))}
 
 

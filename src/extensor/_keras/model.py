@@ -23,9 +23,12 @@ from extensor._keras.layer_call import TakesValues, is_called_by_keras
 from extensor._keras.lowering import (
     LoweredValue,
     contains,
+    is_extension,
     lowered,
+    map_leaves,
     map_lowered,
     raised,
+    spec_of_value,
     uncounted,
 )
 from extensor._keras.saving import Saver
@@ -81,7 +84,10 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
         if self._call_spec is None:
             self._call_spec = CallSpec.of_call(self, args, kwargs)
         elif self._declares_input:
-            received = CallSpec.of_call(self, args, kwargs).specs
+            if len(args) == 1 and is_extension(args[0]):
+                received = {"inputs": spec_of_value(args[0])}
+            else:
+                received = CallSpec.of_call(self, args, kwargs).specs
             if "inputs" in received:
                 check_input(self._call_spec.specs["inputs"], received["inputs"], self.name)
         outputs = super().__call__(*args, **kwargs)
@@ -138,7 +144,7 @@ class Functional(OwnInputs, Model, KerasFunctional):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the outputs of the layers for values or placeholders."""
         if self._declares_input:
-            args, kwargs = tf.nest.map_structure(_as_tensor, (args, kwargs))
+            args, kwargs = map_leaves(_as_tensor, (args, kwargs))
         return super().__call__(*args, **kwargs)
 
     def call(

@@ -30,10 +30,9 @@ from extensor._keras.lowering import (
     lowered_dataset,
     lowered_outputs,
     raised,
+    spec_of_value,
 )
-from extensor._keras.open_spec import any_batch_size
 from extensor._keras.python_input import as_batch
-from extensor._struct.field import spec_of_field
 from extensor.errors import DTypeError
 
 # The model whose user-defined `predict_step` is running. In it, `super().predict_step()` returns
@@ -335,7 +334,7 @@ def _compiled_by_extensor(model: Any) -> Any:
 
 
 def _spec_or_value(value: Any) -> Any:
-    return any_batch_size(spec_of_field(value)) if is_extension(value) else value
+    return spec_of_value(value) if is_extension(value) else value
 
 
 def _is_extension_or_spec(value: Any) -> bool:
