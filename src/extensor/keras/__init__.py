@@ -13,6 +13,7 @@ from extensor._keras.model import Model  # noqa: E402
 from extensor._keras.sequential import Sequential  # noqa: E402
 from extensor._keras.serialization import serialize  # noqa: E402 - Keras waits for the check
 from extensor._keras.stock_layers import Identity, Lambda, TimeDistributed  # noqa: E402
+from extensor.keras import layers  # noqa: E402
 
 __all__ = [
     "Identity",
@@ -23,5 +24,6 @@ __all__ = [
     "Model",
     "Sequential",
     "TimeDistributed",
+    "layers",
     "serialize",
 ]

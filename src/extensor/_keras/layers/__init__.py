@@ -1,0 +1,1 @@
+"""Layers for lists and for whole records."""

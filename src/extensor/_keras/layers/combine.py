@@ -1,0 +1,78 @@
+"""One value for each list, combined of its items."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._keras.layers.lists import Lists
+from extensor.errors import ArgumentError
+
+COMBINERS = ("sum", "mean", "max", "attention")
+
+
+def checked_combiner(combiner: str, path: str) -> str:
+    """Returns the combiner if there is one of this name.
+
+    Raises:
+        ArgumentError: If there is none (also a ValueError).
+    """
+    if combiner not in COMBINERS:
+        raise ArgumentError(
+            path=path,
+            expected=f"one of the combiners {', '.join(COMBINERS)}",
+            received=repr(combiner),
+            mend='Write, for example, combiner="mean".',
+        )
+    return combiner
+
+
+def combined(lists: Lists, combiner: str, empty: float, scores: Any = None) -> Any:
+    """Returns one value for each list.
+
+    Args:
+        lists: Lists of numbers, vectors or larger tensors.
+        combiner: One of `COMBINERS`.
+        empty: The value of a list without items.
+        scores: For attention, the score of each item.
+    """
+    items, row_ids, count = lists.items, lists.row_ids, lists.count
+    inner = tf.shape(items)[1:]
+    flat = tf.reshape(items, [tf.shape(items)[0], tf.reduce_prod(inner)])
+    if combiner == "max":
+        found = _segment_max(flat, row_ids, count)
+    else:
+        if combiner == "attention":
+            flat = flat * softmax(lists, scores)[:, tf.newaxis]
+        # Faster than tf.math.unsorted_segment_sum, and it takes the number of segments.
+        segment = tf.sparse.segment_mean if combiner == "mean" else tf.sparse.segment_sum
+        found = segment(flat, tf.range(tf.shape(flat)[0]), row_ids, count)
+    found = tf.reshape(found, tf.concat([[tf.cast(count, inner.dtype)], inner], 0))
+    found.set_shape([None, *items.shape[1:]])
+    return lists.one_each(or_empty(lists, found, empty))
+
+
+def or_empty(lists: Lists, results: Any, empty: float) -> Any:
+    """Returns results, one for each list, with a value in place of those of empty lists."""
+    if lists.sizes[1]:
+        return results
+    is_empty = lists.lengths() == 0
+    is_empty = tf.reshape(is_empty, tf.concat([[-1], tf.ones_like(tf.shape(results)[1:])], 0))
+    return tf.where(is_empty, tf.cast(empty, results.dtype), results)
+
+
+def softmax(lists: Lists, scores: Any) -> Any:
+    """Returns the softmax of scores, one for each item, over the items of each list."""
+    row_ids, count = lists.row_ids, lists.count
+    largest = _segment_max(tf.stop_gradient(scores)[:, tf.newaxis], row_ids, count)[:, 0]
+    powers = tf.exp(scores - tf.gather(largest, row_ids))
+    sums = tf.math.unsorted_segment_sum(powers, row_ids, count)
+    return powers / tf.gather(sums, row_ids)
+
+
+def _segment_max(flat: Any, row_ids: Any, count: Any) -> Any:
+    # Faster than unsorted_segment_max. It ends with the last list that has an item.
+    found = tf.math.segment_max(flat, row_ids)
+    missing = tf.cast(count, tf.int32) - tf.shape(found)[0]
+    return tf.pad(found, [[0, missing], [0, 0]])

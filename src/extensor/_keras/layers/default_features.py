@@ -1,0 +1,130 @@
+"""The preprocessing of each field that follows from the spec of records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._keras.layers.time_buckets import TimeBuckets
+from extensor._path import Path
+from extensor._struct.spec import StructuredTensorSpec
+from extensor._types.masked.value import MaskedTensor
+from extensor.errors import UnsupportedTypeError
+
+_YEAR = 365.2425 * 86_400  # seconds
+_UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+def adapted_layers(spec: Any, num_bins: int, max_tokens: int | None) -> dict[str, Any]:
+    """Returns a layer for each field, to adapt to data.
+
+    Args:
+        spec: The spec of records.
+        num_bins: The number of buckets for times.
+        max_tokens: The size of the vocabularies, or None.
+    """
+    layers: dict[str, Any] = {}
+    for path, leaf, kind in fields(spec):
+        if leaf.dtype == tf.string:
+            layers[str(path)] = keras.layers.StringLookup(max_tokens=max_tokens)
+        elif _is_time(kind):
+            layers[str(path)] = TimeBuckets(num_bins)
+        elif leaf.dtype == tf.bool:
+            layers[str(path)] = keras.layers.Rescaling(1.0)
+        else:
+            layers[str(path)] = keras.layers.Normalization(axis=_feature_axis(leaf, spec))
+    return layers
+
+
+def spec_layers(spec: Any, num_bins: int) -> dict[str, Any]:
+    """Returns a layer for each field that needs no data.
+
+    Args:
+        spec: The spec of records.
+        num_bins: The number of bins for strings.
+    """
+    layers: dict[str, Any] = {}
+    for path, leaf, kind in fields(spec):
+        if leaf.dtype == tf.string:
+            layers[str(path)] = keras.layers.Hashing(num_bins)
+        else:
+            layers[str(path)] = keras.layers.Rescaling(_scale(kind))
+    return layers
+
+
+def fields(spec: Any, above: Path = Path(), rank: int = 1) -> Iterator[tuple[Path, Any, Any]]:  # noqa: B008 - immutable
+    """Yields the path, the spec of the tensor and the Arrow type, or None, of each field.
+
+    Args:
+        spec: The spec of records, in lists and in masks or not.
+        above: The path of the records.
+        rank: The number of dimensions around a field's values.
+
+    Raises:
+        UnsupportedTypeError: If a field is no tensor and no record (also a TypeError).
+    """
+    spec = without_masks(spec)
+    if not isinstance(spec, StructuredTensorSpec):
+        raise UnsupportedTypeError(
+            path=str(above) or "records",
+            expected="the spec of records",
+            received=repr(spec),
+            mend="Give dataset.element_spec of a dataset of records.",
+        )
+    for name, field in spec.record.field_specs.items():
+        path, inner = above / name, without_masks(field)
+        if isinstance(inner, StructuredTensorSpec):
+            yield from fields(inner, path)
+        elif isinstance(inner, (tf.TensorSpec, tf.RaggedTensorSpec)):
+            yield path, inner, spec.record.arrow_types.get(name)
+        else:
+            raise UnsupportedTypeError(
+                path=str(path),
+                expected="numbers, strings, times, or records of these",
+                received=f"{type(inner).__name__}",
+                mend="Leave the field out: records.without(...), or name the fields: "
+                "RecordFeatures({path: layer}).",
+            )
+
+
+def without_masks(spec: Any) -> Any:
+    """Returns a spec without the masks around it."""
+    while isinstance(spec, MaskedTensor.Spec):
+        spec = spec.values  # pyright: ignore[reportAttributeAccessIssue]
+    return spec
+
+
+def _feature_axis(leaf: Any, spec: Any) -> int | None:
+    """Returns -1 if the field has vectors of a static size, else None."""
+    ragged_rank = leaf.ragged_rank if isinstance(leaf, tf.RaggedTensorSpec) else 0
+    inner = leaf.shape[1 + ragged_rank :]
+    return -1 if inner.rank and inner[-1] is not None else None
+
+
+def _is_time(kind: Any) -> bool:
+    kind = _item_type(kind)
+    return kind is not None and pa.types.is_temporal(kind)
+
+
+def _item_type(kind: Any) -> Any:
+    """Returns the Arrow type of the items of lists."""
+    while kind is not None and hasattr(kind, "value_type") and pa.types.is_nested(kind):
+        kind = kind.value_type
+    return kind
+
+
+def _scale(kind: Any) -> float:
+    """Returns the factor from a time to years, from a duration to days; 1 for numbers."""
+    kind = _item_type(kind)
+    if not _is_time(kind):
+        return 1.0
+    if pa.types.is_date32(kind):
+        return 86_400 / _YEAR
+    if pa.types.is_date64(kind):
+        return 1e-3 / _YEAR
+    is_point = pa.types.is_timestamp(kind)
+    return 1 / _UNITS[kind.unit] / (_YEAR if is_point else 86_400)

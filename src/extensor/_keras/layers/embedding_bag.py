@@ -1,0 +1,128 @@
+"""EmbeddingBag: one vector for each list of words or ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor._keras.layer import Layer
+from extensor._keras.layers.combine import checked_combiner, combined, or_empty
+from extensor._keras.layers.lists import Lists
+from extensor.errors import ArgumentError
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class EmbeddingBag(Layer):
+    """A layer that returns one vector for each list of words or ids.
+
+    Each item has a vector, which is trained. The vectors of a list are combined. Null items are
+    left out. The result of `[batch, None]` lists has shape `[batch, output_dim]`. Of lists in
+    lists, each innermost list gets a vector: the result is ragged.
+
+    Args:
+        output_dim: The size of the vectors.
+        vocabulary: Strings or ints, or the path of a file of strings, one a line. Other items share
+            one vector.
+        num_bins: The number of vectors, if strings or ints are hashed instead.
+        input_dim: The number of vectors, if the items are ids: ints from 0.
+        combiner: "mean", "sum", "max", or "attention": a mean weighted by the softmax of learned
+            scores.
+        empty: The value in each place of the vector of an empty list.
+        embeddings_initializer: As in `keras.layers.Embedding`.
+        embeddings_regularizer: As in `keras.layers.Embedding`.
+        **kwargs: Options of `keras.layers.Layer`.
+
+    Raises:
+        ArgumentError: If not exactly one of `vocabulary`, `num_bins` and `input_dim` is given, or
+            `combiner` is another word (also a ValueError).
+
+    >>> tags = tf.ragged.constant([["sweet", "quick"], [], ["sour"]])
+    >>> bag = xt.keras.layers.EmbeddingBag(4, vocabulary=["sweet", "sour"], combiner="sum")
+    >>> bag(tags).shape
+    TensorShape([3, 4])
+    >>> bag(tags)[1].numpy()
+    array([0., 0., 0., 0.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        output_dim: int,
+        *,
+        vocabulary: Sequence[str] | Sequence[int] | str | None = None,
+        num_bins: int | None = None,
+        input_dim: int | None = None,
+        combiner: str = "mean",
+        empty: float = 0.0,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        given = {"vocabulary": vocabulary, "num_bins": num_bins, "input_dim": input_dim}
+        given = {name: value for name, value in given.items() if value is not None}
+        if len(given) != 1:
+            raise ArgumentError(
+                path=self.name,
+                expected="one of vocabulary, num_bins and input_dim",
+                received=" and ".join(given) or "none of them",
+                mend="Give vocabulary=[...] or num_bins=... for strings, input_dim=... for ids.",
+            )
+        self._given = given
+        self.combiner, self.empty = checked_combiner(combiner, self.name), empty
+        self.lookup = _lookup(vocabulary, num_bins)
+        self.embedding = keras.layers.Embedding(
+            input_dim or num_bins or self.lookup.vocabulary_size(),
+            output_dim,
+            embeddings_initializer=embeddings_initializer,
+            embeddings_regularizer=embeddings_regularizer,
+            dtype=self.dtype_policy,
+        )
+        self.score = None
+        if combiner == "attention":
+            self.score = keras.layers.Dense(1, use_bias=False, dtype=self.dtype_policy)
+
+    def call(self, inputs: Any) -> Any:
+        """Returns the vectors of the lists."""
+        lists = Lists.of(inputs, self.name)
+        ids = lists.items if self.lookup is None else self.lookup(lists.items)
+        if self.score is None and self.combiner != "max" and ids.shape.rank == 1:
+            if not self.embedding.built:
+                self.embedding.build(())
+            # The vectors of the items are not written to memory: this op reads the table.
+            mean = self.combiner == "mean"
+            segment = tf.sparse.segment_mean if mean else tf.sparse.segment_sum
+            table = tf.convert_to_tensor(self.embedding.embeddings)
+            found = segment(tf.cast(table, self.compute_dtype), ids, lists.row_ids, lists.count)
+            found.set_shape([None, self.embedding.output_dim])
+            return lists.one_each(or_empty(lists, found, self.empty))
+        vectors = self.embedding(ids)
+        scores = None
+        if self.score is not None:
+            scores = tf.reduce_mean(self.score(vectors), axis=range(1, vectors.shape.rank))
+        return combined(lists.with_items(vectors), self.combiner, self.empty, scores)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor."""
+        own = self.embedding.get_config()
+        names = "output_dim", "embeddings_initializer", "embeddings_regularizer"
+        return {
+            **super().get_config(),
+            **self._given,
+            **{name: own[name] for name in names},
+            "combiner": self.combiner,
+            "empty": self.empty,
+        }
+
+
+def _lookup(vocabulary: Any, num_bins: int | None) -> Any:
+    """Returns the layer that makes ids of items, or None."""
+    if num_bins is not None:
+        return keras.layers.Hashing(num_bins)
+    if vocabulary is None:
+        return None
+    if isinstance(vocabulary, str) or isinstance(next(iter(vocabulary), ""), (str, bytes)):
+        return keras.layers.StringLookup(vocabulary=vocabulary)
+    return keras.layers.IntegerLookup(vocabulary=vocabulary)

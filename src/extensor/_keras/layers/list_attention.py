@@ -1,0 +1,106 @@
+"""ListAttention: attention over the items of lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor._keras.layer import Layer
+from extensor._keras.layers.combine import or_empty
+from extensor._keras.layers.lists import Lists
+from extensor.errors import StructureError
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class ListAttention(Layer):
+    """A layer of attention over the items of lists, as `keras.layers.MultiHeadAttention`.
+
+    Each vector attends to the items of its own list only. Without a query, these are the items
+    themselves (self-attention). Null items are left out.
+
+    Args:
+        num_heads: As in `keras.layers.MultiHeadAttention`.
+        key_dim: As in `keras.layers.MultiHeadAttention`.
+        empty: The result of a query over an empty list.
+        dropout: As in `keras.layers.MultiHeadAttention`.
+        output_shape: As in `keras.layers.MultiHeadAttention`.
+        **kwargs: Options of `keras.layers.Layer`.
+
+    >>> steps = tf.ragged.constant([[[1.0, 0.0], [0.0, 1.0]], [], [[1.0, 1.0]]], ragged_rank=1)
+    >>> attention = xt.keras.layers.ListAttention(num_heads=1, key_dim=2)
+    >>> attention(steps).row_lengths().numpy()
+    array([2, 0, 1])
+    >>> attention(steps, query=tf.ones([3, 2])).shape
+    TensorShape([3, 2])
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        key_dim: int,
+        empty: float = 0.0,
+        dropout: float = 0.0,
+        output_shape: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.empty = empty
+        self.attention = keras.layers.MultiHeadAttention(
+            num_heads,
+            key_dim,
+            dropout=dropout,
+            output_shape=output_shape,
+            dtype=self.dtype_policy,
+        )
+
+    def call(self, inputs: Any, query: Any = None, training: bool | None = None) -> Any:
+        """Returns the results of the attention.
+
+        Args:
+            inputs: Lists of vectors.
+            query: For each list a vector, `[batch, size]`, or a list of vectors, a ragged tensor
+                with the same outer dimensions. Default: the items of `inputs`.
+            training: Whether to apply the dropout.
+
+        Returns:
+            A vector for each vector of the query, in its rows.
+        """
+        lists = Lists.of(inputs, self.name)
+        values, mask = lists.padded()
+        one = query is not None and query.shape.rank == 2 + len(lists.outer)
+        if one:
+            for _ in lists.outer:
+                query = query.values
+            asking, padded, query_mask = lists, query[:, tf.newaxis], None
+        elif query is None:
+            asking, padded, query_mask = lists, values, mask
+        else:
+            asking = Lists.of(query, f"{self.name}, query")
+            if len(asking.outer) != len(lists.outer):
+                raise StructureError(
+                    path=f"{self.name}, query",
+                    expected=f"{len(lists.outer)} dimensions around the lists, as the items have",
+                    received=f"{len(asking.outer)}",
+                    mend="Give one list of vectors for each list of items.",
+                )
+            padded, query_mask = asking.padded()
+        result = self.attention(
+            padded, values, query_mask=query_mask, value_mask=mask, training=training
+        )
+        result = or_empty(lists, result, self.empty)
+        if one:
+            return lists.one_each(tf.squeeze(result, 1))
+        items = tf.boolean_mask(result, tf.ensure_shape(query_mask, [None, None]))
+        return asking.cut(items)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor."""
+        own = self.attention.get_config()
+        names = "num_heads", "key_dim", "dropout", "output_shape"
+        return {
+            **super().get_config(),
+            **{name: own[name] for name in names},
+            "empty": self.empty,
+        }

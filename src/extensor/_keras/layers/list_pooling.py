@@ -1,0 +1,114 @@
+"""ListPooling: one value for each list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor._keras.layer import Layer
+from extensor._keras.layers.combine import checked_combiner, combined
+from extensor._keras.layers.lists import Lists
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._types.masked.value import MaskedTensor
+from extensor.errors import UnsupportedTypeError
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class ListPooling(Layer):
+    """A layer that returns one value for each list: the sum, mean, maximum, or an attention mean.
+
+    The items are numbers, vectors or records. Of a list of records, the result is one record, whose
+    fields are those of the items, combined. Null items are left out, and so are null fields. Of
+    lists in lists, each innermost list gets a value: the result is ragged.
+
+    Args:
+        combiner: "mean", "sum", "max", or "attention": a mean weighted by the softmax of learned
+            scores, one for each item.
+        empty: The value of an empty list.
+        **kwargs: Options of `keras.layers.Layer`.
+
+    Raises:
+        ArgumentError: If `combiner` is another word (also a ValueError).
+
+    >>> minutes = tf.ragged.constant([[5.0, 20.0], [], [8.0]])
+    >>> xt.keras.layers.ListPooling("max", empty=-1.0)(minutes).numpy()
+    array([20., -1.,  8.], dtype=float32)
+    >>> steps = xt.RaggedStructuredTensor.from_row_splits(
+    ...     xt.DenseStructuredTensor([3], {"minutes": [5.0, 20.0, 8.0]}), [0, 2, 3])
+    >>> xt.keras.layers.ListPooling("mean")(steps)["minutes"].numpy()
+    array([12.5,  8. ], dtype=float32)
+    """
+
+    def __init__(self, combiner: str = "mean", empty: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.combiner, self.empty = checked_combiner(combiner, self.name), empty
+        self.score = None
+        if combiner == "attention":
+            self.score = keras.layers.Dense(1, use_bias=False, dtype=self.dtype_policy)
+
+    def call(self, inputs: Any) -> Any:
+        """Returns the values of the lists."""
+        lists = Lists.of(inputs, self.name)
+        leaves: dict[str, Any] = {}
+        shape = self._numbers(lists.items, self.name, leaves)
+        scores = None
+        if self.score is not None:
+            parts = [tf.reshape(part, [tf.shape(part)[0], -1]) for part, _ in leaves.values()]
+            for part, (leaf, _) in zip(parts, leaves.values(), strict=True):
+                part.set_shape([None, leaf.shape[1:].num_elements()])
+            scores = self.score(tf.concat(parts, axis=1))[:, 0]
+        own = Lists(lists.items, lists.row_ids, lists.count, (), lists.sizes)
+        results = {path: self._combined(own, *leaf, scores) for path, leaf in leaves.items()}
+        return lists.one_each(_packed(shape, results, lists.count))
+
+    def _combined(self, lists: Lists, items: Any, valid: Any, scores: Any) -> Any:
+        lists = lists.with_items(items)
+        if valid is not None:
+            lists = lists.where(valid)
+            scores = None if scores is None else tf.boolean_mask(scores, valid)
+        return combined(lists, self.combiner, self.empty, scores)
+
+    def _numbers(self, items: Any, path: str, leaves: dict[str, Any]) -> Any:
+        """Returns the paths of the fields, in the form of the records.
+
+        Args:
+            items: A tensor or records, in a MaskedTensor or not.
+            path: The path of the items.
+            leaves: Gets the tensor of each field with its mask, or None, by path.
+        """
+        if isinstance(items, DenseStructuredTensor):
+            return {
+                name: self._numbers(items[name], f"{path}.{name}", leaves)
+                for name in items.field_names()
+            }
+        plain, valid = items, None
+        while isinstance(plain, MaskedTensor) and plain.mask.shape.rank == 1:
+            valid = plain.mask if valid is None else valid & plain.mask
+            plain = plain.values
+        if not isinstance(plain, tf.Tensor) or plain.dtype == tf.string:
+            dtype = f" of {plain.dtype.name}" if isinstance(plain, tf.Tensor) else ""
+            raise UnsupportedTypeError(
+                path=path,
+                expected="numbers, one tensor for each item",
+                received=f"{type(plain).__name__}{dtype}",
+                mend="Select other fields, or make a vector of each item first: "
+                "xt.keras.TimeDistributed(layer).",
+            )
+        plain = tf.cast(plain, self.compute_dtype)
+        if valid is not None:
+            plain = MaskedTensor(plain, valid).fill(0)
+        leaves[path] = plain, valid
+        return path
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor."""
+        return {**super().get_config(), "combiner": self.combiner, "empty": self.empty}
+
+
+def _packed(shape: Any, results: dict[str, Any], count: Any) -> Any:
+    if not isinstance(shape, dict):
+        return results[shape]
+    fields = {name: _packed(inner, results, count) for name, inner in shape.items()}
+    return DenseStructuredTensor([None], fields)

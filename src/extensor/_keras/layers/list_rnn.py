@@ -1,0 +1,61 @@
+"""ListRNN: a recurrent layer over the items of lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor._keras.layer import Layer
+from extensor._keras.layers.combine import or_empty
+from extensor._keras.layers.lists import Lists
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class ListRNN(Layer):
+    """A layer that runs a recurrent layer of Keras over the items of each list.
+
+    Null items are left out. Numbers are vectors of size 1. With `return_sequences=True`, the result
+    has the outputs in the rows of the lists: it is ragged. Of lists in lists, the layer runs over
+    each innermost list.
+
+    Args:
+        layer: A layer such as `keras.layers.LSTM`, `GRU`, `RNN(cell)` or `Bidirectional`.
+        empty: The output for an empty list.
+        **kwargs: Options of `keras.layers.Layer`.
+
+    >>> minutes = tf.ragged.constant([[5.0, 20.0], [], [8.0]])
+    >>> xt.keras.layers.ListRNN(keras.layers.GRU(4))(minutes).shape
+    TensorShape([3, 4])
+    """
+
+    def __init__(self, layer: Any, empty: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.layer, self.empty = layer, empty
+
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
+        """Returns the outputs of the recurrent layer; with `return_state=True` and its states."""
+        lists = Lists.of(inputs, self.name)
+        if lists.items.shape.rank == 1:
+            lists = lists.with_items(lists.items[:, tf.newaxis])
+        steps, mask = lists.padded()
+        results = self.layer(steps, mask=mask, training=training)
+        single = not isinstance(results, (list, tuple))
+        outputs, *states = [results] if single else results
+        if getattr(self.layer, "return_sequences", False):
+            outputs = lists.cut(tf.boolean_mask(outputs, tf.ensure_shape(mask, [None, None])))
+        else:
+            outputs = lists.one_each(or_empty(lists, outputs, self.empty))
+        return outputs if single else [outputs, *map(lists.one_each, states)]
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor."""
+        layer = keras.saving.serialize_keras_object(self.layer)
+        return {**super().get_config(), "layer": layer, "empty": self.empty}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> ListRNN:
+        """Returns the layer of a configuration from `get_config`."""
+        layer = keras.saving.deserialize_keras_object(config["layer"])
+        return super().from_config({**config, "layer": layer})

@@ -1,0 +1,200 @@
+"""The lists of a batch as one tensor of their items.
+
+Each layer for lists works on this form. So null items, null lists and outer dimensions are handled
+in one place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.tensor import StructuredTensor
+from extensor._types.masked.value import MaskedTensor
+from extensor.errors import UnsupportedTypeError
+
+
+class Lists:
+    """The items of the innermost lists of a field, without null items.
+
+    Args:
+        items: The items of all lists, one after another: a tensor or records.
+        row_ids: The number of the list of each item, ascending.
+        count: The number of lists.
+        outer: The row splits of the dimensions around the lists, outermost first.
+        sizes: The static number of lists and the static number of items in each, or None.
+    """
+
+    def __init__(
+        self,
+        items: Any,
+        row_ids: Any,
+        count: Any,
+        outer: tuple[Any, ...] = (),
+        sizes: tuple[int | None, int | None] = (None, None),
+    ) -> None:
+        self.items, self.row_ids, self.count = items, row_ids, count
+        self.outer, self.sizes = outer, sizes
+
+    @classmethod
+    def of(cls, value: Any, path: str) -> Lists:
+        """Returns the innermost lists of a field.
+
+        Args:
+            value: A ragged tensor, or records in ragged rows, with any number of ragged
+                dimensions; or a dense tensor, whose lists are along its second dimension; or such a
+                value in a MaskedTensor. An item that is null is left out. A null list is empty.
+            path: The name of the layer, for the error.
+
+        Raises:
+            UnsupportedTypeError: If the value has no lists (also a TypeError).
+        """
+        masks: list[Any] = []
+        while isinstance(value, MaskedTensor):
+            masks.append(value.mask)
+            value = value.values
+        if isinstance(value, (tf.RaggedTensor, RaggedStructuredTensor)):
+            return cls._of_ragged(value, masks)
+        if isinstance(value, tf.Tensor) and (value.shape.rank or 0) > 1:
+            return cls._of_dense(value, masks)
+        shape = f" of shape {value.shape}" if hasattr(value, "shape") else ""
+        raise UnsupportedTypeError(
+            path=path,
+            expected="a field of lists: a ragged tensor, records in ragged rows, or a tensor of "
+            "rank 2 or more",
+            received=f"{type(value).__name__}{shape}",
+            mend="Give a single field of lists.",
+        )
+
+    @classmethod
+    def _of_ragged(cls, value: Any, masks: list[Any]) -> Lists:
+        outer: list[Any] = []
+        valid: Any = None  # of the rows of `value`
+        while True:
+            row_ids, count = _rows(value.row_splits)
+            # Null lists at this level, whose items are all left out.
+            valid = _both(valid, *(mask for mask in masks if mask.shape.rank == 1))
+            valid = None if valid is None else tf.gather(valid, row_ids)
+            masks = [_below(mask, value) for mask in masks if mask.shape.rank != 1]
+            if not isinstance(value.values, (tf.RaggedTensor, RaggedStructuredTensor)):
+                break
+            outer.append(value.row_splits)
+            value = value.values
+        lists = cls(value.values, row_ids, count, tuple(outer))
+        if not outer:
+            lists.sizes = (value.shape[0], None)
+        return lists._only(valid, masks)
+
+    @classmethod
+    def _of_dense(cls, value: Any, masks: list[Any]) -> Lists:
+        count, size = tf.unstack(tf.shape(value, tf.int64)[:2])
+        items = tf.reshape(value, tf.concat([[-1], tf.shape(value)[2:]], 0))
+        items.set_shape([None, *value.shape[2:]])
+        row_ids = tf.repeat(tf.range(count), size)
+        lists = cls(items, row_ids, count, sizes=(value.shape[0], value.shape[1]))
+        whole = [mask for mask in masks if mask.shape.rank == 1]
+        inner = [mask for mask in masks if mask.shape.rank != 1]
+        valid = None if not whole else tf.gather(_both(None, *whole), row_ids)
+        inner = [tf.reshape(m, tf.concat([[-1], tf.shape(m)[2:]], 0)) for m in inner]
+        return lists._only(valid, inner)
+
+    def _only(self, valid: Any, masks: list[Any]) -> Lists:
+        """Returns the lists with valid items only.
+
+        Args:
+            valid: True for the items of lists that are not null; None for all.
+            masks: Masks of the items. A mask of the numbers in an item, such as the numbers of a
+                vector, makes those zero that are not valid; an item without any valid number is
+                left out.
+        """
+        items = self.items
+        for mask in masks:
+            inner = tuple(range(1, mask.shape.rank))
+            if inner:
+                neutral = "" if items.dtype == tf.string else 0
+                items = MaskedTensor(items, mask).fill(neutral)
+            valid = _both(valid, tf.reduce_any(mask, inner) if inner else mask)
+        if valid is None:
+            return self
+        # TensorFlow needs the rank of a mask.
+        valid = tf.ensure_shape(valid, [None])
+        items = tf.boolean_mask(items, valid)
+        row_ids = tf.boolean_mask(self.row_ids, valid)
+        return Lists(items, row_ids, self.count, self.outer, (self.sizes[0], None))
+
+    def with_items(self, items: Any) -> Lists:
+        """Returns the same lists with other items."""
+        return Lists(items, self.row_ids, self.count, self.outer, self.sizes)
+
+    def where(self, valid: Any) -> Lists:
+        """Returns the lists with only those items for which a mask is True."""
+        return self._only(valid, [])
+
+    def of_records(self) -> Lists:
+        """Returns one list for each record, of the items of all lists in it."""
+        row_ids, count = self.row_ids, self.count
+        for row_splits in reversed(self.outer):
+            rows, count = _rows(row_splits)
+            row_ids = tf.gather(rows, row_ids)
+        return Lists(self.items, row_ids, count, (), (self.sizes[0], None))
+
+    def lengths(self) -> Any:
+        """Returns the number of items in each list."""
+        ones = tf.ones_like(self.row_ids)
+        return tf.math.unsorted_segment_sum(ones, self.row_ids, self.count)
+
+    def padded(self) -> tuple[Any, Any]:
+        """Returns the items with padding to the longest list, and the mask of the items.
+
+        There is padding for one item if all lists are empty, because layers such as LSTM need it.
+        """
+        ragged = self.ragged(self.items)
+        longest = tf.maximum(ragged.bounding_shape(axis=1), 1)
+        inner = self.items.shape[1:]
+        values = ragged.to_tensor(shape=tf.stack([-1, longest, *[-1] * inner.rank]))
+        values.set_shape([None, None, *inner])
+        return values, tf.sequence_mask(ragged.row_lengths(), longest)
+
+    def ragged(self, items: Any) -> tf.RaggedTensor:
+        """Returns items, one for each item of the lists, as a ragged tensor of all lists."""
+        return tf.RaggedTensor.from_value_rowids(items, self.row_ids, self.count, validate=False)
+
+    def cut(self, items: Any) -> Any:
+        """Returns items, one for each item of the lists, in the rows of the field."""
+        return self.one_each(self.ragged(items))
+
+    def one_each(self, results: Any) -> Any:
+        """Returns results, one for each list, in the rows around the lists."""
+        if not self.outer and isinstance(results, tf.Tensor):
+            results.set_shape([self.sizes[0], *results.shape[1:]])
+        for row_splits in reversed(self.outer):
+            results = (
+                RaggedStructuredTensor.of_parts(results, row_splits)
+                if isinstance(results, StructuredTensor)
+                else tf.RaggedTensor.from_row_splits(results, row_splits, validate=False)
+            )
+        return results
+
+
+def _rows(row_splits: Any) -> tuple[Any, Any]:
+    """Returns the number of the row of each value, and the number of rows."""
+    rows = tf.RaggedTensor.from_row_splits(tf.range(row_splits[-1]), row_splits, validate=False)
+    return rows.value_rowids(), rows.nrows()
+
+
+def _below(mask: Any, value: Any) -> Any:
+    """Returns a mask for the values of ragged rows."""
+    if isinstance(mask, tf.RaggedTensor):
+        return mask.values
+    return tf.reshape(mask, tf.concat([[-1], tf.shape(mask)[2:]], 0))  # rows of one length
+
+
+def _both(*masks: Any) -> Any:
+    """Returns where all masks are True; None if there is no mask."""
+    found = None
+    for mask in masks:
+        if mask is not None:
+            found = mask if found is None else tf.logical_and(found, mask)
+    return found

@@ -1,0 +1,298 @@
+"""RecordFeatures: the preprocessing of whole records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor._keras.layer import Layer
+from extensor._keras.layers.combine import combined
+from extensor._keras.layers.default_features import adapted_layers, spec_layers
+from extensor._keras.layers.lists import Lists
+from extensor._path import Path
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.tensor import StructuredTensor
+from extensor._types.masked.value import MaskedTensor
+from extensor.errors import ArgumentError, StructureError, UnsupportedTypeError
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class RecordFeatures(Layer):
+    """A layer that preprocesses records, field by field, as `keras.utils.FeatureSpace`.
+
+    `RecordFeatures()` gets its layers from `adapt(dataset)`: numbers are normalized, strings looked
+    up, times cut into buckets. `RecordFeatures.from_spec(spec)` needs no data: strings are hashed,
+    timestamps are years, durations are days. `RecordFeatures({path: layer})` has your layers of
+    Keras, for these fields only; `adapt` adapts those that need it.
+
+    With `output_mode="concat"`, each record becomes one vector: the features of its fields, side by
+    side. The numbers of categories (of strings, times and hashes) are one-hot; of a list it has the
+    mean; a null and an empty list are zeros. With `output_mode="records"`, the result has the form
+    of the input: lists stay lists, nulls stay null, with zeros as their values.
+
+    Records in lists, and masked records, are taken too: each record becomes a vector.
+
+    Args:
+        layers: A preprocessing layer for each field, by path. None: `adapt` makes them.
+        output_mode: "concat" or "records".
+        num_bins: The number of buckets for times that `adapt` makes.
+        max_tokens: The size of the vocabularies that `adapt` makes. Default: all strings.
+        **kwargs: Options of `keras.layers.Layer`.
+
+    Raises:
+        ArgumentError: If `output_mode` is another word (also a ValueError).
+
+    >>> recipes = xt.DenseStructuredTensor([3], {
+    ...     "title": ["Scones", "Flapjacks", "Scones"],
+    ...     "minutes": tf.ragged.constant([[5., 20.], [], [8.]])})
+    >>> features = xt.keras.layers.RecordFeatures()
+    >>> features.adapt(tf.data.Dataset.from_tensors(recipes))
+    >>> features(recipes).numpy().round(2)
+    array([[ 0.  ,  1.  ,  0.  ,  0.23],
+           [ 0.  ,  0.  ,  1.  ,  0.  ],
+           [ 0.  ,  1.  ,  0.  , -0.46]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        layers: Mapping[str, Any] | None = None,
+        output_mode: str = "concat",
+        num_bins: int = 16,
+        max_tokens: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if output_mode not in ("concat", "records"):
+            raise ArgumentError(
+                path=self.name,
+                expected='output_mode="concat" or "records"',
+                received=repr(output_mode),
+                mend='Write output_mode="concat" for one vector each record.',
+            )
+        self.output_mode, self.num_bins, self.max_tokens = output_mode, num_bins, max_tokens
+        self._chosen = layers is not None
+        self.layers: dict[str, Any] = {}
+        for path, layer in (layers or {}).items():
+            self.layers[str(Path.of(path))] = layer
+
+    @classmethod
+    def from_spec(cls, spec: Any, *, num_bins: int = 32, **kwargs: Any) -> RecordFeatures:
+        """Returns a layer for records of a spec, which needs no data.
+
+        Args:
+            spec: The spec of records, such as a dataset's `element_spec`.
+            num_bins: The number of bins in which strings are hashed.
+            **kwargs: Other arguments of the constructor.
+
+        >>> spec = xt.spec_from_schema(pa.schema({"title": pa.string()}))
+        >>> features = xt.keras.layers.RecordFeatures.from_spec(spec, num_bins=4)
+        >>> features(xt.from_arrow(pa.table({"title": ["Scones"]}))).numpy()
+        array([[1., 0., 0., 0.]], dtype=float32)
+        """
+        return cls(spec_layers(spec, num_bins), **kwargs)
+
+    def adapt(self, data: Any, steps: int | None = None) -> None:
+        """Adapts the layers to data, in one pass over the data for each field.
+
+        Args:
+            data: A dataset of batches of records, or of tuples that begin with records; or records.
+            steps: The number of batches to read. Default: all.
+        """
+        if not isinstance(data, tf.data.Dataset):
+            data = tf.data.Dataset.from_tensors(data)
+        if isinstance(data.element_spec, tuple):
+            data = data.map(lambda records, *_: records)
+        data = data if steps is None else data.take(steps)
+        layers = self.layers
+        if not self._chosen:
+            layers = adapted_layers(data.element_spec, self.num_bins, self.max_tokens)
+        self.layers = {path: _adapted(layer, path, data) for path, layer in layers.items()}
+
+    def call(self, inputs: Any) -> Any:
+        """Returns a vector for each record, or the records with preprocessed fields."""
+        if not self.layers:
+            raise StructureError(
+                path=self.name,
+                expected="the layers of the fields",
+                received="none",
+                mend="Call adapt(dataset) first, or use RecordFeatures.from_spec(spec).",
+            )
+        return self._of(inputs)
+
+    def _of(self, value: Any) -> Any:
+        if isinstance(value, MaskedTensor):
+            return MaskedTensor.of_parts(self._of(value.values), value.mask)
+        if isinstance(value, RaggedStructuredTensor):
+            inner = self._of(value.values)
+            if isinstance(inner, StructuredTensor):
+                return RaggedStructuredTensor.of_parts(inner, value.row_splits)
+            return tf.RaggedTensor.from_row_splits(inner, value.row_splits, validate=False)
+        if not isinstance(value, DenseStructuredTensor):
+            raise UnsupportedTypeError(
+                path=self.name,
+                expected="records",
+                received=type(value).__name__,
+                mend="Give a StructuredTensor, whole or a field of records.",
+            )
+        if self.output_mode == "records":
+            return self._records(value, Path())
+        parts = [self._vector(value[path], path) for path in self.layers]
+        vectors = tf.concat(parts, axis=1)
+        return tf.ensure_shape(vectors, [value.shape[0], None])
+
+    def _records(self, records: Any, above: Path) -> Any:
+        """Returns records with preprocessed fields, and only those fields."""
+        chosen = {Path.of(path).names for path in self.layers}
+
+        def field(value: Any, path: Path) -> Any:
+            if isinstance(value, MaskedTensor):
+                values = field(value.values, path)
+                if isinstance(values, (tf.Tensor, tf.RaggedTensor)):
+                    values = MaskedTensor(values, value.mask).fill(0)
+                return MaskedTensor.of_parts(values, value.mask)
+            if isinstance(value, RaggedStructuredTensor):
+                return RaggedStructuredTensor.of_parts(field(value.values, path), value.row_splits)
+            if isinstance(value, DenseStructuredTensor):
+                return self._records(value, path)
+            return _in_flat(value, lambda flat: self._apply(flat, str(path)))
+
+        names = [
+            name
+            for name in records.field_names()
+            if any(path[: len(above) + 1] == (*above, name) for path in chosen)
+        ]
+        fields = {name: field(records[name], above / name) for name in names}
+        return DenseStructuredTensor(records.shape, fields)
+
+    def _vector(self, value: Any, path: str) -> Any:
+        """Returns the features of a field, a vector for each record."""
+        depth = _depth(self.layers[path])
+        dtype = self.compute_dtype
+
+        def numbers(flat: Any) -> Any:
+            found = self._apply(flat, path)
+            if depth is not None and found.dtype.is_integer:
+                return tf.one_hot(found, depth, dtype=dtype)
+            return tf.cast(found, dtype)
+
+        value = _in_flat(value, numbers)
+        masks: list[Any] = []
+        plain = value
+        while isinstance(plain, MaskedTensor):
+            masks.append(plain.mask)
+            plain = plain.values
+        if isinstance(plain, tf.RaggedTensor):
+            plain = combined(Lists.of(value, path).of_records(), "mean", 0.0)
+        else:
+            for mask in masks:
+                plain = MaskedTensor(plain, mask).fill(0)
+        if depth is not None and plain.shape.rank > 2:
+            return tf.reduce_mean(plain, axis=range(1, plain.shape.rank - 1))
+        size = plain.shape[1:].num_elements()
+        return tf.reshape(plain, [tf.shape(plain)[0], -1 if size is None else size])
+
+    def _apply(self, flat: Any, path: str) -> Any:
+        layer = self.layers[path]
+        if isinstance(layer, keras.layers.Normalization) and flat.shape.rank == 1:
+            return layer(flat[:, tf.newaxis])[:, 0]  # it needs an axis for the features
+        return layer(flat)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor; after `adapt`, with the adapted layers."""
+        layers = {path: keras.saving.serialize_keras_object(x) for path, x in self.layers.items()}
+        return {
+            **super().get_config(),
+            "layers": layers or None,
+            "output_mode": self.output_mode,
+            "num_bins": self.num_bins,
+            "max_tokens": self.max_tokens,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> RecordFeatures:
+        """Returns the layer of a configuration from `get_config`."""
+        layers = config["layers"]
+        if layers is not None:
+            layers = {
+                path: keras.saving.deserialize_keras_object(x) for path, x in layers.items()
+            }
+        return super().from_config({**config, "layers": layers})
+
+
+def _in_flat(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Returns a field with a function applied to the tensor of its values."""
+    if isinstance(value, MaskedTensor):
+        return MaskedTensor.of_parts(_in_flat(value.values, change), value.mask)
+    if isinstance(value, tf.RaggedTensor):
+        return value.with_flat_values(change(value.flat_values))
+    return change(value)
+
+
+def _depth(layer: Any) -> int | None:
+    """Returns the number of categories of a layer that returns their numbers, or None."""
+    if getattr(layer, "output_mode", "int") != "int":
+        return None
+    if hasattr(layer, "vocabulary_size"):
+        with tf.init_scope():  # not a tensor of the graph
+            return int(layer.vocabulary_size())
+    if getattr(layer, "bin_boundaries", None) is not None:
+        return len(layer.bin_boundaries) + 1
+    return layer.num_bins if isinstance(layer, keras.layers.Hashing) else None
+
+
+def _valid_items(value: Any, path: str) -> Any:
+    """Returns the values of a field that are not null, one after another."""
+    plain, masks = value, []
+    while isinstance(plain, MaskedTensor):
+        masks.append(plain.mask)
+        plain = plain.values
+    if isinstance(plain, tf.RaggedTensor):
+        return Lists.of(value, path).items
+    for mask in masks:
+        valid = tf.reduce_all(mask, axis=tuple(range(1, mask.shape.rank)))
+        plain = MaskedTensor(plain, valid)
+    return plain if not masks else _only_valid(plain)
+
+
+def _only_valid(masked: Any) -> Any:
+    valid = None
+    while isinstance(masked, MaskedTensor):
+        valid = masked.mask if valid is None else valid & masked.mask
+        masked = masked.values
+    return tf.boolean_mask(masked, tf.ensure_shape(valid, [None]))
+
+
+def _adapted(layer: Any, path: str, data: tf.data.Dataset) -> Any:
+    """Returns a layer that is adapted to a field, with what it learned in its configuration.
+
+    So the layer is complete after `from_config`. The state of a layer of Keras is otherwise in the
+    assets and weights of a saved model, and its size is not known before these are read.
+    """
+    config = layer.get_config()
+    given = ("vocabulary", "mean", "bin_boundaries")
+    if not hasattr(layer, "adapt") or any(config.get(name) is not None for name in given):
+        return layer
+    items = data.map(lambda records: _valid_items(records[path], path))
+    items = items.filter(lambda batch: tf.shape(batch)[0] > 0)
+    if isinstance(layer, keras.layers.Normalization):
+        items = items.map(lambda batch: batch if batch.shape.rank > 1 else batch[:, tf.newaxis])
+    layer.adapt(items)
+    state = _state(layer)
+    return layer if state is None else type(layer).from_config({**layer.get_config(), **state})
+
+
+def _state(layer: Any) -> dict[str, Any] | None:
+    """Returns what a layer of Keras learned, as arguments of its constructor."""
+    if isinstance(layer, keras.layers.Normalization):
+        parts = {"mean": layer.adapt_mean, "variance": layer.adapt_variance}
+        return {name: part.numpy().tolist() for name, part in parts.items()}
+    if isinstance(layer, keras.layers.Discretization):
+        return {"num_bins": None, "bin_boundaries": list(layer.bin_boundaries)}
+    lookups = keras.layers.StringLookup, keras.layers.IntegerLookup, keras.layers.TextVectorization
+    if isinstance(layer, lookups) and layer.get_config().get("output_mode") != "tf_idf":
+        return {"vocabulary": layer.get_vocabulary(include_special_tokens=False)}
+    return None

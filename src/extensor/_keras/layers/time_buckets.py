@@ -1,0 +1,109 @@
+"""TimeBuckets: the number of the interval in which a time lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from extensor.errors import ArgumentError, StructureError
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class TimeBuckets(keras.layers.Layer):
+    """A layer like `keras.layers.Discretization` for times, which are large integers.
+
+    Discretization compares in float32, which cannot tell two timestamps of one minute apart. This
+    layer compares integers.
+
+    Args:
+        num_bins: The number of buckets that `adapt` makes, with the same number of times in each.
+        bin_boundaries: The first time of each bucket but the first, ascending.
+        **kwargs: Options of `keras.layers.Layer`.
+
+    Raises:
+        ArgumentError: If not exactly one of both is given (also a ValueError).
+
+    >>> buckets = xt.keras.layers.TimeBuckets(bin_boundaries=[1_700_000_000, 1_700_000_060])
+    >>> buckets(tf.constant([1_600_000_000, 1_700_000_059, 1_700_000_060])).numpy()
+    array([0, 1, 2], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        num_bins: int | None = None,
+        bin_boundaries: Sequence[int] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if (num_bins is None) is (bin_boundaries is None):
+            raise ArgumentError(
+                path=self.name,
+                expected="num_bins or bin_boundaries",
+                received="none of them" if num_bins is None else "both",
+                mend="Give num_bins and call adapt(dataset), or give bin_boundaries.",
+            )
+        self.num_bins = num_bins
+        self.bin_boundaries = None if bin_boundaries is None else [int(b) for b in bin_boundaries]
+
+    def adapt(self, data: Any) -> None:
+        """Computes the boundaries.
+
+        Args:
+            data: A dataset of batches of integers, or an array of integers.
+
+        Raises:
+            ArgumentError: If the boundaries were given to the constructor (also a ValueError).
+            StructureError: If there are no times in the data (also a ValueError).
+        """
+        if self.num_bins is None:
+            raise ArgumentError(
+                path=self.name,
+                expected="a layer with num_bins, to adapt",
+                received="a layer with bin_boundaries",
+                mend="Write TimeBuckets(num_bins=...).",
+            )
+        batches = data if isinstance(data, tf.data.Dataset) else [data]
+        # In float32, times are exact enough only as differences.
+        start, quantiles = None, keras.layers.Discretization(self.num_bins)
+        for batch in batches:
+            times = np.reshape(np.asarray(batch, np.int64), [-1])
+            if times.size:
+                start = times[0] if start is None else start
+                quantiles.update_state(times - start)
+        if start is None:
+            raise StructureError(
+                path=self.name,
+                expected="at least one time",
+                received="none",
+                mend="Adapt the layer to a dataset with times.",
+            )
+        quantiles.finalize_state()
+        boundaries = np.rint(np.asarray(quantiles.bin_boundaries, np.float64)).astype(np.int64)
+        self.bin_boundaries = (boundaries + start).tolist()
+
+    def call(self, inputs: Any) -> Any:
+        """Returns the number of the bucket of each time."""
+        if self.bin_boundaries is None:
+            raise StructureError(
+                path=self.name,
+                expected="boundaries of the buckets",
+                received="none",
+                mend="Call adapt(dataset) first, or give bin_boundaries.",
+            )
+        times = tf.reshape(tf.cast(inputs, tf.int64), [-1])
+        boundaries = tf.constant(self.bin_boundaries, tf.int64)
+        found = tf.searchsorted(boundaries, times, side="right")
+        return tf.ensure_shape(tf.reshape(found, tf.shape(inputs)), inputs.shape)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor; after `adapt`, with the boundaries."""
+        adapted = self.bin_boundaries is not None
+        return {
+            **super().get_config(),
+            "num_bins": None if adapted else self.num_bins,
+            "bin_boundaries": self.bin_boundaries,
+        }
