@@ -197,9 +197,13 @@ class RecordFeatures(Layer):
 
     def _apply(self, flat: Any, path: str) -> Any:
         layer = self.layers[path]
-        if isinstance(layer, keras.layers.Normalization) and flat.shape.rank == 1:
-            return layer(flat[:, tf.newaxis])[:, 0]  # it needs an axis for the features
-        return layer(flat)
+        if not isinstance(layer, keras.layers.Normalization):
+            return layer(flat)
+        column = flat[:, tf.newaxis] if flat.shape.rank == 1 else flat  # it needs a second axis
+        if not layer.built:
+            with tf.init_scope():  # it keeps the tensors that `build` makes
+                layer.build(tuple(column.shape))
+        return tf.reshape(layer(column), tf.shape(flat))
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor; after `adapt`, with the adapted layers."""

@@ -1,0 +1,124 @@
+"""ListPooling equals NumPy over each list by itself."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given
+
+import extensor as xt
+from extensor import errors
+from tests.keras.layers import samples
+from tests.keras.layers.samples import nullable_lists, ragged, rows_of, valid, vectors
+
+COMBINER = pytest.mark.parametrize("combiner", ["sum", "mean", "max", "attention"])
+
+
+def pooled(items, combiner, scores, empty):
+    """The reference for one list."""
+    items = np.asarray(items, np.float32)
+    if not len(items):
+        return np.full(items.shape[1:], empty)
+    if combiner == "attention":
+        weights = np.exp(scores) / np.exp(scores).sum()
+        return np.tensordot(weights, items, 1)
+    return getattr(items, combiner)(axis=0)
+
+
+def scores_of(layer, items):
+    if layer.score is None or not len(items):
+        return np.zeros(len(items))
+    return layer.score(np.reshape(items, [len(items), -1])).numpy()[:, 0]
+
+
+@COMBINER
+@given(rows=nullable_lists(min_size=1))
+def test_numbers_equal_those_of_each_list(combiner, rows):
+    layer = xt.keras.layers.ListPooling(combiner, empty=-1.0)
+    result = layer(ragged(rows))
+    expected = [pooled(row, combiner, scores_of(layer, row), -1.0) for row in valid(rows)]
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
+
+
+@COMBINER
+def test_vectors_equal_those_of_each_list(combiner):
+    value = vectors([2, 0, 3, 1])
+    layer = xt.keras.layers.ListPooling(combiner)
+    result = layer(value)
+    expected = [pooled(row, combiner, scores_of(layer, row), 0.0) for row in rows_of(value)]
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_mean_of_vectors_equals_that_of_keras_over_padded_vectors():
+    value = vectors([2, 4, 3, 1])
+    expected = keras.layers.GlobalAveragePooling1D()(xt.keras.Masked()(value))
+    np.testing.assert_allclose(xt.keras.layers.ListPooling()(value), expected, rtol=1e-5)
+
+
+@COMBINER
+def test_lists_in_lists_keep_their_rows(combiner):
+    value = tf.RaggedTensor.from_row_lengths(vectors([2, 0, 3]), [1, 0, 2])
+    layer = xt.keras.layers.ListPooling(combiner)
+    result = layer(value)
+    assert result.row_lengths().numpy().tolist() == [1, 0, 2]
+    np.testing.assert_allclose(result.flat_values, layer(value.values), rtol=1e-6)
+
+
+@COMBINER
+def test_lists_of_records_give_records(combiner):
+    steps = samples.records()["steps"]
+    steps = xt.keras.Lambda(lambda masked: masked)(steps)  # a MaskedTensor of records, with nulls
+    numbers = _without_verbs(steps)
+    layer = xt.keras.layers.ListPooling(combiner, empty=-1.0)
+    result = layer(numbers)
+    assert result.field_names() == ("minutes",)
+    rows = [
+        [s["minutes"] for s in row or () if s is not None]
+        for row in samples.table()["steps"].to_pylist()
+    ]
+    scores = {m: scores_of(layer, [m or 0.0])[0] for row in rows for m in row}
+    expected = []
+    for row in rows:
+        known = [m for m in row if m is not None]
+        expected.append(pooled(known, combiner, [scores[m] for m in known], -1.0))
+    np.testing.assert_allclose(result["minutes"], expected, rtol=1e-5)
+
+
+def _without_verbs(value):
+    if isinstance(value, xt.types.MaskedTensor):
+        return xt.types.MaskedTensor(_without_verbs(value.values), value.mask)
+    return value.without("verb")
+
+
+def test_attention_weighs_whole_records():
+    random = np.random.default_rng(2)
+    fields = {"a": random.random([5, 2], np.float32), "b": random.random(5, np.float32)}
+    steps = xt.RaggedStructuredTensor.from_row_splits(
+        xt.DenseStructuredTensor([5], fields), [0, 3, 3, 5]
+    )
+    layer = xt.keras.layers.ListPooling("attention")
+    result = layer(steps)
+    both = np.concatenate([fields["a"], fields["b"][:, np.newaxis]], axis=1)
+    cut = tf.RaggedTensor.from_row_splits(both, [0, 3, 3, 5])
+    expected = [pooled(row, "attention", scores_of(layer, row), 0.0) for row in rows_of(cut)]
+    got = np.concatenate([result["a"], result["b"][:, np.newaxis]], axis=1)
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("value", [-1e5, 1e5])
+def test_attention_does_not_overflow(value):
+    layer = xt.keras.layers.ListPooling("attention")
+    numbers = tf.ragged.constant([[value, value], []])
+    np.testing.assert_allclose(layer(numbers), [value, 0.0], rtol=1e-5)
+
+
+def test_a_field_of_strings_is_refused_by_its_path():
+    steps = xt.RaggedStructuredTensor.from_row_splits(
+        xt.DenseStructuredTensor([1], {"verb": ["mix"]}), [0, 1]
+    )
+    with pytest.raises(errors.UnsupportedTypeError, match=r"pool.verb: expected numbers.*string"):
+        xt.keras.layers.ListPooling(name="pool")(steps)
+    inner = xt.DenseStructuredTensor([1], {"verbs": tf.ragged.constant([[1.0, 2.0]])})
+    steps = xt.RaggedStructuredTensor.from_row_splits(inner, [0, 1])
+    with pytest.raises(errors.UnsupportedTypeError, match=r"pool.verbs: expected numbers"):
+        xt.keras.layers.ListPooling(name="pool")(steps)

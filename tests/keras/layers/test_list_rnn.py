@@ -1,0 +1,72 @@
+"""ListRNN equals the recurrent layer of Keras over each list by itself."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from tests.keras.layers.samples import rows_of, vectors
+
+LENGTHS = [2, 0, 3, 1]
+LAYERS = {
+    "LSTM": keras.layers.LSTM,
+    "GRU": keras.layers.GRU,
+    "RNN": lambda units, **options: keras.layers.RNN(keras.layers.SimpleRNNCell(units), **options),
+    "Bidirectional": lambda units, **o: keras.layers.Bidirectional(keras.layers.LSTM(units, **o)),
+}
+EACH = pytest.mark.parametrize("name", LAYERS)
+
+
+@EACH
+def test_the_last_output_equals_that_of_each_list(name):
+    layer = xt.keras.layers.ListRNN(LAYERS[name](4), empty=0.25)
+    value = vectors(LENGTHS)
+    result = layer(value)
+    for got, row in zip(result.numpy(), rows_of(value), strict=True):
+        expected = layer.layer(row[np.newaxis])[0] if len(row) else 0.25
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+
+@EACH
+def test_all_outputs_equal_those_of_each_list(name):
+    layer = xt.keras.layers.ListRNN(LAYERS[name](4, return_sequences=True))
+    value = vectors(LENGTHS)
+    result = layer(value)
+    assert result.row_lengths().numpy().tolist() == LENGTHS
+    for got, row in zip(rows_of(result), rows_of(value), strict=True):
+        if len(row):
+            np.testing.assert_allclose(got, layer.layer(row[np.newaxis])[0], rtol=1e-4, atol=1e-5)
+
+
+def test_the_states_are_those_of_keras():
+    layer = xt.keras.layers.ListRNN(keras.layers.LSTM(4, return_state=True))
+    value = vectors(LENGTHS)
+    output, *states = layer(value)
+    assert len(states) == 2
+    np.testing.assert_allclose(output[2], layer.layer(value[2][tf.newaxis])[0][0], rtol=1e-4)
+    np.testing.assert_allclose(states[1][2], layer.layer(value[2][tf.newaxis])[2][0], rtol=1e-4)
+
+
+def test_numbers_are_vectors_of_size_one():
+    numbers = tf.ragged.constant([[1.0, 2.0], [], [3.0]])
+    layer = xt.keras.layers.ListRNN(keras.layers.GRU(2))
+    np.testing.assert_allclose(layer(numbers), layer(tf.expand_dims(numbers, -1)), rtol=1e-5)
+
+
+def test_lists_in_lists_and_nulls():
+    value = tf.RaggedTensor.from_row_lengths(vectors([2, 0, 3]), [1, 0, 2])
+    layer = xt.keras.layers.ListRNN(keras.layers.GRU(2))
+    result = layer(value)
+    assert result.row_lengths().numpy().tolist() == [1, 0, 2]
+    np.testing.assert_allclose(result.flat_values, layer(value.values), rtol=1e-5)
+    flat = vectors([3, 2])
+    mask = tf.RaggedTensor.from_row_splits([True, False, True, True, False], flat.row_splits)
+    expected = layer(tf.ragged.boolean_mask(flat, mask))
+    np.testing.assert_allclose(layer(xt.types.MaskedTensor(flat, mask)), expected, rtol=1e-5)
+
+
+@EACH
+def test_all_lists_may_be_empty(name):
+    layer = xt.keras.layers.ListRNN(LAYERS[name](4))
+    assert not layer(vectors([0, 0])).numpy().any()
