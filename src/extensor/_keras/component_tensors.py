@@ -16,7 +16,7 @@ import keras
 import tensorflow as tf
 
 from extensor._keras.placeholder import SymbolicRagged, SymbolicValue
-from extensor._keras.placeholder_spec import remember_spec
+from extensor._keras.placeholder_spec import remember_spec, remembered_spec
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import component_specs, from_components
@@ -80,6 +80,8 @@ def _leaves(spec: Any, value: Any) -> list[Any]:
     if isinstance(value, (tf.RaggedTensor, SymbolicRagged)) and spec.flat_values_spec is None:
         # The same result as tf.nest, which is slower because it creates a spec for each part.
         return [value.flat_values, *value.nested_row_splits]
+    if isinstance(value, tf.experimental.ExtensionType) and remembered_spec(value) is not None:
+        return _leaves_of_fields(spec, value)
     if not isinstance(spec, StackableTypeSpec):
         return tf.nest.flatten(value, expand_composites=True)
     specs, parts = spec.component_specs, spec.to_components(value)
@@ -91,6 +93,24 @@ def _leaves(spec: Any, value: Any) -> list[Any]:
         tf.nest.map_structure(
             lambda inner, part: tensors.extend(_leaves(inner, part)), specs, parts
         )
+    return tensors
+
+
+def _leaves_of_fields(spec: Any, value: Any) -> list[Any]:
+    """Returns the KerasTensors in the fields of a placeholder, whose spec finds only tensors.
+
+    Args:
+        spec: The spec of a `tf.experimental.ExtensionType`.
+        value: The placeholder.
+    """
+    tensors: list[Any] = []
+
+    def add(inner: Any, part: Any) -> None:
+        if isinstance(inner, tf.TypeSpec):
+            tensors.extend(_leaves(inner, part))
+
+    for name, field in vars(spec).items():
+        tf.nest.map_structure(add, field, vars(value)[name])
     return tensors
 
 

@@ -89,7 +89,10 @@ NULLS = {
     "rating": "mask",
     "cooked": "mask",
     "tags": "mask",
+    "tags[*]": "mask",
     "steps": "mask",
+    "steps[*]": "mask",
+    "steps[*].minutes": "mask",
 }
 
 

@@ -89,8 +89,9 @@ def test_dropout_is_only_applied_in_training():
     assert np.abs(layer(value, training=True).flat_values - once.flat_values).max() > 0
 
 
+@pytest.mark.filterwarnings("ignore:.*unbuilt state:UserWarning")
 def test_queries_with_other_dimensions_are_refused():
     layer, _ = layer_and_reference()
-    value = tf.RaggedTensor.from_row_lengths(vectors([2, 0, 3]), [1, 0, 2])
-    with pytest.raises(errors.StructureError, match="query: expected 1 dimensions"):
-        layer(value, query=vectors([2, 1]))
+    deeper = tf.RaggedTensor.from_row_lengths(vectors([2, 0, 3]), [1, 2])
+    with pytest.raises(errors.StructureError, match="query: expected 0 dimensions"):
+        layer(vectors([2, 1]), query=deeper)

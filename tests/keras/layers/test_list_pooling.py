@@ -112,6 +112,7 @@ def test_attention_does_not_overflow(value):
     np.testing.assert_allclose(layer(numbers), [value, 0.0], rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:.*unbuilt state:UserWarning")
 def test_a_field_of_strings_is_refused_by_its_path():
     steps = xt.RaggedStructuredTensor.from_row_splits(
         xt.DenseStructuredTensor([1], {"verb": ["mix"]}), [0, 1]

@@ -107,10 +107,13 @@ class RecordFeatures(Layer):
         if isinstance(data.element_spec, tuple):
             data = data.map(lambda records, *_: records)
         data = data if steps is None else data.take(steps)
-        layers = self.layers
+        layers = dict(self.layers)
         if not self._chosen:
             layers = adapted_layers(data.element_spec, self.num_bins, self.max_tokens)
-        self.layers = {path: _adapted(layer, path, data) for path, layer in layers.items()}
+        for path in list(self.layers):
+            self.layers.pop(path)  # Keras forgets the layer
+        for path, layer in layers.items():
+            self.layers[path] = _adapted(layer, path, data)
 
     def call(self, inputs: Any) -> Any:
         """Returns a vector for each record, or the records with preprocessed fields."""

@@ -68,7 +68,8 @@ class TimeBuckets(keras.layers.Layer):
             )
         batches = data if isinstance(data, tf.data.Dataset) else [data]
         # In float32, times are exact enough only as differences.
-        start, quantiles = None, keras.layers.Discretization(self.num_bins)
+        start, quantiles = None, keras.layers.Discretization(num_bins=self.num_bins)
+        quantiles.reset_state()
         for batch in batches:
             times = np.reshape(np.asarray(batch, np.int64), [-1])
             if times.size:
