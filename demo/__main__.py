@@ -25,7 +25,14 @@ EPOCHS = 5
 HELD_OUT = 10  # every tenth city, by its number
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, epochs: int = EPOCHS, count: int | None = None) -> None:
+    """Runs the main job.
+
+    Args:
+        folder: The folder for the files.
+        epochs: How often the model sees all cities.
+        count: The number of countries. Default: all.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     keras.utils.set_random_seed(1)
     nested, scored, saved = (
@@ -35,7 +42,7 @@ def main(folder: Path) -> None:
     )
 
     with step("JSON to nested records") as say:
-        table = cities.nested()
+        table = cities.nested().slice(0, count)
         say(f"{cities.source().stat().st_size / 1e6:.1f} MB of JSON, {table.num_rows} countries")
 
     with step("Arrow to a StructuredTensor, and to nested Parquet") as say:
@@ -52,11 +59,11 @@ def main(folder: Path) -> None:
     with step("A model reads the list of names off the records, and is trained") as say:
         spec = train.element_spec[0]
         guesser = model.build(spec, codes)
-        guesser.fit(train, epochs=EPOCHS, verbose=1 if sys.stdout.isatty() else 2)
+        guesser.fit(train, epochs=epochs, verbose=1 if sys.stdout.isatty() else 2)
 
     with step("The same model without the list: each city's one name alone") as say:
         alone = model.build(spec, codes)
-        alone.fit(train.map(without_list), epochs=EPOCHS, verbose=0)
+        alone.fit(train.map(without_list), epochs=epochs, verbose=0)
 
     with step("Accuracy on the tenth of the cities that was held out") as say:
         most = np.bincount(np.concatenate([y for _, y in train]))

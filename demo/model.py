@@ -15,24 +15,14 @@ _WIDTH = 32
 
 
 @keras.saving.register_keras_serializable("demo")
-class Spelling(xt.keras.Layer):
-    """Turns a ragged list of names into one vector for each city: the mean of their letters' runs.
+class Runs(xt.keras.Layer):
+    """Cuts a list of names into one list of runs of one to three characters, in any script."""
 
-    Every name is cut into runs of one to three characters, in whatever script it is written; each
-    run has a vector of its own (by hash), and a city gets the mean over the runs of all its names.
-    """
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.vectors = keras.layers.Embedding(_BUCKETS, _WIDTH)
-
-    def call(self, names: tf.RaggedTensor) -> tf.Tensor:
+    def call(self, names: tf.RaggedTensor) -> tf.RaggedTensor:
         marked = tf.strings.join(["^", tf.strings.lower(names.flat_values, "utf-8"), "$"])
         letters = tf.strings.unicode_split(marked, "UTF-8")
         runs = tf.strings.ngrams(letters, [1, 2, 3], separator="")
-        city = tf.gather(names.value_rowids(), runs.value_rowids())
-        vectors = self.vectors(tf.strings.to_hash_bucket_fast(runs.flat_values, _BUCKETS))
-        return tf.math.unsorted_segment_mean(vectors, city, names.nrows())
+        return names.with_flat_values(runs).merge_dims(1, 2)
 
 
 @keras.saving.register_keras_serializable("demo")
@@ -61,7 +51,9 @@ def build(spec: tf.TypeSpec, countries: Sequence[str]) -> xt.keras.Model:
         countries: The countries to choose from.
     """
     city = xt.keras.Input(spec)
-    spelling = Spelling()(city["names"])  # a ragged field, read straight off the records
+    runs = Runs()(city["names"])  # a ragged field, read straight off the records
+    # Each run has a vector of its own (by hash); a city gets the mean over the runs of all names.
+    spelling = xt.keras.layers.EmbeddingBag(_WIDTH, num_bins=_BUCKETS)(runs)
     hidden = keras.layers.Dense(128, activation="relu")(spelling)
     model = xt.keras.Model(city, keras.layers.Dense(len(countries), activation="softmax")(hidden))
     model.compile(

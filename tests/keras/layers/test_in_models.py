@@ -121,20 +121,18 @@ def test_a_saved_model_predicts_the_same(trained, tmp_path):
 
 
 SERVED = """
-import sys
 import numpy as np
 import tensorflow as tf
 import extensor as xt
 from tests.keras.layers import samples
 
-assert "keras" not in sys.modules
 model = tf.saved_model.load({path!r})
 served = model.serve(samples.records())
 np.testing.assert_allclose(served, np.load({out!r}), rtol=1e-4, atol=1e-5)
 """
 
 
-def test_an_exported_model_predicts_the_same_without_keras(trained, tmp_path, run_python):
+def test_an_exported_model_predicts_the_same(trained, tmp_path, run_python):
     np.save(tmp_path / "expected.npy", predicted(trained))
     trained.export(tmp_path / "model", verbose=False)
     paths = {"path": str(tmp_path / "model"), "out": str(tmp_path / "expected.npy")}
@@ -142,8 +140,8 @@ def test_an_exported_model_predicts_the_same_without_keras(trained, tmp_path, ru
 
 
 def test_a_flat_signature_predicts_the_same(trained, tmp_path):
-    xt.serving.save(trained, tmp_path / "model", batches().element_spec[0])
-    signature = tf.saved_model.load(tmp_path / "model").signatures["serving_default"]
-    tensors = xt.serving.to_tensors(samples.records())
-    (result,) = signature(**tensors).values()
+    signature = xt.serving.flat_signature(trained, batches().element_spec[0])
+    xt.serving.save(trained, tmp_path / "model", signature)
+    server = tf.saved_model.load(tmp_path / "model").signatures["serving_default"]
+    result = signature.decode(server(**signature.encode(samples.records())))
     np.testing.assert_allclose(result, predicted(trained), rtol=1e-4, atol=1e-5)

@@ -176,7 +176,7 @@ def test_chosen_layers_for_chosen_fields():
     expected = np.eye(3)[np.digitize([row["servings"] for row in PY], boundaries)]
     assert columns["servings"].tolist() == expected.tolist()
     assert columns["steps.verb"].shape == (COUNT, 5)
-    assert columns["tags"].shape == (COUNT, 4)
+    assert columns["tags"].shape == (COUNT, 3)
     assert columns["taste"].shape == (COUNT, 3)
 
 
