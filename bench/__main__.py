@@ -27,6 +27,7 @@ from bench import (
     auto_rows,
     dispatch_rows,
     keras_rows,
+    layer_rows,
     masked_rows,
     path_rows,
     plain_rows,
@@ -90,6 +91,7 @@ def main() -> int:
             *dispatch_rows.rows(),
             *plain_rows.rows(),
             *keras_rows.rows(),
+            *layer_rows.rows(),
         )
         if not options.filter or any(part.lower() in row.name.lower() for part in options.filter)
     ]

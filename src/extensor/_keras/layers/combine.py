@@ -9,7 +9,13 @@ import tensorflow as tf
 from extensor._keras.layers.lists import Lists
 from extensor.errors import ArgumentError
 
-COMBINERS = ("sum", "mean", "max", "attention")
+_SEGMENT = {
+    "sum": tf.math.segment_sum,
+    "mean": tf.math.segment_mean,
+    "max": tf.math.segment_max,
+    "attention": tf.math.segment_sum,  # of items with their weights
+}
+COMBINERS = tuple(_SEGMENT)
 
 
 def checked_combiner(combiner: str, path: str) -> str:
@@ -40,14 +46,9 @@ def combined(lists: Lists, combiner: str, empty: float, scores: Any = None) -> A
     items, row_ids, count = lists.items, lists.row_ids, lists.count
     inner = tf.shape(items)[1:]
     flat = tf.reshape(items, [tf.shape(items)[0], tf.reduce_prod(inner)])
-    if combiner == "max":
-        found = _segment_max(flat, row_ids, count)
-    else:
-        if combiner == "attention":
-            flat = flat * softmax(lists, scores)[:, tf.newaxis]
-        # Faster than tf.math.unsorted_segment_sum, and it takes the number of segments.
-        segment = tf.sparse.segment_mean if combiner == "mean" else tf.sparse.segment_sum
-        found = segment(flat, tf.range(tf.shape(flat)[0]), row_ids, count)
+    if combiner == "attention":
+        flat = flat * softmax(lists, scores)[:, tf.newaxis]
+    found = _segments(_SEGMENT[combiner], flat, row_ids, count)
     found = tf.reshape(found, tf.concat([[tf.cast(count, inner.dtype)], inner], 0))
     found.set_shape([None, *items.shape[1:]])
     return lists.one_each(or_empty(lists, found, empty))
@@ -65,14 +66,16 @@ def or_empty(lists: Lists, results: Any, empty: float) -> Any:
 def softmax(lists: Lists, scores: Any) -> Any:
     """Returns the softmax of scores, one for each item, over the items of each list."""
     row_ids, count = lists.row_ids, lists.count
-    largest = _segment_max(tf.stop_gradient(scores)[:, tf.newaxis], row_ids, count)[:, 0]
+    largest = tf.stop_gradient(scores)[:, tf.newaxis]
+    largest = _segments(tf.math.segment_max, largest, row_ids, count)[:, 0]
     powers = tf.exp(scores - tf.gather(largest, row_ids))
     sums = tf.math.unsorted_segment_sum(powers, row_ids, count)
     return powers / tf.gather(sums, row_ids)
 
 
-def _segment_max(flat: Any, row_ids: Any, count: Any) -> Any:
-    # Faster than unsorted_segment_max. It ends with the last list that has an item.
-    found = tf.math.segment_max(flat, row_ids)
+def _segments(reduce: Any, flat: Any, row_ids: Any, count: Any) -> Any:
+    # Faster than tf.math.unsorted_segment_sum and the like. It ends with the last list that has an
+    # item.
+    found = reduce(flat, row_ids)
     missing = tf.cast(count, tf.int32) - tf.shape(found)[0]
     return tf.pad(found, [[0, missing], [0, 0]])

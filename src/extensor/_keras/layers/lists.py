@@ -25,6 +25,7 @@ class Lists:
         count: The number of lists.
         outer: The row splits of the dimensions around the lists, outermost first.
         sizes: The static number of lists and the static number of items in each, or None.
+        row_splits: The row splits of the lists, if they are known.
     """
 
     def __init__(
@@ -34,9 +35,10 @@ class Lists:
         count: Any,
         outer: tuple[Any, ...] = (),
         sizes: tuple[int | None, int | None] = (None, None),
+        row_splits: Any = None,
     ) -> None:
         self.items, self.row_ids, self.count = items, row_ids, count
-        self.outer, self.sizes = outer, sizes
+        self.outer, self.sizes, self.row_splits = outer, sizes, row_splits
 
     @classmethod
     def of(cls, value: Any, path: str) -> Lists:
@@ -82,7 +84,7 @@ class Lists:
                 break
             outer.append(value.row_splits)
             value = value.values
-        lists = cls(value.values, row_ids, count, tuple(outer))
+        lists = cls(value.values, row_ids, count, tuple(outer), row_splits=value.row_splits)
         if not outer:
             lists.sizes = (value.shape[0], None)
         return lists._only(valid, masks)
@@ -126,7 +128,7 @@ class Lists:
 
     def with_items(self, items: Any) -> Lists:
         """Returns the same lists with other items."""
-        return Lists(items, self.row_ids, self.count, self.outer, self.sizes)
+        return Lists(items, self.row_ids, self.count, self.outer, self.sizes, self.row_splits)
 
     def where(self, valid: Any) -> Lists:
         """Returns the lists with only those items for which a mask is True."""
@@ -142,6 +144,8 @@ class Lists:
 
     def lengths(self) -> Any:
         """Returns the number of items in each list."""
+        if self.row_splits is not None:
+            return self.row_splits[1:] - self.row_splits[:-1]
         ones = tf.ones_like(self.row_ids)
         return tf.math.unsorted_segment_sum(ones, self.row_ids, self.count)
 
@@ -159,6 +163,8 @@ class Lists:
 
     def ragged(self, items: Any) -> tf.RaggedTensor:
         """Returns items, one for each item of the lists, as a ragged tensor of all lists."""
+        if self.row_splits is not None:
+            return tf.RaggedTensor.from_row_splits(items, self.row_splits, validate=False)
         return tf.RaggedTensor.from_value_rowids(items, self.row_ids, self.count, validate=False)
 
     def cut(self, items: Any) -> Any:

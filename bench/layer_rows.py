@@ -1,0 +1,178 @@
+"""The layers for ragged lists, compared to the same layers of Keras over padded lists."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import extensor as xt
+from bench.measure import Call
+from bench.row import Row, Within
+
+_ROWS, _LONGEST, _SIZE, _WORDS = 1024, 16, 32, 10_000
+
+
+def rows() -> list[Row]:
+    step = f"{_ROWS:,} lists of 0 to {_LONGEST}, forward and gradient, vs padded"
+    return [
+        Row(f"xt.keras.layers.{name}, {step}", Within(1.0), functools.partial(_prepare, build))
+        for name, build in _LAYERS.items()
+    ]
+
+
+def _prepare(build: Callable[[], tuple[Any, Any]], folder: Path) -> tuple[Call, Call]:
+    ours, peer = build()
+    return _step(*ours), _step(*peer)
+
+
+def _step(layer: Any, value: Any) -> Call:
+    layer(value)
+    weights = layer.trainable_weights
+
+    spec = tf.type_spec_from_value(value)
+    shape = [None, None, *spec.shape[2:]]
+    is_ragged = isinstance(value, tf.RaggedTensor)
+    open_spec = (tf.RaggedTensorSpec if is_ragged else tf.TensorSpec)(shape, spec.dtype)
+
+    @tf.function(input_signature=[open_spec])
+    def step(value: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(layer(value) ** 2)
+        return tape.gradient(loss, [weight.value for weight in weights])
+
+    return lambda: step(value)
+
+
+def _ids() -> tf.RaggedTensor:
+    random = np.random.default_rng(0)
+    lengths = random.integers(0, _LONGEST + 1, _ROWS)
+    ids = tf.constant(random.integers(1, _WORDS, lengths.sum()))
+    return tf.RaggedTensor.from_row_lengths(ids, lengths)
+
+
+def _vectors() -> tf.RaggedTensor:
+    ids = _ids()
+    values = np.random.default_rng(0).random([ids.flat_values.shape[0], _SIZE], np.float32)
+    return ids.with_flat_values(tf.constant(values))
+
+
+class PaddedBag(keras.layers.Layer):
+    """The vectors of padded ids, combined; 0 is padding."""
+
+    def __init__(self, combiner: str) -> None:
+        super().__init__()
+        self.combiner = combiner
+        self.embedding = keras.layers.Embedding(_WORDS, _SIZE)
+
+    def call(self, ids: Any) -> Any:
+        return _combined(self.embedding(ids), ids != 0, self.combiner)
+
+
+class PaddedPooling(keras.layers.Layer):
+    """Padded vectors, combined."""
+
+    def __init__(self, combiner: str, lengths: Any) -> None:
+        super().__init__()
+        self.combiner, self.lengths = combiner, lengths
+        self.scale = self.add_weight(shape=[_SIZE], initializer="ones")
+
+    def call(self, vectors: Any) -> Any:
+        mask = tf.sequence_mask(self.lengths, tf.shape(vectors)[1])
+        return _combined(vectors * self.scale, mask, self.combiner)
+
+
+class Pooling(xt.keras.Layer):
+    """Ragged vectors, combined."""
+
+    def __init__(self, combiner: str) -> None:
+        super().__init__()
+        self.pool = xt.keras.layers.ListPooling(combiner)
+        self.scale = self.add_weight(shape=[_SIZE], initializer="ones")
+
+    def call(self, vectors: Any) -> Any:
+        return self.pool(vectors.with_values(vectors.values * self.scale))
+
+
+class PaddedRNN(keras.layers.Layer):
+    """A recurrent layer over padded vectors."""
+
+    def __init__(self, layer: Any, lengths: Any) -> None:
+        super().__init__()
+        self.layer, self.lengths = layer, lengths
+
+    def call(self, vectors: Any) -> Any:
+        return self.layer(vectors, mask=tf.sequence_mask(self.lengths, tf.shape(vectors)[1]))
+
+
+class PaddedAttention(PaddedRNN):
+    """Self-attention over padded vectors, and the sum of the results."""
+
+    def call(self, vectors: Any) -> Any:
+        mask = tf.sequence_mask(self.lengths, tf.shape(vectors)[1])
+        found = self.layer(vectors, vectors, query_mask=mask, value_mask=mask)
+        return _combined(found, mask, "sum")
+
+
+class Attention(xt.keras.Layer):
+    """Self-attention over ragged vectors, and the sum of the results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = xt.keras.layers.ListAttention(2, 16)
+        self.pool = xt.keras.layers.ListPooling("sum")
+
+    def call(self, vectors: Any) -> Any:
+        return self.pool(self.attention(vectors))
+
+
+def _combined(vectors: Any, mask: Any, combiner: str) -> Any:
+    mask = mask[:, :, tf.newaxis]
+    if combiner == "max":
+        largest = tf.reduce_max(tf.where(mask, vectors, vectors.dtype.min), axis=1)
+        return tf.where(tf.reduce_any(mask, axis=1), largest, 0.0)
+    total = tf.reduce_sum(tf.where(mask, vectors, 0.0), axis=1)
+    if combiner == "sum":
+        return total
+    return tf.math.divide_no_nan(total, tf.reduce_sum(tf.cast(mask, total.dtype), axis=1))
+
+
+def _bag(combiner: str) -> tuple[Any, Any]:
+    ids = _ids()
+    bag = xt.keras.layers.EmbeddingBag(_SIZE, input_dim=_WORDS, combiner=combiner)
+    return (bag, ids), (PaddedBag(combiner), ids.to_tensor())
+
+
+def _pooling(combiner: str) -> tuple[Any, Any]:
+    vectors = _vectors()
+    padded = PaddedPooling(combiner, vectors.row_lengths())
+    return (Pooling(combiner), vectors), (padded, vectors.to_tensor())
+
+
+def _rnn() -> tuple[Any, Any]:
+    vectors = _vectors()
+    padded = PaddedRNN(keras.layers.GRU(_SIZE), vectors.row_lengths())
+    ours = xt.keras.layers.ListRNN(keras.layers.GRU(_SIZE))
+    return (ours, vectors), (padded, vectors.to_tensor())
+
+
+def _attention() -> tuple[Any, Any]:
+    vectors = _vectors()
+    layer = keras.layers.MultiHeadAttention(2, 16)
+    padded = PaddedAttention(layer, vectors.row_lengths())
+    return (Attention(), vectors), (padded, vectors.to_tensor())
+
+
+_LAYERS: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "EmbeddingBag, mean": functools.partial(_bag, "mean"),
+    "EmbeddingBag, max": functools.partial(_bag, "max"),
+    "ListPooling, mean": functools.partial(_pooling, "mean"),
+    "ListPooling, max": functools.partial(_pooling, "max"),
+    "ListAttention": _attention,
+    "ListRNN, GRU": _rnn,
+}
