@@ -81,7 +81,7 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
         fields: list[pa.Field] = []
         records: Any = value
         for name in value.field_names():
-            inner, kept = records._field(name, path), records._arrow_types.get(name)
+            inner, kept = records._field(name, path), records._metadata.types.get(name)
             if isinstance(inner, tf.Tensor) and inner.shape.rank == rank:  # most fields
                 arrow = _FLAT.get(inner.dtype) or natural_flat_type(inner.dtype, path / name)
                 if kept is None or kept.form[0] != inner.dtype or kept.form[1] != 0:

@@ -27,6 +27,7 @@ from extensor._struct.arrow_types import ArrowType, ArrowTypes, form_of
 from extensor._struct.common_shape import merged_shape
 from extensor._struct.dense import DenseStructuredTensor, DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
+from extensor._struct.metadata import Metadata
 from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
 from extensor._struct.reshape import merged, split
 from extensor._struct.row_splits import cut, outer_sizes
@@ -106,7 +107,8 @@ class StructType(ColumnType):
         )
         fields = dict(zip(self.fields, values, strict=True))
         rows = None if fields else tf.zeros([count], tf.bool)
-        return DenseStructuredTensor.of_parts(1, fields, rows, types=self._types(fields, columns))
+        extra = Metadata(self._types(fields, columns))
+        return DenseStructuredTensor.of_parts(1, fields, rows, None, extra)
 
     def _types(self, fields: dict[str, Any], columns: Sequence[pa.Array]) -> ArrowTypes:
         """Returns the Arrow types of fields, with the values of their dictionaries."""
@@ -129,7 +131,7 @@ class StructType(ColumnType):
         columns: list[pa.Array] = []
         for name, field in self.fields.items():
             at = path / name
-            kept = value._arrow_types.get(name)
+            kept = value._metadata.types.get(name)
             if kept is not None and kept.words is not None:
                 field = field.with_vocabulary(kept.words)
             columns.append(field.write(value._field(name, at), at))
@@ -351,7 +353,7 @@ def split_spec(values: Any, nrows: int | None, size: int, splits: tf.DType) -> t
         )
     if isinstance(values, DenseStructuredTensorSpec):
         fields = {n: split_spec(s, nrows, size, splits) for n, s in values.field_specs.items()}
-        return DenseStructuredTensorSpec(shape, fields, values._arrow_types)
+        return DenseStructuredTensorSpec(shape, fields, values._metadata.types)
     if isinstance(values, tf.RaggedTensorSpec):
         return tf.RaggedTensorSpec(shape, values.dtype, values.ragged_rank + 1, splits)
     if hasattr(type(values), "__tf_cut_rows__"):

@@ -20,6 +20,7 @@ from extensor._protocol.tree import compatible
 from extensor._struct import arrow_types, index, reshape
 from extensor._struct.code import code_of, shape_code
 from extensor._struct.common_shape import common_shape, known_rank, merged_shape
+from extensor._struct.dims import Axes, Dims, after_gather, checked_dims, inherited, named
 from extensor._struct.field import (
     as_field,
     batchable,
@@ -29,6 +30,7 @@ from extensor._struct.field import (
     shape_of,
     spec_of_field,
 )
+from extensor._struct.metadata import NONE, Metadata
 from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
 from extensor._struct.row_partition import splits_of
 from extensor._struct.row_splits import outer_sizes
@@ -55,9 +57,11 @@ class DenseStructuredTensor(StructuredTensor):
         fields: The values of each field for all records: a Tensor, RaggedTensor, Variable,
             StructuredTensor or other extension value, or something that converts to a tensor
             (numbers, lists, NumPy arrays). Their first dimensions are `shape`.
+        dims: The names of the dimensions of `shape`: a string or None for each. See `dims`.
 
     Raises:
-        StructureError: If the rank is unknown, or the dimensions differ (also a ValueError).
+        StructureError: If the rank is unknown, the dimensions differ, or the names do not fit
+            (also a ValueError).
         DTypeError: If a field name is not a string, or a value does not convert to a tensor (also
             a TypeError).
 
@@ -67,14 +71,15 @@ class DenseStructuredTensor(StructuredTensor):
       {title: b'Flapjacks'}]>
     """
 
-    __slots__ = ("_arrow_types", "_fields", "_rank", "_rows")
+    __slots__ = ("_fields", "_hint", "_metadata", "_rank", "_rows")
 
-    _arrow_types: arrow_types.ArrowTypes
     _fields: dict[str, Any]
+    _hint: StructuredTensorSpec | None
+    _metadata: Metadata
     _rank: int
     _rows: Any
 
-    def __init__(self, shape: Any, fields: Mapping[str, Any]) -> None:
+    def __init__(self, shape: Any, fields: Mapping[str, Any], dims: Any = None) -> None:
         shape = known_rank(shape, type(self).__name__)
         expect_fields(fields, f"{type(self).__name__}.fields", "values", "titles")
         kept = {name: as_field(value, Path(name)) for name, value in fields.items()}
@@ -90,7 +95,10 @@ class DenseStructuredTensor(StructuredTensor):
                     mend="Give the number of records.",
                 )
             counter = tf.zeros(shape, tf.bool)
-        self._init(rank, kept, counter, None, shape, arrow_types.NONE)
+        extra = NONE
+        if dims is not None:
+            extra = Metadata(dims=checked_dims(dims, rank, type(self).__name__))
+        self._init(rank, kept, counter, None, shape, extra)
 
     def _init(
         self,
@@ -99,7 +107,7 @@ class DenseStructuredTensor(StructuredTensor):
         counter: Any,
         hint: Any,
         shape: Any,
-        types: arrow_types.ArrowTypes,
+        extra: Metadata,
     ) -> None:
         _set(self, "_rank", rank)
         _set(self, "_fields", fields)
@@ -107,7 +115,7 @@ class DenseStructuredTensor(StructuredTensor):
         _set(self, "_hint", hint)
         _set(self, "_shape", shape)
         _set(self, "_spec", None)
-        _set(self, "_arrow_types", types)
+        _set(self, "_metadata", extra)
 
     @classmethod
     def of_parts(
@@ -116,7 +124,7 @@ class DenseStructuredTensor(StructuredTensor):
         fields: dict[str, Any],
         counter: Any = None,
         hint: Any = None,
-        types: arrow_types.ArrowTypes = arrow_types.NONE,
+        metadata: Metadata = NONE,
     ) -> DenseStructuredTensor:
         """Returns records made of the given parts. Runs no op and validates nothing.
 
@@ -125,32 +133,49 @@ class DenseStructuredTensor(StructuredTensor):
             fields: The fields' values. The dict is kept, not copied.
             counter: If there are no fields, a boolean tensor of the collection's shape.
             hint: A spec with information about the fields that their values do not have.
-            types: The Arrow types of the fields.
+            metadata: The Arrow types of the fields, and the names of the dimensions.
         """
         self = object.__new__(cls)
-        self._init(rank, fields, counter, hint, None, types)
+        self._init(rank, fields, counter, hint, None, metadata)
         return self
 
-    def map_parts(self, function: Callable[[Any, str], Any], rank: int) -> DenseStructuredTensor:
+    def map_parts(
+        self, function: Callable[[Any, str], Any], axes: Axes | None = None
+    ) -> DenseStructuredTensor:
         """Returns records with a function applied to each field. Validates nothing.
 
         Args:
             function: Takes a field's value and its name. If there are no fields, it takes the
                 tensor that counts the records, and an empty name.
-            rank: The rank of the result.
+            axes: For each dimension of the result, the dimension of these records that it is;
+                None for a new one. Default: the same dimensions.
         """
         fields = {name: function(value, name) for name, value in self._fields.items()}
         counter = None if self._rows is None else function(self._rows, "")
-        return DenseStructuredTensor.of_parts(rank, fields, counter, types=self._arrow_types)
+        if axes is None:
+            return DenseStructuredTensor.of_parts(self._rank, fields, counter, None, self._metadata)
+        extra = self._metadata.moved(axes)
+        return DenseStructuredTensor.of_parts(len(axes), fields, counter, None, extra)
 
     def _with_hint(self, hint: StructuredTensorSpec) -> DenseStructuredTensor:
-        types = arrow_types.joined(hint.record._arrow_types, self._arrow_types)
-        return DenseStructuredTensor.of_parts(self._rank, self._fields, self._rows, hint, types)
+        extra = hint.record._metadata.joined(self._metadata)
+        return DenseStructuredTensor.of_parts(self._rank, self._fields, self._rows, hint, extra)
 
-    def _with_arrow_types(self, types: arrow_types.ArrowTypes) -> DenseStructuredTensor:
-        return DenseStructuredTensor.of_parts(
-            self._rank, self._fields, self._rows, self._hint, types
+    def _with_metadata(self, extra: Metadata) -> DenseStructuredTensor:
+        same = DenseStructuredTensor.of_parts(
+            self._rank, self._fields, self._rows, self._hint, extra
         )
+        _set(same, "_shape", self._shape)
+        return same
+
+    @property
+    def _dims(self) -> Dims:
+        return self._metadata.dims
+
+    def _with_dims(self, dims: Dims) -> DenseStructuredTensor:
+        if dims == self._metadata.dims:
+            return self
+        return self._with_metadata(self._metadata._replace(dims=named(dims)))
 
     def _as_dense(self, shape: tf.TensorShape) -> DenseStructuredTensor:
         return self
@@ -161,11 +186,12 @@ class DenseStructuredTensor(StructuredTensor):
             found = tf.unstack(outer_sizes(self, 2), 2)
             sizes = [found[i] if size is None else size for i, size in enumerate(sizes)]
         splits = reshape.uniform_row_splits(sizes, row_splits_dtype)
-        return RaggedStructuredTensor.of_parts(self._merged(sizes), splits)
+        ragged = RaggedStructuredTensor.of_parts(self._merged(sizes), splits)
+        return ragged._with_dims(self._dims)
 
     def partition_outer_dimension(self, row_partition: Any) -> RaggedStructuredTensor:
         """Returns the records with the first dimension cut into rows: one dimension more."""
-        return RaggedStructuredTensor.from_row_splits(self, splits_of(row_partition))
+        return RaggedStructuredTensor.from_row_splits(self._unnamed(), splits_of(row_partition))
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -204,7 +230,7 @@ class DenseStructuredTensor(StructuredTensor):
         >>> xt.from_arrow(pa.table({"when": when})).arrow_types["when"]
         TimestampType(timestamp[s, tz=UTC])
         """
-        return {name: kept.field.type for name, kept in self._arrow_types.items()}
+        return {name: kept.field.type for name, kept in self._metadata.types.items()}
 
     def field_names(self) -> tuple[str, ...]:
         """Returns the names of the fields, in their order."""
@@ -214,19 +240,25 @@ class DenseStructuredTensor(StructuredTensor):
         if self._hint is not None:
             return self._hint.refined(self)
         specs = {name: spec_of_field(value) for name, value in self._fields.items()}
-        return DenseStructuredTensorSpec(self.shape, specs, self._arrow_types)
+        return DenseStructuredTensorSpec(self.shape, specs, *self._metadata)
 
     def _names(self) -> KeysView[str]:
         return self._fields.keys()
 
     def _field(self, name: str, at: Path) -> Any:
         try:
+            value = self._fields[name]
+        except KeyError:
+            raise no_such_field(at, self.field_names()) from None
+        if not self._metadata.dims or not isinstance(value, StructuredTensor):
+            return value
+        return value._with_dims(inherited(self._dims, value._dims, value.rank))
+
+    def _uncut_field(self, name: str, at: Path) -> Any:
+        try:
             return self._fields[name]
         except KeyError:
             raise no_such_field(at, self.field_names()) from None
-
-    def _uncut_field(self, name: str, at: Path) -> Any:
-        return self._field(name, at)
 
     def _updated(self, updates: Mapping[str, Any], at: Path) -> DenseStructuredTensor:
         if not updates:
@@ -235,11 +267,9 @@ class DenseStructuredTensor(StructuredTensor):
         kept = {name: value for name, value in self._fields.items() if name not in added}
         shape = merged_shape(self.shape, kept, added, at)
         fields = {**self._fields, **added}
-        types = self._arrow_types and arrow_types.after_updates(
-            self._arrow_types, self._fields, fields, updates
-        )
+        extra = self._metadata.after_updates(self._fields, fields, updates)
         hint = self._hint_for(fields)
-        result = DenseStructuredTensor.of_parts(self._rank, fields, None, hint, types)
+        result = DenseStructuredTensor.of_parts(self._rank, fields, None, hint, extra)
         _set(result, "_shape", shape)
         return result
 
@@ -248,9 +278,9 @@ class DenseStructuredTensor(StructuredTensor):
         counter = self._rows
         if not fields and self._fields:
             counter = self._count_rows()
-        types = arrow_types.selected(self._arrow_types, fields)
+        extra = self._metadata.selected(fields)
         hint = self._hint_for(fields)
-        result = DenseStructuredTensor.of_parts(self._rank, fields, counter, hint, types)
+        result = DenseStructuredTensor.of_parts(self._rank, fields, counter, hint, extra)
         _set(result, "_shape", self._shape)
         return result
 
@@ -288,32 +318,36 @@ class DenseStructuredTensor(StructuredTensor):
         return outer_sizes(next((p for p in parts if isinstance(p, tf.Tensor)), parts[0]), rank)
 
     def _taken(self, positions: tuple[Any, ...], at: Path) -> DenseStructuredTensor:
-        rank = self._rank - sum(not isinstance(p, slice) for p in positions)
-        return self.map_parts(lambda part, name: index.take(part, positions, at / name), rank)
+        axes = [i for i, part in enumerate(positions) if isinstance(part, slice)]
+        axes += range(len(positions), self._rank)
+        return self.map_parts(lambda part, name: index.take(part, positions, at / name), axes)
 
     def _gathered(self, numbers: Any) -> StructuredTensor:
         if isinstance(numbers, tf.RaggedTensor):
-            values = self._gathered(numbers.values)
+            values = self._unnamed()._gathered(numbers.values)
             return RaggedStructuredTensor.of_parts(values, numbers.row_splits)
-        rank = self._rank - 1 + numbers.shape.rank
-        return self.map_parts(lambda part, _: index.gather(part, numbers), rank)
+        axes = after_gather(numbers.shape.rank, self._rank)
+        return self.map_parts(lambda part, _: index.gather(part, numbers), axes)
 
     def __tf_cut_rows__(self, row_splits: Any) -> RaggedStructuredTensor:
         """Returns the records cut into rows; see `xt.authoring.cut_rows`. Validates nothing."""
         return RaggedStructuredTensor.of_parts(self, row_splits)
 
     def _merged(self, sizes: reshape.Sizes) -> DenseStructuredTensor:
-        return self.map_parts(lambda part, _: reshape.merged(part, sizes), self._rank - 1)
+        axes = (None, *range(2, self._rank))
+        return self.map_parts(lambda part, _: reshape.merged(part, sizes), axes)
 
     def _split(self, sizes: reshape.Sizes) -> DenseStructuredTensor:
-        return self.map_parts(lambda part, _: reshape.split(part, sizes), self._rank + 1)
+        axes = (None, None, *range(1, self._rank))
+        return self.map_parts(lambda part, _: reshape.split(part, sizes), axes)
 
     def _merged_dims(self, outer: int, inner: int) -> DenseStructuredTensor:
-        rank = self._rank - (inner - outer)
-        return self.map_parts(lambda part, _: reshape.merged_dims(part, outer, inner), rank)
+        axes = (*range(outer), None, *range(inner + 1, self._rank))
+        return self.map_parts(lambda part, _: reshape.merged_dims(part, outer, inner), axes)
 
     def _expanded(self, axis: int) -> DenseStructuredTensor:
-        return self.map_parts(lambda part, _: reshape.expanded(part, axis), self._rank + 1)
+        axes = (*range(axis), None, *range(axis, self._rank))
+        return self.map_parts(lambda part, _: reshape.expanded(part, axis), axes)
 
 
 @register_type_spec(name="extensor.DenseStructuredTensorSpec")
@@ -328,10 +362,12 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             `shape`.
         types: The Arrow types of the fields, which are not part of equality; set by `from_arrow`
             and `spec_from_schema`.
+        dims: The names of the dimensions of `shape`, which are not part of equality: a string or
+            None for each.
 
     Raises:
-        StructureError: If the rank is unknown, or a field's shape does not begin with `shape`
-            (also a ValueError).
+        StructureError: If the rank is unknown, a field's shape does not begin with `shape`, or
+            the names do not fit (also a ValueError).
         DTypeError: If a field's spec is not a TypeSpec (also a TypeError).
 
     >>> spec = xt.DenseStructuredTensorSpec([2, 3], {"x": tf.TensorSpec([2, 3, 10], tf.int32)})
@@ -344,6 +380,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         shape: Any,
         field_specs: Mapping[str, tf.TypeSpec],
         types: arrow_types.ArrowTypes = arrow_types.NONE,
+        dims: Any = None,
     ) -> None:
         self._shape = known_rank(shape, type(self).__name__)
         rank = self._shape.rank
@@ -385,10 +422,11 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         self._has_extra_information = any(map(marks_rows, field_specs.values())) or (
             rank > 0 and not any(hasattr(s, "shape") for s in field_specs.values())
         )
-        self._arrow_types = types
+        self._metadata = NONE
+        if types or dims:
+            self._metadata = Metadata(types, checked_dims(dims, rank, type(self).__name__))
         self._saved_types: Any = None
         self._key: Any = None
-        self._hash: int | None = None
 
     @property
     def value_type(self) -> type:
@@ -408,7 +446,17 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         >>> xt.spec_from_schema(schema).arrow_types["price"]
         Decimal64Type(decimal64(9, 2))
         """
-        return {name: kept.field.type for name, kept in self._arrow_types.items()}
+        return {name: kept.field.type for name, kept in self._metadata.types.items()}
+
+    @property
+    def _dims(self) -> Dims:
+        return self._metadata.dims
+
+    def _with_dims(self, dims: Dims) -> DenseStructuredTensorSpec:
+        if dims == self._metadata.dims:
+            return self
+        types = self._metadata.types
+        return DenseStructuredTensorSpec(self._shape, self._field_specs, types, dims)
 
     @property
     def record(self) -> DenseStructuredTensorSpec:
@@ -418,19 +466,22 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     def serialize(self) -> tuple[Any, ...]:
         """Returns the shape and the fields. Fields are pairs, so a SavedModel keeps their order.
 
-        A third part has the Arrow types of the fields, if there are any.
+        A third part has the Arrow types of the fields, and a fourth the names of the dimensions,
+        if there are any.
         """
         fields = tuple(self._field_specs.items())
-        if not self._arrow_types:
-            return self._shape, fields
+        types, dims = self._metadata
         if self._saved_types is None:
-            self._saved_types = arrow_types.saved(self._arrow_types)
-        return self._shape, fields, self._saved_types
+            self._saved_types = arrow_types.saved(types)
+        if dims:
+            return self._shape, fields, self._saved_types, dims
+        return (self._shape, fields, self._saved_types) if types else (self._shape, fields)
 
     def __reduce__(self) -> Any:
         # Pickle keeps what a SavedModel does not: the words of dictionaries.
-        types = dict(self._arrow_types)
-        return DenseStructuredTensorSpec, (self._shape, dict(self._field_specs), types)
+        types, dims = self._metadata
+        parts = (self._shape, dict(self._field_specs), dict(types), dims)
+        return DenseStructuredTensorSpec, parts
 
     @classmethod
     def deserialize(cls, serialization: Any) -> DenseStructuredTensorSpec:
@@ -440,33 +491,21 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             RegistrationError: If another version of extensor wrote more or fewer parts (also a
                 ValueError).
         """
-        shape, pairs, *types = saved_parts(cls, serialization, 2, 3)
+        shape, pairs, *rest = saved_parts(cls, serialization, 2, 3, 4)
         fields = dict(pairs)
-        loaded = arrow_types.loaded(types[0], fields, shape.rank) if types else arrow_types.NONE
-        return cls(shape, fields, loaded)
+        types = arrow_types.loaded(rest[0], fields, shape.rank) if rest else arrow_types.NONE
+        return cls(shape, fields, types, rest[1] if len(rest) == 2 else None)
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{n!r}: {code_of(spec)}" for n, spec in self._field_specs.items())
-        return f"xt.DenseStructuredTensorSpec({shape_code(self._shape)}, {{{fields}}})"
+        dims = f", dims={self._dims}" if self._dims else ""
+        return f"xt.DenseStructuredTensorSpec({shape_code(self._shape)}, {{{fields}}}{dims})"
 
     def _cmp_key(self) -> Any:
         if self._key is None:
             # The rank is always known, so TensorShape compares its dimensions.
             self._key = (self._shape, tuple((n, self._field_specs[n]) for n in self._order))
         return self._key
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            type(other) is DenseStructuredTensorSpec and self._cmp_key() == other._cmp_key()
-        )
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash(self._cmp_key())
-        return self._hash
 
     def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
         """Returns the spec that records of this spec and of another cast to, or None."""
@@ -485,19 +524,17 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
                 for name, spec in self._field_specs.items()
             }
         )
-        if not value._arrow_types:
+        if value._metadata is NONE:
             return cast
-        types = arrow_types.after_updates(
-            value._arrow_types, value._fields, cast._fields, cast._fields
-        )
-        return cast._with_arrow_types(arrow_types.joined(self._arrow_types, types))
+        extra = value._metadata.after_updates(value._fields, cast._fields, cast._fields)
+        return cast._with_metadata(self._metadata.joined(extra))
 
     def _with_fields(self, fields: dict[str, Any]) -> Any:
         """Returns records of this spec with the given fields. Validates the fields' sizes."""
         checked = DenseStructuredTensor(self._shape, fields)
         if self._has_extra_information:
             return checked._with_hint(self)
-        return checked._with_arrow_types(self._arrow_types) if self._arrow_types else checked
+        return checked if self._metadata is NONE else checked._with_metadata(self._metadata)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Returns whether both have the same fields with compatible specs."""
@@ -533,8 +570,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             if joined is None:
                 return None
             fields[name] = joined
-        types = arrow_types.joined(self._arrow_types, other._arrow_types)
-        return DenseStructuredTensorSpec(shape, fields, types)
+        return DenseStructuredTensorSpec(shape, fields, *self._metadata.joined(other._metadata))
 
     def refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
@@ -542,7 +578,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return DenseStructuredTensorSpec(
             value.shape,
             {name: spec_of_field(fields[name], s) for name, s in self._field_specs.items()},
-            value._arrow_types,
+            *value._metadata,
         )
 
     @property
@@ -561,11 +597,11 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         """Returns the DenseStructuredTensor of the given fields."""
         rank = self._shape.rank
         if self._counts_rows:
-            return DenseStructuredTensor.of_parts(rank, {}, components[0])
+            return DenseStructuredTensor.of_parts(rank, {}, components[0], None, self._metadata)
         by_name = dict(zip(self._order, components, strict=True))
         fields = {name: by_name[name] for name in self._field_specs}
         return DenseStructuredTensor.of_parts(
-            rank, fields, None, self if self._has_extra_information else None, self._arrow_types
+            rank, fields, None, self if self._has_extra_information else None, self._metadata
         )
 
     def _stacks_by_components(self) -> bool:
@@ -578,23 +614,24 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
         if self._shape.is_fully_defined():
             fields = {n: ragged_row(s, row_splits_dtype) for n, s in self._field_specs.items()}
-            return DenseStructuredTensorSpec(self._shape, fields, self._arrow_types)
+            return DenseStructuredTensorSpec(self._shape, fields, *self._metadata)
         record = self
         for _ in range(self.rank):
             record = record.unstacked()
         records = record._ragged_row(row_splits_dtype).stacked(None)
-        return RaggedStructuredTensorSpec.of_rows(self._shape, records, row_splits_dtype)
+        rows = RaggedStructuredTensorSpec.of_rows(self._shape, records, row_splits_dtype)
+        return rows._with_dims(self._dims)
 
     def _with_record(self, record: DenseStructuredTensorSpec) -> DenseStructuredTensorSpec:
         return record
 
     def _any_length(self) -> DenseStructuredTensorSpec:
         specs = {name: any_length(spec) for name, spec in self._field_specs.items()}
-        return DenseStructuredTensorSpec(any_length_shape(self._shape), specs, self._arrow_types)
+        return DenseStructuredTensorSpec(any_length_shape(self._shape), specs, *self._metadata)
 
     def _with_row_splits_dtype(self, dtype: tf.DType) -> DenseStructuredTensorSpec:
         specs = {n: with_row_splits_dtype(s, dtype) for n, s in self._field_specs.items()}
-        return DenseStructuredTensorSpec(self._shape, specs, self._arrow_types)
+        return DenseStructuredTensorSpec(self._shape, specs, *self._metadata)
 
     def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[Any]:
         """Returns the boxes of the fields, ordered by name."""
@@ -607,7 +644,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return DenseStructuredTensorSpec(
             tf.TensorShape([num]).concatenate(self._shape),
             {name: stacked(batchable(s, Path(name)), num) for name, s in self._field_specs.items()},
-            self._arrow_types,
+            *self._metadata.moved((None, *range(self.rank))),
         )
 
     def unstacked(self) -> DenseStructuredTensorSpec:
@@ -617,5 +654,5 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return DenseStructuredTensorSpec(
             self._shape[1:],
             {name: unstacked(batchable(s, Path(name))) for name, s in self._field_specs.items()},
-            self._arrow_types,
+            *self._metadata.moved(range(1, self.rank)),
         )

@@ -24,7 +24,7 @@ def to_dense(records: Any, default_values: Mapping[Any, Any] | None, masked: boo
     defaults = _by_names(records, default_values or {})
     if hasattr(records, "row_splits"):
         numbers, flat = _rows(records)
-        dense: Any = _filled(flat, numbers, defaults, ())
+        dense: Any = _filled(flat, numbers, defaults, ())._with_dims(records._dims)
         mask: Any = None
         if masked:
             mask = numbers.with_flat_values(tf.ones_like(numbers.flat_values, tf.bool)).to_tensor()
@@ -72,7 +72,6 @@ def _filled(flat: Any, numbers: Any, defaults: dict[Any, Any], at: tuple[str, ..
         defaults: The value of a field in the filled records, by the names of its path.
         at: The names of the path of the records.
     """
-    rank = numbers.shape.rank + flat.rank - 1
     places = None
 
     def filled(part: Any, name: str) -> Any:
@@ -104,7 +103,7 @@ def _filled(flat: Any, numbers: Any, defaults: dict[Any, Any], at: tuple[str, ..
             places = numbers.to_tensor(count)
         return index.gather(_with_empty_row(part), places)
 
-    return flat.map_parts(filled, rank)
+    return flat.map_parts(filled, (*[None] * numbers.shape.rank, *range(1, flat.rank)))
 
 
 def _with_empty_row(value: Any) -> Any:

@@ -17,9 +17,11 @@ from extensor._protocol.box import box, boxed_specs, expect_type, unbox
 from extensor._protocol.casting import cast_value, castable_type, required
 from extensor._protocol.registry import register_type_spec
 from extensor._protocol.stackable_spec import any_length_shape
+from extensor._protocol.tree import compatible, merged
 from extensor._struct import index, reshape, row_partition
 from extensor._struct.code import dtype_code, shape_code
 from extensor._struct.common_shape import known_rank
+from extensor._struct.dims import Dims, after_gather, checked_dims, moved, named
 from extensor._struct.display import text
 from extensor._struct.row_partition import splits_of
 from extensor._struct.row_splits import (
@@ -30,7 +32,12 @@ from extensor._struct.row_splits import (
     row_lengths_or_zero,
     uncut,
 )
-from extensor._struct.spec import StructuredTensorSpec, is_cut_by_type, saved_parts
+from extensor._struct.spec import (
+    StructuredTensorSpec,
+    is_cut_by_type,
+    saved_parts,
+    spec_or_none,
+)
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import unstacked
 from extensor.errors import DTypeError, ProtocolError, StructureError, UnsupportedTypeError
@@ -48,8 +55,10 @@ class RaggedStructuredTensor(StructuredTensor):
     `row_splits` holds where each row begins and ends.
     """
 
-    __slots__ = ("_row_splits", "_values")
+    # The names of the dimensions are kept one by one: the first here, the others by the values.
+    __slots__ = ("_name", "_row_splits", "_values")
 
+    _name: str | None
     _values: StructuredTensor
     _row_splits: Any
 
@@ -168,18 +177,41 @@ class RaggedStructuredTensor(StructuredTensor):
         return cls.from_row_splits(values, splits)
 
     @classmethod
-    def of_parts(cls, values: Any, row_splits: Any, hint: Any = None) -> RaggedStructuredTensor:
-        """Returns records made of the given parts. Runs no op and validates nothing."""
+    def of_parts(
+        cls, values: Any, row_splits: Any, name: str | None = None
+    ) -> RaggedStructuredTensor:
+        """Returns records made of the given parts. Runs no op and validates nothing.
+
+        Args:
+            values: The records of all rows. The name of their first dimension is that of the
+                ragged dimension.
+            row_splits: Where rows begin and end.
+            name: The name of the first dimension.
+        """
         self = object.__new__(cls)
         _set(self, "_values", values)
         _set(self, "_row_splits", row_splits)
-        _set(self, "_hint", None)
+        _set(self, "_name", name)
         _set(self, "_shape", None)
         _set(self, "_spec", None)
         return self
 
     def _with_hint(self, hint: StructuredTensorSpec) -> RaggedStructuredTensor:
         return self  # the spec of these records already marks the rows as ragged
+
+    @property
+    def _dims(self) -> Dims:
+        inner = self._values._dims
+        if self._name is None and not inner:
+            return ()
+        return (self._name, *(inner or (None,) * self._values.rank))
+
+    def _with_dims(self, dims: Dims) -> RaggedStructuredTensor:
+        values = self._values._with_dims(named(dims[1:]))
+        name = dims[0] if dims else None
+        if name == self._name and values is self._values:
+            return self
+        return RaggedStructuredTensor.of_parts(values, self._row_splits, name)
 
     def _as_ragged(self, row_splits_dtype: tf.DType) -> RaggedStructuredTensor:
         return self
@@ -203,7 +235,7 @@ class RaggedStructuredTensor(StructuredTensor):
                 size = int(size) if hasattr(size, "numpy") else tf.identity(size)
             nsplits = splits.shape[0]
             nrows = tf.size(lengths) if nsplits is None else nsplits - 1
-        return reshape.split(values, [nrows, size])
+        return reshape.split(values, [nrows, size])._with_dims(self._dims)
 
     @property
     def values(self) -> Any:
@@ -226,7 +258,7 @@ class RaggedStructuredTensor(StructuredTensor):
 
     def partition_outer_dimension(self, row_partition: Any) -> RaggedStructuredTensor:
         """Returns the records with the first dimension cut into rows: one dimension more."""
-        return RaggedStructuredTensor.from_row_splits(self, splits_of(row_partition))
+        return RaggedStructuredTensor.from_row_splits(self._unnamed(), splits_of(row_partition))
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -248,9 +280,10 @@ class RaggedStructuredTensor(StructuredTensor):
         return self._values.field_names()
 
     def _describe(self) -> StructuredTensorSpec:
-        return RaggedStructuredTensorSpec(
-            self.shape, self._values.__tf_type_spec__(), self._row_splits.dtype
-        )
+        values = self._values.__tf_type_spec__()
+        dtype = self._row_splits.dtype
+        dims = None if self._name is None else self._dims
+        return RaggedStructuredTensorSpec(self.shape, values, dtype, dims)
 
     def _names(self) -> KeysView[str]:
         return self._values._names()
@@ -258,7 +291,7 @@ class RaggedStructuredTensor(StructuredTensor):
     def _field(self, name: str, at: Path) -> Any:
         value = self._values._field(name, at)
         if isinstance(value, StructuredTensor):
-            return RaggedStructuredTensor.of_parts(value, self._row_splits)
+            return RaggedStructuredTensor.of_parts(value, self._row_splits, self._name)
         return cut(value, self._row_splits, at)
 
     def _uncut_field(self, name: str, at: Path) -> Any:
@@ -268,10 +301,12 @@ class RaggedStructuredTensor(StructuredTensor):
         if not updates:
             return self
         inner = {name: uncut(value, self._row_splits, at / name) for name, value in updates.items()}
-        return RaggedStructuredTensor.of_parts(self._values._updated(inner, at), self._row_splits)
+        values = self._values._updated(inner, at)
+        return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
 
     def _selected(self, names: Any) -> RaggedStructuredTensor:
-        return RaggedStructuredTensor.of_parts(self._values._selected(names), self._row_splits)
+        values = self._values._selected(names)
+        return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
 
     def _row_splits_dtypes(self) -> set[tf.DType]:
         return {self._row_splits.dtype}
@@ -285,7 +320,7 @@ class RaggedStructuredTensor(StructuredTensor):
             return index.take_row(self, positions, at)
         if first == index.ALL and isinstance(rest[0], slice) and rest[0] == index.ALL:
             values = index.take(self._values, rest, at)
-            return RaggedStructuredTensor.of_parts(values, self._row_splits)
+            return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
         if first != index.ALL and first.step in (None, 1):
             rows = self._sliced(first, at)
             return index.take(rows, (index.ALL, *rest), at) if rest else rows
@@ -306,11 +341,11 @@ class RaggedStructuredTensor(StructuredTensor):
             zero = tf.zeros([1], limits.dtype)[tf.size(starts) :]
             splits = tf.concat([zero, starts[:1], limits], 0)
         values = index.take(self._values, (slice(splits[0], splits[-1]),), at)
-        return RaggedStructuredTensor.of_parts(values, splits - splits[0])
+        return RaggedStructuredTensor.of_parts(values, splits - splits[0], self._name)
 
     def _gathered(self, numbers: Any) -> Any:
         if isinstance(numbers, tf.RaggedTensor):
-            values = self._gathered(numbers.values)
+            values = self._unnamed()._gathered(numbers.values)
             return RaggedStructuredTensor.of_parts(values, numbers.row_splits)
         if numbers.shape.rank == 1:
             try:
@@ -318,26 +353,27 @@ class RaggedStructuredTensor(StructuredTensor):
             except UnsupportedTypeError:  # values of a field cannot be cut into rows
                 pass
         rows, values = index.numbered(self, 2)
-        return index.gather(values, index.gather(rows, numbers))
+        taken = index.gather(values, index.gather(rows, numbers))
+        return taken._with_dims(moved(self._dims, after_gather(numbers.shape.rank, self.rank)))
 
     def __tf_cut_rows__(self, row_splits: Any) -> RaggedStructuredTensor:
         """Returns the records cut into rows; see `xt.authoring.cut_rows`. Validates nothing."""
         return RaggedStructuredTensor.of_parts(self, row_splits)
 
     def _merged(self, sizes: reshape.Sizes) -> Any:
-        return self._values
+        return self._values._unnamed()
 
     def _split(self, sizes: reshape.Sizes) -> RaggedStructuredTensor:
         splits = reshape.uniform_row_splits(sizes, self._row_splits.dtype)
-        return RaggedStructuredTensor.of_parts(self, splits)
+        return RaggedStructuredTensor.of_parts(self._unnamed(), splits)
 
     def _merged_dims(self, outer: int, inner: int) -> Any:
         values, splits = self._values, self._row_splits
         if outer == 0:
-            return values._merged_dims(0, inner - 1) if inner > 1 else values
+            return values._merged_dims(0, inner - 1) if inner > 1 else values._unnamed()
         if outer > 1:
             values = values._merged_dims(outer - 1, inner - 1)
-            return RaggedStructuredTensor.of_parts(values, splits)
+            return RaggedStructuredTensor.of_parts(values, splits, self._name)
         for _ in range(inner - outer):
             if isinstance(values, RaggedStructuredTensor):
                 splits = tf.gather(values._row_splits, splits)
@@ -348,16 +384,18 @@ class RaggedStructuredTensor(StructuredTensor):
                     size = tf.cast(outer_sizes(values, 2)[1], splits.dtype)
                 splits = splits * size
                 values = values._merged_dims(0, 1)
-        return RaggedStructuredTensor.of_parts(values, splits)
+        return RaggedStructuredTensor.of_parts(values._unnamed(), splits, self._name)
 
     def _expanded(self, axis: int) -> RaggedStructuredTensor:
         if axis > 1:
             values = self._values._expanded(axis - 1)
-            return RaggedStructuredTensor.of_parts(values, self._row_splits)
+            return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
         nrows = self.shape[0]
         if nrows is None:
             nrows = tf.size(self._row_splits, self._row_splits.dtype) - 1
-        return self._split([1, nrows] if axis == 0 else [nrows, 1])
+        split = self._split([1, nrows] if axis == 0 else [nrows, 1])
+        dims = self._dims
+        return split._with_dims((*dims[:axis], None, *dims[axis:])) if dims else split
 
 
 def _gathered_rows(value: Any, numbers: Any, outer: tuple[Any, ...]) -> tuple[Any, list[Any]]:
@@ -375,7 +413,7 @@ def _gathered_rows(value: Any, numbers: Any, outer: tuple[Any, ...]) -> tuple[An
     """
     if isinstance(value, RaggedStructuredTensor):
         values, splits = _gathered_rows(value.values, numbers, (*outer, value.row_splits))
-        return RaggedStructuredTensor.of_parts(values, splits[-1]), splits[:-1]
+        return RaggedStructuredTensor.of_parts(values, splits[-1], value._name), splits[:-1]
     if isinstance(value, StructuredTensor):
         found: list[list[Any]] = []
 
@@ -385,7 +423,7 @@ def _gathered_rows(value: Any, numbers: Any, outer: tuple[Any, ...]) -> tuple[An
             return values
 
         records: Any = value
-        return records.map_parts(gathered, records.rank), found[0]
+        return records.map_parts(gathered), found[0]
     for row_splits in reversed(outer):
         value = cut(value, row_splits, Path())
     value = index.gather(value, numbers)
@@ -412,9 +450,12 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         shape: The shape of the collection of records, of known rank.
         values_spec: The spec of the records below the outermost ragged dimension.
         row_splits_dtype: The dtype of the row splits, tf.int64 or tf.int32.
+        dims: The names of the dimensions of `shape`, which are not part of equality: a string or
+            None for each. Default: those of `values_spec`.
 
     Raises:
-        StructureError: If the rank is unknown or does not fit (also a ValueError).
+        StructureError: If the rank is unknown or does not fit, or the names do not fit (also a
+            ValueError).
         DTypeError: If the dtype of the row splits is not int64 or int32 (also a TypeError).
 
     >>> step = xt.DenseStructuredTensorSpec([None], {"minutes": tf.TensorSpec([None], tf.int32)})
@@ -428,6 +469,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         shape: Any,
         values_spec: StructuredTensorSpec,
         row_splits_dtype: tf.DType = tf.int64,
+        dims: Any = None,
     ) -> None:
         self._shape = known_rank(shape, type(self).__name__)
         if not isinstance(values_spec, StructuredTensorSpec) or values_spec.rank < 1:
@@ -452,9 +494,14 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
                 received=row_splits_dtype.name,
                 mend="Leave it out for int64.",
             )
+        self._is_row = self._shape.rank == values_spec.rank
+        self._name: str | None = None
+        if dims is not None:
+            names = checked_dims(dims, self._shape.rank, type(self).__name__)
+            values_spec = values_spec._with_dims(names if self._is_row else named(names[1:]))
+            self._name = names[0] if names and not self._is_row else None
         self._values_spec = values_spec
         self._row_splits_dtype = row_splits_dtype
-        self._is_row = self._shape.rank == values_spec.rank
         nrows = self._shape[0]
         splits = tf.TensorSpec([None if nrows is None else nrows + 1], row_splits_dtype)
         self._components: tuple[tf.TypeSpec, ...] = (
@@ -486,9 +533,36 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         """The spec that holds the fields, below any ragged dimensions."""
         return self._values_spec.record
 
-    def serialize(self) -> tuple[Any, ...]:
-        """Returns the constructor's arguments."""
+    @property
+    def _dims(self) -> Dims:
+        inner = self._values_spec._dims
+        if self._is_row or (self._name is None and not inner):
+            return inner
+        return (self._name, *(inner or (None,) * self._values_spec.rank))
+
+    def _with_dims(self, dims: Dims) -> RaggedStructuredTensorSpec:
+        if dims == self._dims:
+            return self
+        return RaggedStructuredTensorSpec(
+            self._shape, self._values_spec, self._row_splits_dtype, dims
+        )
+
+    def _like(
+        self, shape: Any, values_spec: StructuredTensorSpec, row_splits_dtype: tf.DType
+    ) -> RaggedStructuredTensorSpec:
+        """Returns a spec of other parts with the same name of the first dimension."""
+        dims = None if self._name is None else (self._name, *values_spec.dims)
+        return RaggedStructuredTensorSpec(shape, values_spec, row_splits_dtype, dims)
+
+    def _cmp_key(self) -> Any:
         return self._shape, self._values_spec, self._row_splits_dtype
+
+    def serialize(self) -> tuple[Any, ...]:
+        """Returns the constructor's arguments; the names of the dimensions only if there are any.
+
+        The values' spec has the names of all dimensions but the first.
+        """
+        return self._cmp_key() if self._name is None else (*self._cmp_key(), self._dims)
 
     @classmethod
     def deserialize(cls, serialization: Any) -> RaggedStructuredTensorSpec:
@@ -498,19 +572,33 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
             RegistrationError: If another version of extensor wrote more or fewer parts (also a
                 ValueError).
         """
-        return cls(*saved_parts(cls, serialization, 3))
+        return cls(*saved_parts(cls, serialization, 3, 4))
 
     def __repr__(self) -> str:
+        values = self._values_spec._with_dims(())
+        dims = f", dims={self._dims}" if self._dims else ""
         return (
-            f"xt.RaggedStructuredTensorSpec({shape_code(self._shape)}, {self._values_spec!r}, "
-            f"{dtype_code(self._row_splits_dtype)})"
+            f"xt.RaggedStructuredTensorSpec({shape_code(self._shape)}, {values!r}, "
+            f"{dtype_code(self._row_splits_dtype)}{dims})"
+        )
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Returns whether both have compatible shapes, values and row splits."""
+        other = spec_or_none(spec_or_value)
+        return isinstance(other, RaggedStructuredTensorSpec) and (
+            self == other or compatible(self._cmp_key(), other._cmp_key())
         )
 
     def most_specific_compatible_type(self, other: Any) -> Any:
         """Returns the spec with both sides' shapes merged, or None."""
         if not isinstance(other, RaggedStructuredTensorSpec) or self.rank != other.rank:
             return None
-        return super().most_specific_compatible_type(other)
+        if self == other:
+            return self
+        parts: Any = merged(self._cmp_key(), other._cmp_key())
+        if parts is None:
+            return None
+        return RaggedStructuredTensorSpec(*parts)._with_dims(self._dims or other._dims)
 
     def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
         """Returns the spec that records of this spec and of another cast to, or None."""
@@ -536,7 +624,8 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         dtypes = self._row_splits_dtypes() | spec._row_splits_dtypes()
         dtype = tf.int64 if tf.int64 in dtypes else tf.int32
         shape = self._shape.most_specific_compatible_shape(spec.shape)
-        return RaggedStructuredTensorSpec(shape, values._with_row_splits_dtype(dtype), dtype)
+        joined = RaggedStructuredTensorSpec(shape, values._with_row_splits_dtype(dtype), dtype)
+        return joined._with_dims(self._dims or spec._dims)
 
     def _cast_records(self, value: Any) -> Any:
         if self._is_row:
@@ -545,12 +634,13 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         path = f"{type(self).__name__}.row_splits"
         splits = tf.cast(value._row_splits, self._row_splits_dtype)
         splits = cast_value(self._components[1], splits, path)
-        return RaggedStructuredTensor.of_parts(self._values_spec.cast(value._values), splits)
+        cast = RaggedStructuredTensor.of_parts(self._values_spec.cast(value._values), splits)
+        return cast._with_dims(self._dims or value._dims)
 
     def refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
         values = self._values_spec.refined(value if self._is_row else value.values)
-        return RaggedStructuredTensorSpec(value.shape, values, self._row_splits_dtype)
+        return self._like(value.shape, values, self._row_splits_dtype)
 
     @property
     def component_specs(self) -> tuple[tf.TypeSpec, ...]:
@@ -567,7 +657,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         """Returns the RaggedStructuredTensor, or the row, with the given components."""
         if self._is_row:
             return self._values_spec.from_components(components)._with_hint(self)
-        return RaggedStructuredTensor.of_parts(components[0], components[1], self)
+        return RaggedStructuredTensor.of_parts(components[0], components[1], self._name)
 
     def stacked(self, num: int | None) -> RaggedStructuredTensorSpec:
         """Returns the spec of `num` stacked values."""
@@ -604,22 +694,20 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
     def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
         own = self._row_splits_dtype  # all inner row splits have the same dtype
         values = self._values_spec.unstacked()._ragged_row(own).stacked(None)
-        return RaggedStructuredTensorSpec(self._shape, values._with_row_splits_dtype(own), own)
+        values = values._with_row_splits_dtype(own)._with_dims(self._values_spec._dims)
+        return self._like(self._shape, values, own)
 
     def _with_record(self, record: Any) -> RaggedStructuredTensorSpec:
-        return RaggedStructuredTensorSpec(self._shape, record, self._row_splits_dtype)
+        return self._like(self._shape, record, self._row_splits_dtype)
 
     def _any_length(self) -> StructuredTensorSpec:
         values = self._values_spec._any_length()
         if self._is_row:
             return values
-        return RaggedStructuredTensorSpec(
-            any_length_shape(self._shape), values, self._row_splits_dtype
-        )
+        return self._like(any_length_shape(self._shape), values, self._row_splits_dtype)
 
     def _with_row_splits_dtype(self, dtype: tf.DType) -> RaggedStructuredTensorSpec:
-        values = self._values_spec._with_row_splits_dtype(dtype)
-        return RaggedStructuredTensorSpec(self._shape, values, dtype)
+        return self._like(self._shape, self._values_spec._with_row_splits_dtype(dtype), dtype)
 
     def _row_splits_dtypes(self) -> set[tf.DType]:
         return {self._row_splits_dtype} | super()._row_splits_dtypes()

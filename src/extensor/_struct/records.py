@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._path import Path
+from extensor._struct.dims import Dims
 
 
 class Records(abc.ABC):
@@ -19,6 +20,15 @@ class Records(abc.ABC):
     """
 
     __slots__ = ()
+
+    @property
+    @abc.abstractmethod
+    def _dims(self) -> Dims:
+        """The names of the dimensions; `()` if none has a name."""
+
+    @abc.abstractmethod
+    def _with_dims(self, dims: Dims) -> Any:
+        """Returns the records with other names of their dimensions. Validates nothing."""
 
     @abc.abstractmethod
     def _names(self) -> KeysView[str]:

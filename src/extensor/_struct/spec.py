@@ -17,6 +17,7 @@ from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._protocol.casting import not_castable
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.tree import reshaped
+from extensor._struct.dims import Dims
 from extensor._struct.parts import stacks_by_parts
 from extensor._tf import unstacked
 from extensor.errors import FieldError, ProtocolError, RegistrationError, StructureError
@@ -29,6 +30,7 @@ class StructuredTensorSpec(StackableTypeSpec):
     """Describes a StructuredTensor: its shape and its fields. The base of both specs."""
 
     _shape: tf.TensorShape
+    _hash: int | None = None
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -39,6 +41,44 @@ class StructuredTensorSpec(StackableTypeSpec):
     def rank(self) -> int:
         """The number of dimensions of the collection; never None."""
         return self._shape.rank
+
+    @property
+    def dims(self) -> Dims:
+        """The name of each dimension, or None. Not part of equality.
+
+        >>> spec = xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None])}, dims="recipe")
+        >>> spec.dims, spec.stacked(3).dims
+        (('recipe',), (None, 'recipe'))
+        """
+        return self._dims or (None,) * self.rank
+
+    @property
+    @abc.abstractmethod
+    def _dims(self) -> Dims:
+        """The names of the dimensions; `()` if none has a name."""
+
+    @abc.abstractmethod
+    def _with_dims(self, dims: Dims) -> StructuredTensorSpec:
+        """Returns this spec with other names of its dimensions."""
+
+    @abc.abstractmethod
+    def _cmp_key(self) -> Any:
+        """Returns what makes specs equal: all but the metadata."""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, StructuredTensorSpec)
+            and type(self) is type(other)
+            and self._cmp_key() == other._cmp_key()
+        )
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(self._cmp_key())
+        return self._hash
 
     @property
     @abc.abstractmethod

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from extensor._path import Path, PathLike
 from extensor._struct import dense_rows, index, masked, to_python
+from extensor._struct.dims import Dims, checked_dims
 from extensor._struct.display import html, text
 from extensor._struct.records import Records
 from extensor._struct.refusal import NoNumber
@@ -43,9 +44,8 @@ class StructuredTensor(NoNumber, Records):
     """
 
     # tf_keras sets `_keras_mask` on the inputs of a model; the mask is not part of the value.
-    __slots__ = ("__weakref__", "_hint", "_keras_mask", "_shape", "_spec")
+    __slots__ = ("__weakref__", "_keras_mask", "_shape", "_spec")
 
-    _hint: StructuredTensorSpec | None
     _shape: tf.TensorShape | None
     _spec: StructuredTensorSpec | None
 
@@ -73,6 +73,46 @@ class StructuredTensor(NoNumber, Records):
     @abc.abstractmethod
     def rank(self) -> int:
         """The number of dimensions of the collection; never None."""
+
+    @property
+    def dims(self) -> Dims:
+        """The name of each dimension, or None.
+
+        Names are for people: they are shown, and are not part of the equality of specs. An
+        operation keeps the names of the dimensions that it keeps. A dimension that is new, or
+        that was made of others, has no name.
+
+        >>> recipes = xt.DenseStructuredTensor([2], {"x": [1, 2]}, dims=("recipe",))
+        >>> recipes[:1].dims, tf.stack([recipes, recipes]).dims
+        (('recipe',), (None, 'recipe'))
+        """
+        return self._dims or (None,) * self.rank
+
+    def with_dims(self, dims: Any) -> StructuredTensor:
+        """Returns the records with names for their dimensions; all tensors are shared.
+
+        Args:
+            dims: A string or None for each dimension; for one dimension also a string. None
+                removes all names.
+
+        Raises:
+            StructureError: If the number of names differs from the rank, or two are equal (also
+                a ValueError).
+            DTypeError: If a name is not a string (also a TypeError).
+
+        >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
+        >>> rows = xt.RaggedStructuredTensor.from_row_lengths(steps, [2, 1])
+        >>> rows.with_dims(("recipe", "step"))
+        <StructuredTensor shape=(recipe: 2, step: None) {minutes: int32}
+         [[{minutes: 5}, {minutes: 20}],
+          [{minutes: 8}]]>
+        """
+        return self._with_dims(checked_dims(dims, self.rank, f"{type(self).__name__}.with_dims"))
+
+    def _unnamed(self) -> Any:
+        """Returns the records without a name for their first dimension."""
+        dims = self._dims
+        return self._with_dims((None, *dims[1:])) if dims else self
 
     @abc.abstractmethod
     def field_names(self) -> tuple[str, ...]:

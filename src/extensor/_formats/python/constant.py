@@ -23,7 +23,6 @@ from extensor._formats.python.objects import is_object_class
 from extensor._formats.python.place import Place, shown
 from extensor._formats.python.wanted import Lists, collection_levels
 from extensor._protocol.casting import cast_value
-from extensor._struct import arrow_types
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.masked import is_union
@@ -169,21 +168,21 @@ def of_spec(pyval: Any, spec: Any, nulls: Any = None, path: str = "") -> Any:
     array = columns.array(flat, wanted, place)
     splits = next(iter(spec._row_splits_dtypes()), tf.int64)
     built = _built(array, levels, columns, splits, _policy(columns, nulls))
-    return _with_arrow_types(spec.cast(built), spec)
+    return _with_metadata(spec.cast(built), spec)
 
 
-def _with_arrow_types(value: Any, spec: Any) -> Any:
-    """Returns records with the Arrow types of a spec, which are not part of its equality."""
+def _with_metadata(value: Any, spec: Any) -> Any:
+    """Returns records with the metadata of a spec, which is not part of its equality."""
     if getattr(spec, "is_row", False):
-        return _with_arrow_types(value, spec.values_spec)._with_hint(spec)
+        return _with_metadata(value, spec.values_spec)._with_hint(spec)
     if isinstance(value, RaggedStructuredTensor):
-        values = _with_arrow_types(value.values, spec.values_spec)
-        return RaggedStructuredTensor.of_parts(values, value.row_splits)
+        values = _with_metadata(value.values, spec.values_spec)
+        return RaggedStructuredTensor.of_parts(values, value.row_splits, spec._name)
     if not isinstance(value, DenseStructuredTensor):
         return value
     specs = {"": None, **spec.field_specs}
-    typed = value.map_parts(lambda part, name: _with_arrow_types(part, specs[name]), value.rank)
-    typed = typed._with_arrow_types(arrow_types.joined(spec._arrow_types, value._arrow_types))
+    typed = value.map_parts(lambda part, name: _with_metadata(part, specs[name]))
+    typed = typed._with_metadata(spec._metadata.joined(value._metadata))
     return typed if value._hint is None else typed._with_hint(value._hint)
 
 
@@ -311,7 +310,7 @@ def _with_value(record: Any, names: tuple[str, ...], value: Any) -> Any:
         return value
     first, rest = names[0], names[1:]
     return record.map_parts(
-        lambda part, name: _with_value(part, rest, value) if name == first else part, 0
+        lambda part, name: _with_value(part, rest, value) if name == first else part
     )
 
 
@@ -346,8 +345,7 @@ def _placed(value: Any, names: tuple[str, ...], column: Any, splits: tf.DType) -
     if isinstance(value, DenseStructuredTensor):
         name, *rest = names
         return value.map_parts(
-            lambda part, own: _placed(part, tuple(rest), column, splits) if own == name else part,
-            value.rank,
+            lambda part, own: _placed(part, tuple(rest), column, splits) if own == name else part
         )
     if isinstance(column, tf.RaggedTensor) and column.row_splits.dtype != splits:
         column = column.with_row_splits_dtype(splits)

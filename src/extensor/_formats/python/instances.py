@@ -53,7 +53,7 @@ def _tagged(value: Any) -> Any:
     if isinstance(value, RaggedStructuredTensor):
         return RaggedStructuredTensor.of_parts(_tagged(value.values), value.row_splits)
     if isinstance(value, DenseStructuredTensor):
-        return value.map_parts(lambda part, _: _tagged(part), value.rank)
+        return value.map_parts(lambda part, _: _tagged(part))
     return value
 
 

@@ -20,20 +20,20 @@ class Node(NamedTuple):
     text: str
     """What the field holds: `float32[3]`, `list of records`."""
     brackets: str
-    """The list levels of records: `[*]` for each."""
+    """The list levels of records: `[*]` for each, or its name in brackets."""
     children: dict[str, tuple[Any, ...]]
     """The spec of each field inside, with the number of outer dimensions that are not shown, and
     the Arrow type if the field has one."""
 
     is_null: bool = False
     """Whether the value may be null."""
-    arrow: str = ""
-    """The Arrow type of the values, where the dtype does not say it."""
+    note: str = ""
+    """What the text does not say: the Arrow type of the values, or the names of dimensions."""
 
     @property
     def label(self) -> str:
         """What the field holds: `float32 or null`, `int64 (date32[day])`."""
-        text = f"{self.text} ({self.arrow})" if self.arrow else self.text
+        text = f"{self.text} ({self.note})" if self.note else self.text
         return f"{text} or null" if self.is_null else text
 
     def nodes(self, limit: int | None = None) -> list[Node]:
@@ -54,11 +54,14 @@ def node(name: str, spec: Any, outer: int, arrow: Any = None) -> Node:
     shown = name_text(name)
     if isinstance(spec, StructuredTensorSpec):
         levels = spec.rank - outer
+        dims = [name and name_text(name) for name in spec.dims[outer:]]
         record = spec.record
         types = record.arrow_types
         fields = {n: (f, record.rank, types.get(n)) for n, f in record.field_specs.items()}
         text = "list of " * levels + ("records" if levels else "record")
-        return Node(shown, text, "[*]" * levels, fields)
+        brackets = "".join(f"[{name or '*'}]" for name in dims)
+        note = ", ".join(name or "*" for name in dims) if any(dims) else ""
+        return Node(shown, text, brackets, fields, note=note)
     parts = _parts(spec)
     variants, names = getattr(spec, "variants", None), getattr(spec, "names", None)
     if isinstance(variants, Mapping) and names:
@@ -70,13 +73,12 @@ def node(name: str, spec: Any, outer: int, arrow: Any = None) -> Node:
         return inner._replace(is_null=True)
     text = _dtype_text(spec, outer)
     inside = {n: (part, 0) for n, part in parts.items()}
-    return Node(shown, text, "", inside, arrow=_arrow_text(arrow))
+    return Node(shown, text, "", inside, note=_arrow_text(arrow))
 
 
 def root(spec: StructuredTensorSpec) -> Node:
     """Returns the node of whole records, named by their shape."""
-    text = shape_text(spec.shape)
-    return node("", spec, spec.rank)._replace(name="records", text=text, brackets="")
+    return node("", spec, spec.rank)._replace(name="records", text=shape_text(spec))
 
 
 def name_text(name: str) -> str:
@@ -97,10 +99,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def shape_text(shape: tf.TensorShape) -> str:
-    """Returns a shape as Python shows it: `(2, None)`."""
-    sizes = ", ".join(str(size) for size in shape)
-    return f"({sizes},)" if shape.rank == 1 else f"({sizes})"
+def shape_text(spec: StructuredTensorSpec) -> str:
+    """Returns the shape of records as Python shows it: `(2, None)`, `(recipe: 2, None)`."""
+    pairs = zip(spec.shape, spec.dims, strict=True)
+    sizes = [f"{name_text(name)}: {size}" if name else str(size) for size, name in pairs]
+    return f"({sizes[0]},)" if spec.dims == (None,) else f"({', '.join(sizes)})"
 
 
 def type_name(spec: Any) -> str:

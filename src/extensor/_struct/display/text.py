@@ -25,7 +25,7 @@ def short(records: Any) -> str:
     Only the records and fields that are shown are read.
     """
     spec = records.__tf_type_spec__()
-    head = f"<StructuredTensor shape={shape_text(spec.shape)} {_schema(spec)}"
+    head = f"<StructuredTensor shape={shape_text(spec)} {_schema(spec)}"
     if not has_values(records):
         return head + ">"
     records = narrowed(records, WIDTH // 4)
@@ -46,7 +46,7 @@ def short(records: Any) -> str:
 def kind(records: Any) -> str:
     """Returns class, shape and schema of records in one line, for an error."""
     spec = records.__tf_type_spec__()
-    return f"a {type(records).__name__} of shape {shape_text(spec.shape)} {_schema(spec)}"
+    return f"a {type(records).__name__} of shape {shape_text(spec)} {_schema(spec)}"
 
 
 def _schema(spec: StructuredTensorSpec) -> str:

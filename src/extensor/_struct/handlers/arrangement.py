@@ -33,7 +33,8 @@ def squeeze(input: Any, axis: Any = None, *_: Any) -> Any:
         axes = [axis_of(one, input.rank, "tf.squeeze") for one in np.reshape(axis, [-1]).tolist()]
     if not axes:
         return input
-    return moved(input, lambda value: tf.squeeze(value, axes), input.rank - len(axes))
+    kept = [axis for axis in range(input.rank) if axis not in axes]
+    return moved(input, lambda value: tf.squeeze(value, axes), kept)
 
 
 @implements(tf.tile, on=StructuredTensor)
@@ -49,7 +50,7 @@ def tile(input: Any, multiples: Any, *_: Any) -> Any:
             return tf.tile(value, multiples)
         return tf.tile(value, tf.concat([multiples, tf.ones([inner], multiples.dtype)], 0))
 
-    return moved(input, op, input.rank)
+    return moved(input, op, range(input.rank))
 
 
 @implements(tf.reverse, on=StructuredTensor)
@@ -59,7 +60,7 @@ def reverse(tensor: Any, axis: Any, *_: Any) -> Any:
         return NotImplemented
     known = np.reshape(axis, [-1]).tolist()
     axes = [axis_of(one, tensor.rank, "tf.reverse") for one in known]
-    return moved(tensor, lambda value: tf.reverse(value, axes), tensor.rank)
+    return moved(tensor, lambda value: tf.reverse(value, axes), range(tensor.rank))
 
 
 @implements(tf.roll, on=StructuredTensor)
@@ -71,7 +72,7 @@ def roll(input: Any, shift: Any, axis: Any, *_: Any) -> Any:
     known = np.reshape(axis, [-1]).tolist()
     axes = [axis_of(one, input.rank, "tf.roll") for one in known]
     axes = axes if np.ndim(axis) else axes[0]
-    return moved(input, lambda value: tf.roll(value, shift, axes), input.rank)
+    return moved(input, lambda value: tf.roll(value, shift, axes), range(input.rank))
 
 
 @implements(tf.transpose, on=StructuredTensor)
@@ -90,7 +91,7 @@ def transpose(a: Any, perm: Any = None, *_: Any) -> Any:
             mend="Give a permutation of the records' dimensions only.",
         )
     return moved(
-        a, lambda value: tf.transpose(value, [*order, *range(a.rank, value.shape.rank)]), a.rank
+        a, lambda value: tf.transpose(value, [*order, *range(a.rank, value.shape.rank)]), order
     )
 
 
@@ -119,7 +120,7 @@ def reshape_(tensor: Any, shape: Any, *_: Any) -> Any:
         count = tensor.rank
         return tf.reshape(value, tf.concat([sizes, tf.shape(value)[count:]], 0))
 
-    return moved(tensor, op, rank)
+    return moved(tensor, op, [None] * rank)
 
 
 @implements(tf.broadcast_to, on=StructuredTensor)
@@ -136,7 +137,7 @@ def broadcast_to(input: Any, shape: Any, *_: Any) -> Any:
     return moved(
         records,
         lambda value: tf.broadcast_to(value, tf.concat([sizes, tf.shape(value)[count:]], 0)),
-        count,
+        range(count),
     )
 
 
@@ -152,7 +153,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, *_: Any) -> Any:
     if place == 0:
         return index.gather(input, tf.repeat(tf.range(_count(input)), repeats))
     _expect_dense(input, "tf.repeat")
-    return moved(input, lambda value: tf.repeat(value, repeats, place), input.rank)
+    return moved(input, lambda value: tf.repeat(value, repeats, place), range(input.rank))
 
 
 @implements(tf.random.shuffle, on=StructuredTensor)
@@ -179,7 +180,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, *
         return NotImplemented
     place = axis_of(axis, value.rank, "tf.split")
     return moved_apart(
-        value, lambda part: tf.split(part, num_or_size_splits, place, num), value.rank
+        value, lambda part: tf.split(part, num_or_size_splits, place, num), range(value.rank)
     )
 
 
@@ -188,7 +189,8 @@ def unstack(value: Any, num: Any = None, axis: Any = 0, *_: Any) -> Any:
     """Returns the records at each position of an axis."""
     place = axis_of(axis, value.rank, "tf.unstack")
     if not isinstance(value, RaggedStructuredTensor):
-        return moved_apart(value, lambda part: tf.unstack(part, num, place), value.rank - 1)
+        kept = [axis for axis in range(value.rank) if axis != place]
+        return moved_apart(value, lambda part: tf.unstack(part, num, place), kept)
     count = value.shape[0] if num is None else num
     if place or count is None:
         raise StructureError(

@@ -19,9 +19,11 @@ import tensorflow as tf
 from extensor._dispatch.call import follows_protocol
 from extensor._path import Path
 from extensor._protocol.box import box, unbox
-from extensor._struct import index, reshape
+from extensor._struct import dims, index, reshape
 from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.dims import Axes, Dims
 from extensor._struct.display import text
+from extensor._struct.metadata import Metadata
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
@@ -59,23 +61,24 @@ def axis_of(axis: Any, rank: int, name: str) -> int:
     )
 
 
-def moved(records: Any, op: Callable[[Any], Any], rank: int) -> Any:
+def moved(records: Any, op: Callable[[Any], Any], axes: Axes) -> Any:
     """Returns records whose dimensions are moved by an operation on tensors.
 
     Args:
         records: The records.
         op: Takes a tensor, or a RaggedTensor for ragged records, whose first dimensions are those
             of the records. Returns it with these dimensions changed.
-        rank: The rank of the result.
+        axes: For each dimension of the result, the dimension of the records that it is; None for
+            a new one.
     """
-    return moved_apart(records, lambda value: [op(value)], rank)[0]
+    return moved_apart(records, lambda value: [op(value)], axes)[0]
 
 
-def moved_apart(records: Any, op: Callable[[Any], list[Any]], rank: int) -> list[Any]:
+def moved_apart(records: Any, op: Callable[[Any], list[Any]], axes: Axes) -> list[Any]:
     """Returns several collections of records; as `moved`, with an op that returns a list."""
     if isinstance(records, RaggedStructuredTensor):
         numbers, flat = index.numbered(records, records.rank)
-        return [index.gather(flat, part) for part in op(numbers)]
+        return [_named(index.gather(flat, part), records._dims, axes) for part in op(numbers)]
     sizes = functools.cache(lambda: tuple(sizes_of(records)))
     numbers = functools.cache(lambda: op(index.numbers_of(list(sizes()))))
 
@@ -83,45 +86,62 @@ def moved_apart(records: Any, op: Callable[[Any], list[Any]], rank: int) -> list
         if isinstance(value, _DENSE):
             return op(value)
         if isinstance(value, DenseStructuredTensor):
-            return moved_apart(value, op, value.rank - records.rank + rank)
+            return moved_apart(value, op, [*axes, *range(records.rank, value.rank)])
         if not isinstance(value, StructuredTensor) and _moves_itself(value):
             return op(value)
         flat = _flat(value, list(sizes()))
         return [index.gather(flat, part) for part in numbers()]
 
     columns = {name: apart(value) for name, value in _parts(records).items()}
-    return [_of_parts(rank, dict(zip(columns, row, strict=True)))
+    extra = records._metadata.moved(axes)
+    return [_of_parts(len(axes), dict(zip(columns, row, strict=True)), extra)
             for row in zip(*columns.values(), strict=True)]  # fmt: skip
 
 
-def by_number(records: Any, op: Callable[[Any], Any]) -> Any:
+def by_number(records: Any, op: Callable[[Any], Any], axes: Axes) -> Any:
     """Returns the records at the numbers that an operation returns, which may be ragged.
 
     Args:
         records: The records.
         op: Takes the numbers of the records, and returns numbers.
+        axes: As for `moved`.
     """
     numbers, flat = index.numbered(records, records.rank)
-    return index.gather(flat, op(numbers))
+    return _named(index.gather(flat, op(numbers)), records._dims, axes)
 
 
-def joined(values: Sequence[Any], op: Callable[[list[Any]], Any], rank: int, name: str) -> Any:
+def _named(result: Any, names: Dims, axes: Axes) -> Any:
+    """Returns a result with the names that its dimensions had in the records."""
+    return result._with_dims(dims.moved(names, axes)) if names else result
+
+
+def _first_dims(values: Sequence[Any]) -> Dims:
+    """Returns the names of the first collection that has any."""
+    return next((value._dims for value in values if value._dims), ())
+
+
+def _joined_metadata(values: Sequence[Any]) -> Metadata:
+    return functools.reduce(Metadata.joined, [value._metadata for value in values])
+
+
+def joined(values: Sequence[Any], op: Callable[[list[Any]], Any], axes: Axes, name: str) -> Any:
     """Returns records that an operation makes of several collections with the same fields.
 
     Args:
         values: The collections, of one rank.
         op: Takes a list of tensors, or of RaggedTensors for ragged records, and returns one.
-        rank: The rank of the result.
+        axes: As for `moved`.
         name: The name of the operation, for errors.
     """
     expect_same_fields(values, name)
     values = _with_one_dtype(values)
     if any(isinstance(value, RaggedStructuredTensor) for value in values):
         pairs = [index.numbered(value, value.rank) for value in values]
-        return index.gather(
+        result = index.gather(
             concatenated([flat for _, flat in pairs], name),
             op(_offset([numbers for numbers, _ in pairs], [flat for _, flat in pairs])),
         )
+        return _named(result, _first_dims(values), axes)
     outer = values[0].rank
 
     @functools.cache
@@ -138,14 +158,18 @@ def joined(values: Sequence[Any], op: Callable[[list[Any]], Any], rank: int, nam
         if all(isinstance(part, _DENSE) for part in parts):
             return op(parts)
         if all(isinstance(part, DenseStructuredTensor) for part in parts):
-            return joined(parts, op, parts[0].rank - outer + rank, name)
+            return joined(parts, op, [*axes, *range(outer, parts[0].rank)], name)
         if not isinstance(parts[0], StructuredTensor) and any(map(_moves_itself, parts)):
             return op(parts)
         flats = [_flat(part, sizes_of(value)) for part, value in zip(parts, values, strict=True)]
         return index.gather(concatenated(flats, name), numbers())
 
     columns = [_parts(value) for value in values]
-    return _of_parts(rank, {n: of_field([column[n] for column in columns]) for n in columns[0]})
+    return _of_parts(
+        len(axes),
+        {n: of_field([column[n] for column in columns]) for n in columns[0]},
+        _joined_metadata(values).moved(axes),
+    )
 
 
 def appended(values: Sequence[Any], name: str) -> Any:
@@ -170,7 +194,9 @@ def concatenated(values: Sequence[Any], name: str) -> Any:
         expect_same_fields(values, name)
         columns = [_parts(value) for value in values]
         return _of_parts(
-            first.rank, {n: concatenated([c[n] for c in columns], name) for n in columns[0]}
+            first.rank,
+            {n: concatenated([c[n] for c in columns], name) for n in columns[0]},
+            _joined_metadata(values),
         )
     if isinstance(first, (*_DENSE, tf.RaggedTensor)) or _moves_itself(first):
         return tf.concat(list(values), 0)
@@ -186,7 +212,8 @@ def _concatenated_rows(values: Sequence[Any], name: str) -> Any:
     for value in ragged[1:]:
         splits.append(value.row_splits[1:] + splits[-1][-1])
     records = concatenated([value.values for value in ragged], name)
-    return RaggedStructuredTensor.of_parts(records, tf.concat(splits, 0))
+    result = RaggedStructuredTensor.of_parts(records, tf.concat(splits, 0))
+    return result._with_dims(_first_dims(values))
 
 
 def _concatenated_boxes(boxes: Sequence[Any]) -> Any:
@@ -216,11 +243,11 @@ def _parts(records: Any) -> dict[str, Any]:
     return records._fields if records._rows is None else {"": records._rows}
 
 
-def _of_parts(rank: int, parts: dict[str, Any]) -> DenseStructuredTensor:
+def _of_parts(rank: int, parts: dict[str, Any], extra: Metadata) -> DenseStructuredTensor:
     # A field may be named "" too, but it is not the only boolean counter without a name.
     if list(parts) == [""]:
-        return DenseStructuredTensor.of_parts(rank, {}, parts[""])
-    return DenseStructuredTensor.of_parts(rank, parts)
+        return DenseStructuredTensor.of_parts(rank, {}, parts[""], None, extra)
+    return DenseStructuredTensor.of_parts(rank, parts, None, None, extra)
 
 
 def _flat(value: Any, sizes: list[Any]) -> Any:

@@ -30,17 +30,19 @@ def concat(values: Any, axis: Any, *_: Any) -> Any:
     place = axis_of(axis, _rank(values), "tf.concat")
     if place == 0:
         return appended(values, "tf.concat")  # needs no gather
-    return joined(values, lambda parts: tf.concat(parts, place), values[0].rank, "tf.concat")
+    axes = range(values[0].rank)
+    return joined(values, lambda parts: tf.concat(parts, place), axes, "tf.concat")
 
 
 @implements(tf.stack, on=StructuredTensor)
 def stack(values: Any, axis: Any = 0, *_: Any) -> Any:
     """Returns collections of one rank, stacked along a new axis."""
     values = _listed(values)
-    rank = _rank(values) + 1
-    place = axis_of(axis, rank, "tf.stack")
+    rank = _rank(values)
+    place = axis_of(axis, rank + 1, "tf.stack")
     _expect_one_size(values, Path())
-    return joined(values, lambda parts: tf.stack(parts, place), rank, "tf.stack")
+    axes = [*range(place), None, *range(place, rank)]
+    return joined(values, lambda parts: tf.stack(parts, place), axes, "tf.stack")
 
 
 @implements(tf.ragged.stack, on=StructuredTensor)

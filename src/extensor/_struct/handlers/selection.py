@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import tensorflow as tf
@@ -38,9 +39,10 @@ def gather(
     def op(value: Any) -> Any:
         return tf.gather(value, indices, axis=place, batch_dims=batch_dims)
 
-    if isinstance(indices, tf.RaggedTensor):
-        return by_number(params, op)
-    return moved(params, op, params.rank - 1 + rank - batch_dims)
+    count = rank - batch_dims
+    new = [place] if count == 1 else [None] * count
+    axes = [*range(place), *new, *range(place + 1, params.rank)]
+    return (by_number if isinstance(indices, tf.RaggedTensor) else moved)(params, op, axes)
 
 
 # It exists in tf.compat.v1 only, whose functions have TensorFlow's own dispatch and no other.
@@ -70,9 +72,9 @@ def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, *_: Any) -> Any:
     def op(value: Any) -> Any:
         return tf.gather_nd(value, indices, batch_dims)
 
-    if isinstance(indices, tf.RaggedTensor):
-        return by_number(params, op)
-    return moved(params, op, indices.shape.rank - 1 + params.rank - depth - batch_dims)
+    new = [None] * (indices.shape.rank - 1 - batch_dims)
+    axes = [*range(batch_dims), *new, *range(batch_dims + depth, params.rank)]
+    return (by_number if isinstance(indices, tf.RaggedTensor) else moved)(params, op, axes)
 
 
 @implements(tf.boolean_mask, on=StructuredTensor)
@@ -91,7 +93,8 @@ def ragged_boolean_mask(data: Any, mask: Any, *_: Any) -> Any:
     """Returns the records for which `mask` is True, in the same rows."""
     if not isinstance(data, StructuredTensor) or isinstance(mask, StructuredTensor):
         return NotImplemented
-    return by_number(data, lambda numbers: tf.ragged.boolean_mask(numbers, mask))
+    op = functools.partial(tf.ragged.boolean_mask, mask=mask)
+    return by_number(data, op, range(data.rank))
 
 
 @implements(tf.where, on=StructuredTensor)
@@ -128,7 +131,7 @@ def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
                 chosen = tf.expand_dims(chosen, -1)
         return tf.where(chosen, *parts)
 
-    return joined([x, y], choose, rank, "tf.where")
+    return joined([x, y], choose, range(rank), "tf.where")
 
 
 @implements(tf.__operators__.getitem, on=StructuredTensor)

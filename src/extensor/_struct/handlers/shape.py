@@ -67,12 +67,12 @@ def filled_like(op: Any, input: Any, dtype: Any = None, *_: Any) -> Any:
 def _filled(op: Any, value: Any, dtype: Any, at: Path) -> Any:
     if isinstance(value, RaggedStructuredTensor):
         return RaggedStructuredTensor.of_parts(
-            _filled(op, value.values, dtype, at), value.row_splits
+            _filled(op, value.values, dtype, at), value.row_splits, value._name
         )
     if isinstance(value, DenseStructuredTensor):
         if value._rows is not None:
             return value
-        return value.map_parts(lambda part, name: _filled(op, part, dtype, at / name), value.rank)
+        return value.map_parts(lambda part, name: _filled(op, part, dtype, at / name))
     if isinstance(value, (tf.Tensor, BaseResourceVariable, tf.RaggedTensor)) and (
         op is tf.ones_like and value.dtype == tf.string and dtype is None
     ):

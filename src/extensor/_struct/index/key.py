@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._path import Path
+from extensor._struct.dims import Axes
 from extensor.errors import DTypeError, RowError, StructureError
 
 ALL = slice(None)
@@ -78,6 +79,31 @@ def kept(part: Any) -> int:
     if not is_array(part):
         return 0
     return 1 if is_mask(part) else part.shape.rank
+
+
+def axes(positions: Sequence[Any], rank: int) -> Axes:
+    """Returns the axes of what positions select: see `dims.Axes`.
+
+    An array with as many dimensions as it selects from keeps them. Arrays that are zipped make new
+    dimensions.
+
+    Args:
+        positions: The positions, without `...`, None and masks.
+        rank: The rank of the value.
+    """
+    result: list[int | None] = []
+    axis = 0
+    arrays = [part for part in positions if is_array(part)]
+    for part in positions:
+        count = dimensions(part)
+        if isinstance(part, slice):
+            result.append(axis)
+        elif arrays and part is arrays[0]:
+            new = part.shape.rank
+            is_kept = len(arrays) == 1 and new == count
+            result += range(axis, axis + count) if is_kept else [None] * new
+        axis += count
+    return [*result, *range(axis, rank)]
 
 
 def is_mask(part: Any) -> bool:

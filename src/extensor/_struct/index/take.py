@@ -16,6 +16,7 @@ from extensor._path import Path
 from extensor._protocol.box import box, unbox
 from extensor._protocol.box_ragged import take as take_box
 from extensor._struct import reshape
+from extensor._struct.dims import moved
 from extensor._struct.index import key
 from extensor._struct.index.key import ALL as ALL
 from extensor._struct.index.pick import Positions, is_whole, not_negative, pick, sliced
@@ -129,7 +130,10 @@ def gathered_at(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
             value, not_negative(first, outer_sizes(value, 1)[0] if size is None else size)
         )
     numbers, flat = numbered(value, key.new_sizes(positions))
-    return gather(flat, pick(numbers, positions, at))
+    taken = gather(flat, pick(numbers, positions, at))
+    if isinstance(value, Records) and value._dims:
+        return taken._with_dims(moved(value._dims, key.axes(positions, len(value._dims))))
+    return taken
 
 
 def _is_without_indexing(value: Any) -> bool:

@@ -182,7 +182,7 @@ def _with_zero(items: Any) -> Any:
         if hasattr(records, "row_splits"):
             splits = records.row_splits
             return with_rows(records.values, tf.concat([splits[:1], splits], 0))
-        return records.map_parts(lambda part, _: _with_zero(part), records.rank)
+        return records.map_parts(lambda part, _: _with_zero(part))
     if isinstance(items, tf.RaggedTensor):
         splits = items.row_splits
         return items.from_row_splits(items.values, tf.concat([splits[:1], splits], 0), False)

@@ -30,12 +30,13 @@ class Level:
 
     splits: Any
     sizes: list[Any] | None = None
+    name: str | None = None
 
     def around(self, values: Any) -> Any:
         """Returns values cut into the rows of this dimension."""
         if self.sizes is not None:
             return reshape.split(values, self.sizes)
-        return with_rows(values, self.splits)
+        return with_rows(values, self.splits, self.name)
 
     def row_splits(self, dtype: tf.DType) -> Any:
         """Returns the row splits; those of rows of one length have the given dtype."""
@@ -44,16 +45,18 @@ class Level:
         return reshape.uniform_row_splits(self.sizes, dtype)
 
 
-def with_rows(values: Any, splits: Any) -> Any:
-    """Returns values cut into rows. Runs no op."""
+def with_rows(values: Any, splits: Any, name: str | None = None) -> Any:
+    """Returns values cut into rows; `name` is that of the dimension of the rows. Runs no op."""
     if isinstance(values, StructuredTensor):
-        return RaggedStructuredTensor.of_parts(values, splits)
+        return RaggedStructuredTensor.of_parts(values, splits, name)
     return cut(values, splits, Path())
 
 
 def peeled(value: Any) -> tuple[Any, Level]:
     """Returns a value with its first two dimensions merged, and the second of them."""
-    if isinstance(value, (tf.RaggedTensor, RaggedStructuredTensor)):
+    if isinstance(value, RaggedStructuredTensor):
+        return value.values, Level(value.row_splits, name=value._name)
+    if isinstance(value, tf.RaggedTensor):
         return value.values, Level(value.row_splits)
     shape = shape_of(value)
     if not isinstance(value, (tf.Tensor, StructuredTensor)) and hasattr(
@@ -259,7 +262,7 @@ def as_row(value: Any) -> Any:
     """Returns a value as the only one in a new first dimension."""
     if isinstance(value, StructuredTensor):
         if isinstance(value, DenseStructuredTensor):
-            return value.map_parts(lambda part, _: as_row(part), value.rank + 1)
+            return value.map_parts(lambda part, _: as_row(part), (None, *range(value.rank)))
         return with_rows(value, rows_of(value, 0).splits)
     return reshape.expanded(value, 0)
 

@@ -1,0 +1,51 @@
+"""What records keep beside their tensors: Arrow types of fields, and names of dimensions.
+
+It moves with the records and their specs, but is not part of the equality or the hash of a spec: a
+`tf.function` is not traced again for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from extensor._struct import arrow_types
+from extensor._struct.dims import Axes, Dims, moved
+
+
+class Metadata(NamedTuple):
+    """The metadata of dense records.
+
+    Attributes:
+        types: The Arrow types of the fields.
+        dims: The names of the records' dimensions.
+    """
+
+    types: arrow_types.ArrowTypes = arrow_types.NONE
+    dims: Dims = ()
+
+    def moved(self, axes: Axes) -> Metadata:
+        """Returns the metadata of records whose dimensions were moved."""
+        return Metadata(self.types, moved(self.dims, axes)) if self.dims else self
+
+    def selected(self, names: Iterable[str]) -> Metadata:
+        """Returns the metadata of records with the given fields only."""
+        return Metadata(arrow_types.selected(self.types, names), self.dims) if self.types else self
+
+    def after_updates(
+        self, old: Mapping[str, Any], new: Mapping[str, Any], names: Iterable[str]
+    ) -> Metadata:
+        """Returns the metadata after an update; see `arrow_types.after_updates`."""
+        if not self.types:
+            return self
+        return Metadata(arrow_types.after_updates(self.types, old, new, names), self.dims)
+
+    def joined(self, other: Metadata) -> Metadata:
+        """Returns the metadata of both; where both have some, that of the first."""
+        if other is NONE or self is other:
+            return self
+        return Metadata(arrow_types.joined(self.types, other.types), self.dims or other.dims)
+
+
+NONE = Metadata()
+"""The metadata of most records."""
