@@ -145,6 +145,10 @@ CASES = {
     "truncate": Case(
         lambda r: S.truncate(r, "tags", 1), lambda d: d["tags"][:, :1], TAGS, fewer=True,
     ),
+    "explode with one other field": Case(
+        lambda r: S.explode(r.with_only("id", "tags"), "tags"),
+        lambda d: tf.repeat(d["id"], lengths(d["tags"].row_splits), axis=0), TAGS,
+    ),
     "explode": Case(
         lambda r: S.explode(r.with_only("id", "other", "tags"), "tags"),
         lambda d: {n: tf.repeat(d[n], lengths(d["tags"].row_splits), axis=0)

@@ -136,6 +136,23 @@ def test_promote_over_n_lists_gathers_n_minus_1_row_splits_and_copies_no_value()
     assert xt.struct.promote(records, "list.list.list.x", "x")["x"].values is x.flat_values
 
 
+def test_broadcast_of_wide_rows_takes_no_memory_for_the_longest_list():
+    wide = tf.reshape(tf.range(6.0), [2, 3])
+    records = Dense([2], {"wide": wide, "xs": tf.ragged.constant([[1], [2, 3, 4]])})
+
+    @tf.function
+    def broadcast(records):
+        items = xt.struct.apply(records, lambda x: x, ["xs"], "items")
+        items = items.with_updates(items=xt.struct.zip({"x": items["items"]}))
+        return xt.struct.broadcast(items, "wide", "items.wide")["items.wide"]
+
+    traced = broadcast.get_concrete_function(xt.spec_of(records))
+    repeated = [op for op in traced.graph.get_operations() if op.type in ("BroadcastTo", "Tile")]
+    assert repeated
+    assert all(op.outputs[0].dtype in (tf.int64, tf.int32) for op in repeated)
+    assert broadcast(records).values.numpy().tolist() == [[0, 1, 2], *[[3, 4, 5]] * 3]
+
+
 def test_broadcast_repeats_once():
     records = deep(SPLITS).with_updates(id=[7, 8])
 

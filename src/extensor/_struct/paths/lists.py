@@ -18,7 +18,7 @@ from extensor._struct.paths.place import (
     records_at,
     value_at,
 )
-from extensor._struct.paths.rows import as_row, flat_lists, peeled, rows_of
+from extensor._struct.paths.rows import as_row, flat_lists, peeled, repeated_rows, rows_of
 from extensor.errors import DTypeError, StructureError
 
 
@@ -303,7 +303,7 @@ def explode(st: Any, path: PathLike) -> Any:
     above = depth_of(st, names[:-1])
     outer = None if depth == 1 else rows_of(rest, depth - 1)
     items = rest if outer is None else outer.items
-    repeated = gather(items, lists.numbers).with_updates({names[-1:]: lists.items})
+    repeated = repeated_rows(items, lists.lengths).with_updates({names[-1:]: lists.items})
     if above == depth:  # the records become a list
         return put(st, names[:-1], lists.lists(repeated, lists.splits))
     if outer is None:

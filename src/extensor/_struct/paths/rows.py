@@ -277,6 +277,20 @@ def _times(value: Any, levels: list[Level], dtype: tf.DType) -> Any:
     else:
         splits = composed(levels, dtype)
         times = splits[1:] - splits[:-1]
-    if isinstance(value, tf.Tensor):
+    return repeated_rows(value, times)
+
+
+def repeated_rows(value: Any, times: Any) -> Any:
+    """Returns a value with each row repeated: a number of times for all rows, or one for each.
+
+    tf.repeat makes as many copies of each row as the longest list has items, and drops what is too
+    much. So only numbers and strings are repeated themselves. For larger rows, and for several
+    fields, the numbers of the rows are repeated once, and the rows gathered.
+    """
+    is_one = not isinstance(times, tf.Tensor) or times.shape.rank == 0
+    if isinstance(value, tf.Tensor) and (is_one or value.shape.rank == 1):
         return tf.repeat(value, times, axis=0)
-    return index.gather(value, tf.repeat(tf.range(tf.cast(size_of(value), dtype)), times))
+    if isinstance(value, DenseStructuredTensor) and len(value.field_names()) == 1:
+        return value.map_parts(lambda part, _: repeated_rows(part, times))
+    count = size_of(value) if is_one else tf.size(times, times.dtype)
+    return index.gather(value, tf.repeat(tf.range(count), times))
