@@ -17,7 +17,7 @@ from extensor._patches.patch import Patch, changes
 from extensor._tf import Extension
 from extensor._tf._tf_as_tensor import is_array, refusing, tensor_conversion_registry
 from extensor._tf._tf_composite import Container, Guarded, refused
-from extensor.errors import DTypeError
+from extensor.errors import DTypeError, ExtensorError
 
 _REGISTRY = (
     "tensorflow.python.framework.tensor_conversion_registry._tensor_conversion_func_registry"
@@ -114,6 +114,8 @@ def _refuse_extension_value(
 ) -> Any:
     try:
         return tf.constant(value, dtype, name=name)  # what TensorFlow does without this function
+    except ExtensorError:
+        raise  # a type that refuses itself, such as records, says more
     except (TypeError, ValueError) as error:
         raise DTypeError(
             path=type(value).__name__,

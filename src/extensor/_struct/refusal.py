@@ -55,7 +55,7 @@ def _code(path: Path) -> str:
 def _refuse_as_array(records: Any) -> None:
     # NumPy and TensorFlow would read records of rank 1 or more as a sequence.
     raise refusal(
-        records, "conversion of records to an array or tensor", "np.asarray({}), or to_py()".format
+        records, "conversion of records to an array or tensor", "{}, or records.to_py()".format
     )
 
 
