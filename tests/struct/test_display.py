@@ -296,3 +296,51 @@ def test_arrow_types_that_dtypes_do_not_say_are_shown():
         "    └── at: int32 (time32[s])",
     ]
     assert "int64 (timestamp[us, tz=UTC]) or null" in tree._repr_html_()
+
+
+def test_arrow_types_of_variants_are_shown():
+    moment = pa.field("when", pa.timestamp("us"))
+    variants = [
+        moment,
+        pa.field("days", pa.list_(pa.date32())),
+        pa.field("record", pa.struct({"at": pa.time32("s")})),
+        pa.field("n", pa.int64()),
+    ]
+    schema = pa.schema({
+        "one": pa.dense_union(variants), "many": pa.list_(pa.sparse_union(variants[:1])),
+        "maybe": pa.large_list(pa.dense_union([pa.field("inner", pa.dense_union([moment]))])),
+    })  # fmt: skip
+    spec = xt.spec_from_schema(schema, nulls={"maybe": "mask"})
+    assert str(xt.struct.tree(spec)).splitlines() == [
+        "records (None,)",
+        "├── one: union",
+        "│   ├── when: int64 (timestamp[us])",
+        "│   ├── days: int32[*] (date32[day])",
+        "│   ├── record: record",
+        "│   │   └── at: int32 (time32[s])",
+        "│   └── n: int64",
+        "├── many: list of unions",
+        "│   └── when: int64 (timestamp[us])",
+        "└── maybe: list of unions or null",
+        "    └── inner: union",
+        "        └── when: int64 (timestamp[us])",
+    ]
+    assert "int64 (timestamp[us])" in xt.struct.tree(spec)._repr_html_()
+
+
+def test_the_repr_of_a_union_in_records_says_nothing_twice():
+    union = UnionTensor.from_values([1.5, {"cups": 2}, None])
+    lists = xt.struct.constant([{"u": [1, "a"]}, {"u": [2]}], conflicts="union")
+    masked = Dense([3], {"u": MaskedTensor(union, [True, False, True])})
+    for records, said in (
+        (Dense([3], {"u": union}), "shape=[3])"),
+        (lists, "codes=tf.RaggedTensorSpec([2, None], tf.int8, 1, tf.int64))"),
+        (masked, "shape=[3])"),
+        (xt.struct.constant({"u": 1}, xt.spec_of(Dense([3], {"u": union})[0])), "shape=[])"),
+    ):
+        spec = xt.spec_of(records)
+        code = repr(spec)
+        assert code.count("shape=") + code.count("codes=") == 1
+        assert said in code
+        assert eval(code) == spec
+        assert repr(eval(code)) == code

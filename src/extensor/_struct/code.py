@@ -47,8 +47,17 @@ def dtype_code(dtype: tf.DType) -> str:
 
 def _code_of_type(spec: Any) -> str:
     """Returns an expression for the spec of a type of `xt.types`, from its attributes."""
-    names = [n for n in inspect.signature(type(spec)).parameters if hasattr(spec, n)]
-    pairs = [f"{name}={_code(getattr(spec, name))}" for name in names]
+    names = inspect.signature(type(spec)).parameters
+    arguments = {name: getattr(spec, name) for name in names if hasattr(spec, name)}
+    for name in reversed(list(arguments)):
+        # What follows from the other arguments is left out, such as a shape beside codes.
+        others = {other: value for other, value in arguments.items() if other != name}
+        try:
+            is_implied = type(spec)(**others) == spec
+        except (TypeError, ValueError):  # an argument that is required
+            continue
+        arguments = others if is_implied else arguments
+    pairs = [f"{name}={_code(value)}" for name, value in arguments.items()]
     return f"xt.types.{spec.value_type.__name__}.Spec({', '.join(pairs)})"
 
 

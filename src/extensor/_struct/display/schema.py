@@ -67,7 +67,8 @@ def node(name: str, spec: Any, outer: int, arrow: Any = None) -> Node:
     if isinstance(variants, Mapping) and names:
         levels = spec.shape.rank - outer
         text = "list of " * levels + ("unions" if levels else "union")
-        return Node(shown, text, "[*]" * levels, {n: (variants[n], 1) for n in names})
+        types = _variant_types(arrow)
+        return Node(shown, text, "[*]" * levels, {n: (variants[n], 1, types.get(n)) for n in names})
     if list(parts) == ["values", "mask"]:
         inner = node(name, parts["values"], outer, arrow)
         return inner._replace(is_null=True)
@@ -120,10 +121,24 @@ def _parts(spec: Any) -> dict[str, Any]:
     return parts if isinstance(parts, dict) else {}
 
 
-def _arrow_text(arrow: Any) -> str:
-    """Returns an Arrow type, without its lists; "" for numbers and strings, as their dtype says."""
+def _variant_types(arrow: Any) -> dict[str, Any]:
+    """Returns the Arrow type of each variant of a union, or of a list of unions."""
+    arrow = _item_type(arrow)
+    if arrow is None or not pa.types.is_union(arrow):
+        return {}
+    return {field.name: field.type for field in map(arrow.field, range(arrow.num_fields))}
+
+
+def _item_type(arrow: Any) -> Any:
+    """Returns an Arrow type without its lists."""
     while hasattr(arrow, "value_type") and not pa.types.is_dictionary(arrow):
         arrow = arrow.value_type
+    return arrow
+
+
+def _arrow_text(arrow: Any) -> str:
+    """Returns an Arrow type, without its lists; "" for numbers and strings, as their dtype says."""
+    arrow = _item_type(arrow)
     if arrow is None or pa.types.is_nested(arrow):
         return ""
     is_plain = pa.types.is_primitive(arrow) and not pa.types.is_temporal(arrow)
