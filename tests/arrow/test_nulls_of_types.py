@@ -150,20 +150,77 @@ def union():
     return pa.UnionArray.from_dense(codes, offsets, parts, ["n", "t", "z"])
 
 
+def sparse_union():
+    """The same values, with the variants in full length."""
+    parts = [pa.array([1, 5, 5, None]), pa.array(["", "a", "", ""]), pa.nulls(4)]
+    return pa.UnionArray.from_sparse(pa.array([0, 1, 2, 0], pa.int8()), parts, ["n", "t", "z"])
+
+
 def test_a_null_inside_a_variant():
     table = pa.table({"u": union()})
     in_variant = xt.from_arrow(table, nulls={"u.n": "mask"})
     assert in_variant["u"].to_py() == [1, b"a", None, None]
-    # The union has a variant of nulls, so "mask" masks no other variant.
-    with pytest.raises(NullError, match=r"^u\.n: .* record 3"):
-        xt.from_arrow(table, nulls={"u": "mask"})
+    for nulls in (None, {"u": "error"}, {"*": "mask", "u": "error"}):
+        with pytest.raises(NullError, match=r"^u\.n: .* record 3"):
+            xt.from_arrow(table, nulls=nulls)
     filled = xt.from_arrow(table, nulls={"u.n": -1})
     assert filled["u"].to_py() == [1, b"a", None, -1]
     back = pa.table(xt.to_arrow(in_variant))
     assert back.schema == table.schema
     assert back["u"].to_pylist() == table["u"].to_pylist()
-    # A value goes to the variants that it fits, that of nulls among them.
-    assert xt.from_arrow(table, nulls={"u": 0})["u"].to_py() == [1, b"a", 0, 0]
+
+
+@pytest.mark.parametrize("nulls", ["mask", {"u": "mask"}, {"*": "error", "u": "mask"}])
+@pytest.mark.parametrize("array", [union(), sparse_union()], ids=["dense", "sparse"])
+def test_masked_nulls_of_a_union_are_in_its_variant_of_nulls(array, nulls):
+    table = pa.table({"u": array})
+    records = xt.from_arrow(table, nulls=nulls)
+    assert records["u"].to_py() == [1, b"a", None, None]
+    # So the other variants are plain tensors, as for nulls of Python data.
+    assert records["u"].variants["n"].numpy().tolist() == [1]
+    assert records["u"].is_variant("z").numpy().tolist() == [False, False, True, True]
+    matched = records["u"].match({"n": lambda n: n, "t": lambda t: 0, "z": lambda z: -1})
+    assert matched.numpy().tolist() == [1, 0, -1, -1]
+    spec = xt.spec_from_schema(table.schema, nulls=nulls)
+    assert spec.is_compatible_with(records)
+    assert spec.is_compatible_with(xt.from_arrow(table[:1], nulls=nulls))
+    back = pa.table(xt.to_arrow(records))
+    assert back.schema == table.schema
+    assert back["u"].to_pylist() == table["u"].to_pylist()
+
+
+def test_without_a_variant_of_nulls_each_variant_is_masked():
+    array = pa.UnionArray.from_sparse(
+        pa.array([0, 1, 0], pa.int8()), [pa.array([1, 2, None]), pa.array(["a"] * 3)], ["n", "t"]
+    )
+    for part in (array, array[:2]):
+        records = xt.from_arrow(pa.table({"u": part}), nulls="mask")
+        assert all(isinstance(v, MaskedTensor) for v in records["u"].variants.values())
+        assert records["u"].to_py() == [1, b"a", None][: len(part)]
+
+
+@pytest.mark.parametrize("array", [union(), sparse_union()], ids=["dense", "sparse"])
+def test_a_value_in_place_of_nulls_is_in_the_first_variant_that_it_fits(array):
+    table = pa.table({"u": array})
+    for nulls in (7, {"u": 7}, {"*": "mask", "u": 7}):
+        records = xt.from_arrow(table, nulls=nulls)
+        assert records["u"].to_py() == [1, b"a", 7, 7]
+        assert records["u"].variants["n"].numpy().tolist() == [1, 7, 7]
+        assert xt.spec_from_schema(table.schema, nulls=nulls).is_compatible_with(records)
+    words = xt.from_arrow(table, nulls={"u": xt.fill("?")})
+    assert words["u"].variants["t"].numpy().tolist() == [b"a", b"?", b"?"]
+    own = xt.from_arrow(table, nulls={"u": xt.fill("?"), "u.n": -1})
+    assert own["u"].to_py() == [1, b"a", b"?", -1]
+    with pytest.raises(xt.errors.DTypeError, match=r"^nulls, u: "):
+        xt.from_arrow(table, nulls={"u": [1]})
+
+
+def test_the_nulls_of_unions_in_lists_and_of_parts_of_a_table_are_found():
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 1, 4], pa.int32()), union())
+    table = pa.table({"x": pa.chunked_array([lists, lists[1:]])})
+    for nulls, null in (("mask", None), ({"x[*]": "mask"}, None), ({"x[*]": 0}, 0)):
+        records = xt.from_arrow(table, nulls=nulls)
+        assert records["x"].to_py() == [[1], [], [b"a", null, null], [], [b"a", null, null]]
 
 
 def test_unions_in_null_lists_and_in_null_records():

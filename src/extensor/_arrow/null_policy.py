@@ -81,14 +81,12 @@ class Nulls:
         return self._by_place.get(_place(text), self._default)
 
     def of_variants(self, union: Place, arrow: pa.DataType) -> Any:
-        """Returns the policy of the variants of a union, which has no nulls of its own.
+        """Returns the policy of variants without one, in a union, which has no nulls of its own.
 
-        A union with a variant of nulls has its nulls there; then "mask" masks no other variant.
+        If the nulls of the union have one variant, the other variants have none: see `home`.
         """
         policy = self._by_place.get(union, self._default)
-        fields = [arrow.field(i) for i in range(arrow.num_fields)]
-        has_nulls = any(pa.types.is_null(field.type) for field in fields)
-        return "error" if policy == "mask" and has_nulls else policy
+        return policy if home(policy, arrow) is None else "error"
 
     def at(self, place: Place, arrow: pa.DataType, default: Any = None) -> Any:
         """Returns the policy of a place: "error", "mask", "empty" or a Fill.
@@ -177,6 +175,29 @@ def _no_place(text: str, places: list[str]) -> FieldError:
         mend=f"Did you mean {' or '.join(near)}?" if near else "Check the spelling; items of a "
         "list are path[*].",
     )  # fmt: skip
+
+
+def home(policy: Any, union: pa.DataType) -> int | None:
+    """Returns the number of the variant that all nulls of a union are read into, or None.
+
+    Under "mask" it is the variant of nulls, if there is one; else each variant keeps its nulls. A
+    value in place of nulls is a row of the first variant that it fits.
+    """
+    fields = [union.field(i) for i in range(union.num_fields)]
+    if policy == "mask":
+        return next((i for i, field in enumerate(fields) if pa.types.is_null(field.type)), None)
+    if not isinstance(policy, Fill):
+        return None
+    # The variant of nulls takes a value only if no other variant does.
+    for i in sorted(range(len(fields)), key=lambda i: pa.types.is_null(fields[i].type)):
+        if pa.types.is_union(fields[i].type):
+            continue
+        try:
+            _expect_value(policy.value, fields[i].type, fields[i].name)
+        except (DTypeError, FieldError):
+            continue
+        return i
+    return None
 
 
 # Whether a policy fits a type.

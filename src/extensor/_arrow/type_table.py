@@ -104,9 +104,9 @@ def column_type(arrow: pa.DataType, path: Path, nulls: PlacedNulls | None = None
     if found is None:
         raise unsupported(arrow, path)
     policy = "error" if nulls is None else nulls.policy(arrow)
-    # A union has no nulls of its own: its variants have them.
-    has_none = policy == "error" or pa.types.is_union(arrow)
-    return found if has_none else NullableType(found, policy)
+    if isinstance(found, UnionType):  # has no nulls of its own: its variants have them
+        return found.with_nulls(policy)
+    return found if policy == "error" else NullableType(found, policy)
 
 
 def inner_types(arrow: pa.DataType, path: Path, nulls: PlacedNulls | None) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from extensor._arrow.arrow_type import names_of
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.flat_types import NullType
 from extensor._arrow.location import Location
-from extensor._arrow.nullable_type import NullableType
-from extensor._arrow.selection import taken
+from extensor._arrow.null_policy import home
+from extensor._arrow.nullable_type import NullableType, array_of_one
+from extensor._arrow.selection import expect_selectable, taken
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._struct.masked import is_union
@@ -27,10 +28,18 @@ class UnionType(ColumnType):
     Args:
         arrow: The Arrow type.
         variants: The type of each variant, in the order of the codes of a UnionTensor.
+        home: The number of the variant that the nulls of all variants are read into, and an array
+            of the value in their place. Nulls of a variant with a policy of its own stay there.
     """
 
-    def __init__(self, arrow: pa.DataType, variants: dict[str, ColumnType]) -> None:
+    def __init__(
+        self,
+        arrow: pa.DataType,
+        variants: dict[str, ColumnType],
+        home: tuple[int, pa.Array] | None = None,
+    ) -> None:
         super().__init__(arrow)
+        self._home = home
         self.variants = variants
         self.copies_strings = any(inner.copies_strings for inner in variants.values())
         self._is_dense = arrow.mode == "dense"
@@ -44,6 +53,15 @@ class UnionType(ColumnType):
         # A variant of nulls alone is no error.
         types = [NullableType(t, "mask") if isinstance(t, NullType) else t for t in types]
         return cls(arrow, dict(zip(names, types, strict=True)))
+
+    def with_nulls(self, policy: Any) -> UnionType:
+        """Returns the type with a policy for the nulls of variants that have none."""
+        number = home(policy, self.arrow)
+        if number is None:
+            return self
+        arrow = self.arrow.field(number).type
+        value = pa.nulls(1, arrow) if policy == "mask" else array_of_one(policy.value, arrow)
+        return UnionType(self.arrow, self.variants, (number, value))
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of a UnionTensor."""
@@ -80,30 +98,61 @@ class UnionType(ColumnType):
     def valid(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
         """Returns which rows are not null in their variant; a union has no nulls of its own."""
         found = np.ones(len(array), bool)
-        for i, (records, rows) in enumerate(self._rows(array, Path())):
-            inner = list(self.variants.values())[i].valid(rows)
+        parts = zip(self.variants.values(), self._rows(array, Path()), strict=True)
+        for variant, (records, rows) in parts:
+            inner = variant.valid(rows)
             if inner is not None:
                 found[records] = inner
         return None if found.all() else found
 
-    def _rows(self, array: pa.Array, path: Path) -> Iterator[tuple[Any, pa.Array]]:
-        """Yields for each variant the numbers of its records, and their values."""
+    def _rows(self, array: pa.Array, path: Path) -> list[tuple[Any, pa.Array]]:
+        """Returns for each variant the numbers of its records, and their values."""
         positions = self._positions(array, path)
         offsets = self._offsets(array, path) if self._is_dense else None
+        found: list[tuple[Any, pa.Array]] = []
         for i in range(len(self.variants)):
             records = np.flatnonzero(positions == i)
             places = records if offsets is None else offsets[records]
             rows = array.field(i)
             if len(places) != len(rows) or not np.array_equal(places, np.arange(len(rows))):
                 rows = taken(rows, places)
-            yield records, rows
+            found.append((records, rows))
+        return found
+
+    def _without_nulls(self, parts: list[tuple[Any, pa.Array]], path: Path) -> Any:
+        """Returns the records and values of each variant, with all nulls in their home."""
+        if self._home is None:
+            return parts
+        number, value = self._home
+        moved: list[Any] = []
+        for i, (variant, (records, rows)) in enumerate(
+            zip(self.variants.values(), parts, strict=True)
+        ):
+            # The variant of nulls has a policy, "mask", because its nulls are no error.
+            has_policy = isinstance(variant, NullableType) and not pa.types.is_null(variant.arrow)
+            is_home = i == number and value.null_count > 0
+            valid = None if has_policy or is_home else variant.valid(rows)
+            if valid is not None:
+                moved.append(records[~valid])
+                parts[i] = records[valid], taken(rows, np.flatnonzero(valid))
+        if moved:
+            records, rows = parts[number]
+            every = np.concatenate([records, *moved])
+            order = np.argsort(every, kind="stable")
+            expect_selectable(rows, path)
+            places = np.minimum(np.arange(len(every)), len(rows))[order]
+            parts[number] = every[order], taken(pa.concat_arrays([rows, value]), places)
+        return parts
 
     def _read(self, array: pa.Array, location: Location) -> Any:
         from extensor._types.union.value import UnionTensor
 
         variants: dict[str, Any] = {}
-        parts = zip(self.variants.items(), self._rows(array, location.path), strict=True)
-        for (name, inner), (records, rows) in parts:
+        parts = self._without_nulls(self._rows(array, location.path), location.path)
+        codes = np.zeros(len(array), np.int8)
+        for code, (name, inner) in enumerate(self.variants.items()):
+            records, rows = parts[code]
+            codes[records] = code
             at, hidden = location.field(name), location.hidden
             # The searched numbers are those after the record's own: see `Location.record`.
             variants[name] = inner.read(
@@ -116,8 +165,7 @@ class UnionType(ColumnType):
                     hidden=None if hidden is None else hidden[records],
                 ),
             )
-        codes = tf.constant(self._positions(array, location.path).astype(np.int8), tf.int8)
-        return UnionTensor.of_parts(codes, variants, tuple(self.variants))
+        return UnionTensor.of_parts(tf.constant(codes, tf.int8), variants, tuple(self.variants))
 
     def _codes(self, array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
         return _numbers(array, 1, np.int8, path)
