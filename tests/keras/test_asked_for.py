@@ -273,7 +273,11 @@ def test_graphs_as_composite_tensors_in_keras_3():
 def test_ragged_batches_of_boxes_and_classes(batch_size):
     """huggingface/datasets #7534: batches of images with different numbers of boxes."""
     rows = [
-        {"image": [0.0, 1.0], "boxes": [[0.0, 0.0, 1.0, 1.0], [0.5, 0.5, 1.0, 1.0]], "classes": [1, 2]},
+        {
+            "image": [0.0, 1.0],
+            "boxes": [[0.0, 0.0, 1.0, 1.0], [0.5, 0.5, 1.0, 1.0]],
+            "classes": [1, 2],
+        },
         {"image": [1.0, 0.0], "boxes": [], "classes": []},
         {"image": [1.0, 1.0], "boxes": [[0.0, 0.0, 0.5, 0.5]], "classes": [0]},
     ]

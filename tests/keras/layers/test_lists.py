@@ -51,7 +51,9 @@ def test_the_items_of_a_null_list_that_is_not_empty_are_left_out():
     lists = tf.ragged.constant([[[1, 2], [3]], [[4]], [[5], [6, 7]]])
     by_row = xt.types.MaskedTensor(lists, [True, False, True])
     assert items(by_row).to_list() == [[[1, 2], [3]], [[]], [[5], [6, 7]]]
-    by_list = xt.types.MaskedTensor(lists, tf.ragged.constant([[True, False], [True], [False, True]]))
+    by_list = xt.types.MaskedTensor(
+        lists, tf.ragged.constant([[True, False], [True], [False, True]])
+    )
     assert items(by_list).to_list() == [[[1, 2], []], [[4]], [[], [6, 7]]]
 
 
@@ -76,7 +78,10 @@ def test_the_lists_of_a_dense_tensor_are_along_its_second_dimension():
         [[0, 1], [4, 5]],
         [[8, 9], [10, 11]],
     ]
-    assert items(xt.types.MaskedTensor(dense, [False, True])).to_list() == [[], dense[1].numpy().tolist()]
+    assert items(xt.types.MaskedTensor(dense, [False, True])).to_list() == [
+        [],
+        dense[1].numpy().tolist(),
+    ]
 
 
 def test_numbers_in_an_item_that_are_not_valid_are_zero():

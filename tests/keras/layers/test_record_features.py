@@ -110,7 +110,9 @@ def test_the_records_themselves_keep_their_form():
     assert known == [row["title"] for row in PY]
     assert result["title"].values[4] == 0
     words = features.layers["tags"].get_vocabulary()
-    tags = [row and [None if i is None else words[i] for i in row] for row in result["tags"].to_py()]
+    tags = [
+        row and [None if i is None else words[i] for i in row] for row in result["tags"].to_py()
+    ]
     assert tags == [row["tags"] for row in PY]
     assert [row is None for row in result["steps"].to_py()] == [row["steps"] is None for row in PY]
     assert result["steps.minutes"].dtype == tf.float32
@@ -203,8 +205,9 @@ def test_adapting_to_records_and_to_pairs_and_to_some_batches():
     pairs = tf.data.Dataset.from_tensor_slices((records, np.zeros(COUNT))).batch(4).repeat()
     features = xt.keras.layers.RecordFeatures()
     features.adapt(pairs, steps=3)
-    assert features.get_config()["layers"]["title"]["config"]["vocabulary"] == (
-        expected.get_config()["layers"]["title"]["config"]["vocabulary"]
+    assert (
+        features.get_config()["layers"]["title"]["config"]["vocabulary"]
+        == (expected.get_config()["layers"]["title"]["config"]["vocabulary"])
     )
 
 

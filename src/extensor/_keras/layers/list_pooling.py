@@ -59,9 +59,7 @@ class ListPooling(Layer):
             for part, (leaf, _) in zip(parts, leaves.values(), strict=True):
                 part.set_shape([None, leaf.shape[1:].num_elements()])
             scores = self.score(tf.concat(parts, axis=1))[:, 0]
-        own = Lists(
-            lists.items, lists.row_ids, lists.count, (), lists.sizes, lists.row_splits
-        )
+        own = Lists(lists.items, lists.row_ids, lists.count, (), lists.sizes, lists.row_splits)
         results = {path: self._combined(own, *leaf, scores) for path, leaf in leaves.items()}
         return lists.one_each(_packed(shape, results, lists.count))
 

@@ -224,9 +224,7 @@ class RecordFeatures(Layer):
         """Returns the layer of a configuration from `get_config`."""
         layers = config["layers"]
         if layers is not None:
-            layers = {
-                path: keras.saving.deserialize_keras_object(x) for path, x in layers.items()
-            }
+            layers = {path: keras.saving.deserialize_keras_object(x) for path, x in layers.items()}
         return super().from_config({**config, "layers": layers})
 
 
