@@ -1,7 +1,8 @@
 """Gives Keras's own tests the classes of xt.keras in place of those of Keras.
 
 `python -m pairs --first pairs/keras_classes.py` imports this before the tests. From then on, a
-test file that imports `Layer`, `Model` or `Sequential` from Keras gets the class of xt.keras. Keras
+test file that imports `Layer`, `Model`, `Sequential` or `Functional` from Keras gets the class of
+xt.keras. Keras
 itself gets its own classes.
 """
 
@@ -13,11 +14,15 @@ import keras
 import extensor as xt
 import extensor.keras
 
+INPUT = keras.Input((1,))
+TENSORS = INPUT, keras.layers.Identity()(INPUT)
 OURS = {
     keras.layers.Layer: xt.keras.Layer,
     keras.Model: xt.keras.Model,
     keras.Sequential: xt.keras.Sequential,
+    type(keras.Model(*TENSORS)): type(xt.keras.Model(*TENSORS)),  # Functional, which is not public
 }
+keras.backend.clear_session()  # the names of the tests begin anew
 
 
 class View(types.ModuleType):

@@ -25,42 +25,11 @@ FILES = (
 CLASSES = Path(__file__).with_name("keras_classes.py")
 SECONDS = 600.0
 
-_SEQUENTIAL = "models/sequential_test.py::SequentialTest::test_"
-_FUNCTIONAL = "models/functional_test.py::FunctionalTest::test_"
-_TRAINER = "trainers/trainer_test.py::TestTrainer::test_"
-_NOT_KERAS = "xt.keras.Sequential is a Model, and not a keras.Sequential"
-
-KNOWN = {
-    f"{_FUNCTIONAL}basic_flow_multi_input": "the test creates a Functional of Keras itself",
-    f"{_FUNCTIONAL}for_functional_in_sequential": _NOT_KERAS,
-    f"{_SEQUENTIAL}bad_layer": _NOT_KERAS,
-    f"{_SEQUENTIAL}basic_flow_as_a_submodel": _NOT_KERAS,
-    f"{_SEQUENTIAL}basic_flow_deferred": _NOT_KERAS,
-    f"{_SEQUENTIAL}basic_flow_with_functional_model_as_first_layer": _NOT_KERAS,
-    f"{_SEQUENTIAL}basic_flow_with_input": _NOT_KERAS,
-    f"{_SEQUENTIAL}basic_flow_with_sequential_model_as_first_layer": _NOT_KERAS,
-    f"{_SEQUENTIAL}compute_output_shape": _NOT_KERAS,
-    f"{_SEQUENTIAL}errors": _NOT_KERAS,
-    f"{_SEQUENTIAL}functional_properties": _NOT_KERAS,
-    f"{_SEQUENTIAL}hasattr": _NOT_KERAS,
-    f"{_SEQUENTIAL}layers_setter": _NOT_KERAS,
-    f"{_SEQUENTIAL}legacy_flow_with_input_shape": _NOT_KERAS,
-    f"{_SEQUENTIAL}nested_sequential": _NOT_KERAS,
-    f"{_SEQUENTIAL}serialization": _NOT_KERAS,
-    f"{_TRAINER}predict_generator_1_eager": _NOT_KERAS,
-    f"{_TRAINER}predict_generator_1_jit": _NOT_KERAS,
-    f"{_TRAINER}predict_generator_1_non_jit": _NOT_KERAS,
-    f"{_TRAINER}predict_generator_50_eager": _NOT_KERAS,
-    f"{_TRAINER}predict_generator_50_jit": _NOT_KERAS,
-    f"{_TRAINER}predict_generator_50_non_jit": _NOT_KERAS,
-}
-"""The tests that fail with the classes of xt.keras, and why."""
-
 
 def main(folder: str) -> int:
-    """Runs the tests, and returns the exit status: 1 if a test fails that is not known.
+    """Runs the tests, and returns the exit status.
 
-    It is 2 if a file cannot be run.
+    It is 1 if a test fails with the classes of xt.keras only, and 2 if a file cannot be run.
     """
     root = Path(folder).resolve() / "keras" / "src"
     files = [root / file for file in FILES]
@@ -84,13 +53,8 @@ def main(folder: str) -> int:
             not_run.append(pair.file)
         failed.update((test, outcome.why) for test, outcome in pair.named.items())
     for test, why in failed.items():
-        print(f"    {test}\n        {KNOWN.get(test, why)}")
-    ran = {test for test in KNOWN if test.partition("::")[0] not in not_run}
-    for test in sorted(ran - failed.keys()):
-        print(f"    {test} passes: take it off the list")
-    if not_run:
-        return 2
-    return 1 if failed.keys() - KNOWN.keys() else 0
+        print(f"    {test}\n        {why}")
+    return 2 if not_run else 1 if failed else 0
 
 
 if __name__ == "__main__":

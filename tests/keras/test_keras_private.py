@@ -110,8 +110,8 @@ def test_inbound_nodes_are_the_calls_of_a_layer_in_the_graph():
 
 def test_a_sequential_runs_its_functional_model():
     class Own(_keras_private.OwnGraph, keras.Sequential):
-        def functional_model(self, inputs, outputs):
-            return keras.Model(inputs, outputs * 2)
+        def functional_model(self, inputs, outputs, name):
+            return keras.Model(inputs, outputs * 2, name=name)
 
     model = Own([keras.Input((1,), name="x"), keras.layers.Rescaling(3.0)])
     assert model.declared_input.name == "x"

@@ -9,7 +9,7 @@ name. Tested with Keras 3.10 to 3.15.
 | `Model._maybe_symbolic_build` | Under a tf.distribute strategy, Keras creates all variables before the first step, from placeholders for the shapes of a batch. This does not work for extension values. An override does nothing if extensor has created the variables from the spec of the batches. |
 | `LossFunctionWrapper` | The class in which Keras wraps a loss function. A subclass passes extension values to the function unchanged. |
 | `Functional._standardize_inputs` | A functional model converts its inputs to tensors. An override passes on extension values. |
-| `Sequential._functional` | The functional model that a Sequential runs. An override replaces it by one for values, if the input or output of the chain is a value. |
+| `Sequential._functional` | The functional model that a Sequential runs. An override replaces it by one for values. |
 | `Sequential._layers` | The layers with the InputLayer, which `layers` leaves out. |
 | `_clone_sequential_model` | What `keras.models.clone_model` calls for every Sequential. It always creates a `keras.Sequential`, which takes no values. A wrapper creates an `xt.keras.Sequential` of an `xt.keras.Sequential`. |
 | `serialization_lib` | The module in which `keras.saving.serialize_keras_object` finds itself for the parts of a configuration. It writes a TypeSpec so that Keras cannot read it again, and rejects other values. A wrapper writes the specs and values of extensor. |
@@ -46,8 +46,8 @@ class OwnInputs:
 class OwnGraph:
     """Lets a Sequential run a functional model of its own."""
 
-    def functional_model(self, inputs: Any, outputs: Any) -> Any:
-        """Returns the functional model of the chain, or None if it is that of Keras."""
+    def functional_model(self, inputs: Any, outputs: Any, name: str) -> Any:
+        """Returns the functional model of the chain."""
         raise NotImplementedError
 
     def clone_with(self, clone_function: Any, input_tensors: Any) -> Any:
@@ -69,7 +69,7 @@ class OwnGraph:
         super().build(input_shape)  # type: ignore[misc]
         graph = self._functional
         if graph is not None:
-            self._functional = self.functional_model(graph.input, graph.output) or graph
+            self._functional = self.functional_model(graph.input, graph.output, graph.name)
 
 
 def _clones(clone_sequential: Any) -> Any:

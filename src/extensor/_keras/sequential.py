@@ -70,8 +70,8 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         with returning_whole_values(last):
             super().build(input_shape)
 
-    def functional_model(self, inputs: Any, outputs: Any) -> Any:
-        """Returns a functional model of extensor for a graph of values, or None for tensors."""
+    def functional_model(self, inputs: Any, outputs: Any, name: str) -> Functional:
+        """Returns the functional model of the chain, which takes and returns values."""
         first = self.layers[0]
         if is_whole(inputs) and not isinstance(first, TakesValues):
             raise DTypeError(
@@ -83,9 +83,7 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         self._call_spec = CallSpec.of_call(self, [inputs], {})
         self._output_spec = CallSpec.of_values({"": outputs})
         self._declares_input = is_whole(inputs)
-        if not contains((inputs, outputs), is_whole):
-            return None
-        return Functional(inputs, outputs)
+        return Functional(inputs, outputs, name=name)
 
     def clone_with(self, clone_function: Any, input_tensors: Any) -> Sequential:
         """Returns a model of clones of the layers, as `keras.models.clone_model`."""
@@ -126,8 +124,7 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         return self.compute_dtype if self._declares_input else super().input_dtype
 
     def _named_inputs(self) -> dict[str, Any]:
-        is_functional = isinstance(self.functional, Functional)
-        return self.functional._named_inputs() if is_functional else super()._named_inputs()
+        return (super() if self.functional is None else self.functional)._named_inputs()
 
     def get_config(self) -> dict[str, Any]:
         """Returns the configuration for `from_config`."""
