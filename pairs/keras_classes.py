@@ -2,8 +2,7 @@
 
 `python -m pairs --first pairs/keras_classes.py` imports this before the tests. From then on, a
 test file that imports `Layer`, `Model`, `Sequential` or `Functional` from Keras gets the class of
-xt.keras. Keras
-itself gets its own classes.
+xt.keras. Keras itself gets its own classes.
 """
 
 import builtins
