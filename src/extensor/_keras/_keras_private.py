@@ -46,6 +46,8 @@ class OwnInputs:
 class OwnGraph:
     """Lets a Sequential run a functional model of its own."""
 
+    _layers: Any
+
     def functional_model(self, inputs: Any, outputs: Any, name: str) -> Any:
         """Returns the functional model of the chain."""
         raise NotImplementedError
@@ -84,7 +86,8 @@ def _clones(clone_sequential: Any) -> Any:
     return clone
 
 
-cloning._clone_sequential_model = _clones(cloning._clone_sequential_model)
+_plain_clone: Any = cloning._clone_sequential_model  # pyright: ignore[reportPrivateUsage]
+cloning._clone_sequential_model = _clones(_plain_clone)  # pyright: ignore[reportPrivateUsage]
 
 
 def serialize_with(own: Callable[[Any], Any]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any
 
@@ -100,7 +100,7 @@ class TakesValues:
 
 
 @contextlib.contextmanager
-def returning_whole_values(layer: Any) -> Iterator[None]:
+def returning_whole_values(layer: Any) -> Generator[None, None, None]:
     """Lets a layer return the values of a graph as `WholeValue`s, which Keras accepts."""
     token = _returns_whole.set(layer)
     try:

@@ -57,7 +57,7 @@ class Sequential(OwnGraph, Model, keras.Sequential):
             layer = with_whole_values(lowered(layer))
         elif not self.layers and self.declared_input is None:
             # Keras would give such a model an input of floats.
-            inputs = getattr(layer, "inputs", None) or [None]
+            inputs: list[Any] = getattr(layer, "inputs", None) or [None]
             if is_whole(inputs[0]) and len(inputs) == 1:
                 self.add(Input(inputs[0].dtype.spec), rebuild=False)
         super().add(layer, rebuild)  # type: ignore[misc]
@@ -104,9 +104,11 @@ class Sequential(OwnGraph, Model, keras.Sequential):
             clone.compile_from_config(self.get_compile_config())
         return clone
 
-    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+    def call(
+        self, inputs: Any, training: bool | None = None, mask: Any = None, **kwargs: Any
+    ) -> Any:
         """Returns the output of the last layer."""
-        return super().call(inputs, training=training, mask=mask)
+        return super().call(inputs, training=training, mask=mask, **kwargs)
 
     def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Returns placeholders for the outputs of the last layer."""
@@ -124,7 +126,8 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         return self.compute_dtype if self._declares_input else super().input_dtype
 
     def _named_inputs(self) -> dict[str, Any]:
-        return (super() if self.functional is None else self.functional)._named_inputs()
+        graph = self.functional
+        return Model._named_inputs(self) if graph is None else graph._named_inputs()
 
     def get_config(self) -> dict[str, Any]:
         """Returns the configuration for `from_config`."""
