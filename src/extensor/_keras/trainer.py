@@ -29,9 +29,11 @@ from extensor._keras.lowering import (
     is_extension_spec,
     lowered_dataset,
     lowered_outputs,
+    map_leaves,
     raised,
     spec_of_value,
 )
+from extensor._keras.open_spec import any_batch_size
 from extensor._keras.python_input import as_batch
 from extensor.errors import DTypeError
 
@@ -245,7 +247,7 @@ class Trainer(OwnBuild, keras.Model):
                 if isinstance(data, tf.data.Dataset) and contains(specs, is_extension_spec):
                     x, _, _ = keras.utils.unpack_x_y_sample_weight(data.element_spec)
                     try:
-                        check_input(specs[0], x, self.name)
+                        check_input(specs[0], map_leaves(_any_batch, x), self.name)
                     except DTypeError as mismatch:
                         raise mismatch from error
                 raise
@@ -254,7 +256,7 @@ class Trainer(OwnBuild, keras.Model):
         """Raises if the specs of batches are not those of the model's declared input."""
         x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
         if self._declares_input and contains(x, is_extension_spec):
-            check_input(self._call_spec.specs["inputs"], x, self.name)
+            check_input(self._call_spec.specs["inputs"], map_leaves(_any_batch, x), self.name)
 
     def _build_for_strategy(self, data: Any) -> None:
         """Creates all variables, if the model has a strategy.
@@ -331,6 +333,10 @@ def _compiled_by_extensor(model: Any) -> Any:
     finally:
         if compiles:
             model.jit_compile = True
+
+
+def _any_batch(spec: Any) -> Any:
+    return any_batch_size(spec) if isinstance(spec, tf.TypeSpec) else spec
 
 
 def _spec_or_value(value: Any) -> Any:
