@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,24 @@ def rows() -> list[Row]:
     return [
         Row(f"Keras train step, {step}", Within(1.05), lambda folder: _train_steps()),
         Row(f"Keras predict, 64 steps, {step}", Within(1.05), lambda folder: _predict_steps()),
+        Row(
+            "Keras functional model, eager call, 40 fields, vs dict of tensors",
+            Within(1.2),
+            lambda folder: _functional_calls(lambda model, x: model(x)),
+        ),
+        Row(
+            "Keras predict_on_batch of one row, 40 fields, vs dict of tensors",
+            Within(1.05),
+            lambda folder: _functional_calls(lambda model, x: model.predict_on_batch(x), rows=1),
+        ),
+        *(
+            Row(
+                f"Keras {method}, 32 rows given directly, 8 fields, vs dict of tensors",
+                Within(1.0),
+                functools.partial(_direct, method=method),
+            )
+            for method in ("fit", "predict")
+        ),
         *(
             Row(
                 f"{rows:,} records of Parquet in batches of 1,024, vs read and converted",
@@ -134,6 +153,51 @@ def _predict_steps() -> tuple[Call, Call]:
 def _predict_step(model: Any, x: Any) -> Call:
     steps = tf.data.Dataset.from_tensors(x).repeat(64)
     return lambda: model.predict(steps, verbose=0)
+
+
+def _functional_calls(use: Callable[[Any, Any], Any], rows: int = 4) -> tuple[Call, Call]:
+    random = np.random.default_rng(0)
+    tensors = {f"f{i}": tf.constant(random.random((rows, 1), np.float32)) for i in range(40)}
+    records = xt.DenseStructuredTensor([rows], tensors)
+    record = xt.keras.Input(tf.type_spec_from_value(records))
+    inputs = {name: keras.Input((1,), name=name) for name in tensors}
+    ours = xt.keras.Model(record, _dense([record[name] for name in tensors]))
+    peer = keras.Model(inputs, _dense(list(inputs.values())))
+    for model in (ours, peer):
+        model.compile("adam", "mse", jit_compile=False)
+    return lambda: use(ours, records), lambda: use(peer, tensors)
+
+
+def _dense(tensors: list[Any]) -> Any:
+    return keras.layers.Dense(1)(keras.layers.Concatenate()(tensors))
+
+
+def _direct(folder: Path, method: str) -> tuple[Call, Call]:
+    # Dense fields only, because Keras cannot cut the rows of ragged components.
+    records = _records()[:32]
+    fields = {name: records[name] for name in _DENSE}
+    fields |= {f"{name} again": records[name] for name in _DENSE[:3]}
+    records = xt.DenseStructuredTensor([32], fields)
+    target = () if method == "predict" else (tf.zeros([32, 1]),)
+    calls: list[Call] = []
+    for base, x in ((xt.keras.Model, records), (keras.Model, fields)):
+        model = _sums_of(base)
+        model.compile("sgd", "mse", jit_compile=False)
+        calls.append(functools.partial(getattr(model, method), x, *target, verbose=0))
+    return calls[0], calls[1]
+
+
+def _sums_of(base: Any) -> Any:
+    class Sums(base):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(1)
+
+        def call(self, x: Any) -> Any:
+            names = [*_DENSE, *(f"{name} again" for name in _DENSE[:3])]
+            return self.dense(tf.concat([x[name] for name in names], axis=1))
+
+    return Sums()
 
 
 # Parquet.

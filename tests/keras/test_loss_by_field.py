@@ -188,3 +188,16 @@ def test_a_ragged_target_needs_a_ragged_output_of_the_same_rows():
     model, _ = scores(loss={"steps.done": "mse"})
     with pytest.raises(tf.errors.InvalidArgumentError, match="rows of the outputs differ"):
         model.evaluate(RECORDS, {"steps.done": rows}, verbose=0)
+
+
+def test_the_loss_of_an_inner_field_is_in_the_name_of_a_checkpoint(tmp_path):
+    model, _ = scores(**BY_FIELD)
+    named = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: logs.update(done=logs["steps.done_loss"])
+    )
+    saved = keras.callbacks.ModelCheckpoint(
+        str(tmp_path / "{epoch}-{done:.3f}.weights.h5"), save_weights_only=True
+    )
+    history = model.fit(RECORDS, targets(), BATCH, callbacks=[named, saved], verbose=0).history
+    [file] = tmp_path.iterdir()
+    assert file.name == f"1-{history['steps.done_loss'][0]:.3f}.weights.h5"
