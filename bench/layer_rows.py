@@ -38,7 +38,9 @@ def _step(layer: Any, value: Any) -> Call:
     spec = tf.type_spec_from_value(value)
     shape = [None, None, *spec.shape[2:]]
     is_ragged = isinstance(value, tf.RaggedTensor)
-    open_spec = (tf.RaggedTensorSpec if is_ragged else tf.TensorSpec)(shape, spec.dtype)
+    open_spec: Any = tf.TensorSpec(shape, spec.dtype)
+    if is_ragged:
+        open_spec = tf.RaggedTensorSpec(shape, spec.dtype, ragged_rank=1)
 
     @tf.function(input_signature=[open_spec])
     def step(value: Any) -> Any:

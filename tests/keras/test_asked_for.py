@@ -194,7 +194,8 @@ def test_a_tensor_like_type_through_layers():
     inputs = quantized(tf.constant(x), 4)
     model = xt.keras.Sequential([QuantizedDense(5), QuantizedDense(2)])  # changed
     result = model(inputs)
-    assert type(result) is QuantizedTensor and result.value_bits == 4
+    assert type(result) is QuantizedTensor
+    assert result.value_bits == 4
     ratio = result.values / result.scale
     np.testing.assert_allclose(ratio, np.round(ratio), atol=1e-4)
     with tf.GradientTape() as tape:
@@ -292,7 +293,8 @@ def test_ragged_batches_of_boxes_and_classes(batch_size):
     records = xt.from_arrow(table)  # changed: instead of to_tf_dataset
     dataset = tf.data.Dataset.from_tensor_slices(records).batch(batch_size)  # changed
     batch = next(iter(dataset))
-    assert isinstance(batch["boxes"], tf.RaggedTensor) and batch["boxes"].shape[2] == 4
+    assert isinstance(batch["boxes"], tf.RaggedTensor)
+    assert batch["boxes"].shape[2] == 4
     assert batch["classes"].to_list() == [row["classes"] for row in rows[:batch_size]]
     image = xt.keras.Input(dataset.element_spec)
     pooled = xt.keras.layers.ListPooling("sum")(image["boxes"])

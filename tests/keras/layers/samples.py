@@ -1,6 +1,7 @@
 """Lists with nulls, and records with all kinds of fields, for the tests of xt.keras.layers."""
 
 import datetime
+import itertools
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +44,7 @@ def rows_of(value):
     """The rows of a ragged tensor as NumPy arrays."""
     splits = value.row_splits.numpy()
     flat = value.values.numpy()
-    return [flat[a:b] for a, b in zip(splits[:-1], splits[1:], strict=True)]
+    return [flat[a:b] for a, b in itertools.pairwise(splits)]
 
 
 def table(seed=0):
