@@ -56,13 +56,18 @@ def output(layers, records):
 class Rating(xt.keras.Model):
     def __init__(self, blocks, **kwargs):
         super().__init__(**kwargs)
-        self.blocks = blocks
+        self.names = list(blocks)
+        for name, block in blocks.items():
+            setattr(self, f"{name}_block", block)
+
+    def own_blocks(self):
+        return {name: getattr(self, f"{name}_block") for name in self.names}
 
     def call(self, records):
-        return output(self.blocks, records)
+        return output(self.own_blocks(), records)
 
     def get_config(self):
-        blocks = {n: keras.saving.serialize_keras_object(b) for n, b in self.blocks.items()}
+        blocks = {n: keras.saving.serialize_keras_object(b) for n, b in self.own_blocks().items()}
         return {"blocks": blocks, "name": self.name}
 
     @classmethod

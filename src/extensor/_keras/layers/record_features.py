@@ -76,8 +76,7 @@ class RecordFeatures(Layer):
         self.output_mode, self.num_bins, self.max_tokens = output_mode, num_bins, max_tokens
         self._chosen = layers is not None
         self.layers: dict[str, Any] = {}
-        for path, layer in (layers or {}).items():
-            self.layers[str(Path.of(path))] = layer
+        self._set_layers({str(Path.of(path)): layer for path, layer in (layers or {}).items()})
 
     @classmethod
     def from_spec(cls, spec: Any, *, num_bins: int = 32, **kwargs: Any) -> RecordFeatures:
@@ -110,10 +109,15 @@ class RecordFeatures(Layer):
         layers = dict(self.layers)
         if not self._chosen:
             layers = adapted_layers(data.element_spec, self.num_bins, self.max_tokens)
+        self._set_layers({path: _adapted(layer, path, data) for path, layer in layers.items()})
+
+    def _set_layers(self, layers: dict[str, Any]) -> None:
         for path in list(self.layers):
             self.layers.pop(path)  # Keras forgets the layer
-        for path, layer in layers.items():
-            self.layers[path] = _adapted(layer, path, data)
+        for number, (path, layer) in enumerate(layers.items()):
+            self.layers[path] = layer
+            # TensorFlow finds the tables of layers in attributes, but not in dicts of Keras.
+            setattr(self, f"layer_{number}", layer)
 
     def call(self, inputs: Any) -> Any:
         """Returns a vector for each record, or the records with preprocessed fields."""
