@@ -41,7 +41,7 @@ def tensor_at(owner: Any, address: int, length: int, np_dtype: np.dtype[Any]) ->
     """
     view = np.asarray(_View(owner, address, length, np_dtype.str))
     if address % ALIGNMENT:
-        return tf.convert_to_tensor(view)  # copies into memory of TensorFlow
+        return tf.constant(view)  # copies into memory of TensorFlow
     return tf.experimental.dlpack.from_dlpack(view.__dlpack__())
 
 

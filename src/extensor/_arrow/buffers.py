@@ -68,7 +68,7 @@ def booleans_in(array: pa.Array) -> tf.Tensor:
     """
     if array.null_count:
         array = array.fill_null(False)
-    return tf.convert_to_tensor(array.to_numpy(zero_copy_only=False))
+    return tf.constant(array.to_numpy(zero_copy_only=False))
 
 
 def offsets_of(array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
@@ -163,7 +163,7 @@ def splits_in(splits: Any, dtype: tf.DType, path: Path) -> tf.Tensor:
             received=f"{int(splits[-1])} values",
             mend="Leave row_splits_dtype out for int64.",
         )
-    return tf.convert_to_tensor(splits.astype(np_dtype, copy=False))
+    return tf.constant(splits.astype(np_dtype, copy=False))
 
 
 def check_start(array: pa.Array, path: Path) -> None:

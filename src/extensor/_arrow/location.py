@@ -10,6 +10,8 @@ import tensorflow as tf
 from extensor._path import Path, quoted
 from extensor.errors import DTypeError
 
+_FEW = 64  # elements of a mask; making a tensor of them takes longer than finding one
+
 
 class Location:
     """The path of a column, and the mapping from its elements to record numbers.
@@ -41,13 +43,22 @@ class Location:
         self.parent = parent
         self.offsets = offsets
         self.size = size
-        self._masks: dict[int, tf.Tensor] = {} if parent is None else parent._masks
+        self._masks: dict[Any, tf.Tensor] = {} if parent is None else parent._masks
 
-    def all_valid(self, count: int) -> tf.Tensor:
-        """Returns a mask that is True everywhere, one tensor for all columns of this length."""
-        mask = self._masks.get(count)
+    def mask(self, valid: np.ndarray[Any, Any] | None, count: int) -> tf.Tensor:
+        """Returns a mask as a tensor, which columns share if they have none, or the same few bits.
+
+        Args:
+            valid: Which elements are valid; None if all are.
+            count: The number of elements.
+        """
+        if valid is not None and count > _FEW:
+            return tf.constant(valid)
+        key = count if valid is None else valid.tobytes()
+        mask = self._masks.get(key)
         if mask is None:
-            mask = self._masks[count] = tf.convert_to_tensor(np.ones(count, np.bool_))
+            valid = np.ones(count, np.bool_) if valid is None else valid
+            mask = self._masks[key] = tf.constant(valid)
         return mask
 
     def field(self, name: str) -> Location:

@@ -86,8 +86,7 @@ class NullableType(ColumnType):
         # Imported here, because `import extensor` stays fast without the module.
         from extensor._types.masked.value import MaskedTensor
 
-        mask = location.all_valid(count) if valid is None else tf.convert_to_tensor(valid)
-        return MaskedTensor.of_parts(values, mask)
+        return MaskedTensor.of_parts(values, location.mask(valid, count))
 
     def write(self, value: Any, path: Path) -> pa.Array:
         """Returns the value of a field, masked or not, as a column."""

@@ -154,6 +154,8 @@ def _one_chunk(array: Any, described: ColumnType, path: Path) -> pa.Array:
     """
     if not isinstance(array, pa.ChunkedArray):
         return described.validate(array, path)
+    if array.num_chunks == 1:
+        return described.validate(array.chunk(0), path)
     chunks = [described.validate(chunk, path) for chunk in array.chunks]
     # Empty chunks are dropped: their offsets may be anything.
     filled = [chunk for chunk in chunks if len(chunk)] or chunks[:1]
