@@ -32,6 +32,8 @@ _LONG = 1536  # bytes on average: above, an object array is faster than substr
 _ONE_BLOB = 1 << 23  # bytes: up to here all strings are cut from one blob
 _BLOB = 1 << 18  # bytes of each blob above that, small enough for the allocator to reuse
 
+_MAX_BYTES = 2**31 - 1  # that offsets of 32 bits reach
+
 _UTF8_HINT = "Give schema= with a binary type for this field if it holds bytes rather than text."
 
 
@@ -332,24 +334,33 @@ def strings_out(tensor: tf.Tensor, arrow_type: pa.DataType, path: Path) -> pa.Ar
     large = is_large_string(arrow_type)
     raw = pa.large_binary() if large else pa.binary()
     if count <= _FEW:
-        array = pa.array(tensor.numpy(), raw)
+        strings = tensor.numpy()
+        if not large:  # of more bytes, Arrow makes several arrays
+            _expect_fits(sum(map(len, strings)), arrow_type, path)
+        array = pa.array(strings, raw)
         return _checked_text(array, arrow_type, path) if text else array
     blob: bytes = tf.raw_ops.ReduceJoin(
         inputs=tensor, reduction_indices=0, keep_dims=False, separator=""
     ).numpy()
-    if not large and len(blob) > np.iinfo(np.int32).max:
-        raise StructureError(
-            path=path,
-            expected=f"at most 2**31 - 1 bytes in an Arrow array of type {arrow_type}",
-            received=f"{len(blob)} bytes",
-            mend="Give schema= with the large type, or write fewer records at a time.",
-        )
+    if not large:
+        _expect_fits(len(blob), arrow_type, path)
     offsets = np.zeros(count + 1, np.int64 if large else np.int32)
     np.cumsum(array_over(tf.strings.length(tensor)), out=offsets[1:])
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(blob)]
     if text and not blob.isascii():
         return _checked_text(pa.Array.from_buffers(raw, count, buffers), arrow_type, path)
     return pa.Array.from_buffers(arrow_type, count, buffers)
+
+
+def _expect_fits(size: int, arrow_type: pa.DataType, path: Path) -> None:
+    """Raises StructureError if strings have too many bytes for 32-bit offsets."""
+    if size > _MAX_BYTES:
+        raise StructureError(
+            path=path,
+            expected=f"at most 2**31 - 1 bytes in an Arrow array of type {arrow_type}",
+            received=f"{size} bytes",
+            mend="Give schema= with the large type, or write fewer records at a time.",
+        )
 
 
 def _checked_text(array: pa.Array, arrow_type: pa.DataType, path: Path) -> pa.Array:

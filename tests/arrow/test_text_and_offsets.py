@@ -1,0 +1,171 @@
+"""Bytes that are no text, and more values than offsets of 32 bits reach, for each type."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from extensor._arrow import buffers
+from extensor.errors import FormatError, StructureError
+
+Dense, Ragged, Masked = xt.DenseStructuredTensor, xt.RaggedStructuredTensor, xt.types.MaskedTensor
+
+BAD = [b"fine", b"\xff", b"fine"]
+TEXT = pa.string()
+TEXTS = [
+    TEXT,
+    pa.large_string(),
+    pa.string_view(),
+    pa.dictionary(pa.int32(), TEXT),
+    pa.dictionary(pa.int8(), pa.large_string()),
+    pa.run_end_encoded(pa.int32(), TEXT),
+]
+PAIRS = Dense([3], {"key": BAD, "value": [1, 2, 3]})
+
+
+def written(value, arrow=None):
+    schema = None if arrow is None else pa.schema({"x": arrow})
+    return xt.to_arrow(Dense([value.shape[0]], {"x": value}), schema)
+
+
+def rows(values):
+    return tf.RaggedTensor.from_row_splits(tf.constant(values), [0, 1, 3])
+
+
+OUT = {
+    **{str(t): (tf.constant(BAD), t, "x") for t in TEXTS},
+    **{f"masked {t}": (Masked(BAD, [True] * 3), t, "x") for t in TEXTS},
+    **{
+        f"{make(t)}": (rows(BAD), make(t), "x")
+        for t in TEXTS[:4]
+        for make in (pa.list_, pa.large_list, pa.list_view)
+    },
+    "fixed-size list": (tf.constant([BAD]), pa.list_(TEXT, 3), "x"),
+    "keys of a map": (Ragged.from_row_splits(PAIRS, [0, 1, 3]), pa.map_(TEXT, pa.int32()), "x.key"),
+    "union": (xt.types.UnionTensor([0, 1, 1, 1], {"n": [1], "t": BAD}), None, "x.t"),
+    "default": (tf.constant(BAD), None, "x"),
+    "many": (tf.constant(BAD * 300), TEXT, "x"),
+}
+
+
+@pytest.mark.parametrize("case", OUT)
+def test_bytes_that_are_no_text_are_not_written_as_text(case):
+    value, arrow, path = OUT[case]
+    with pytest.raises(FormatError, match="expected text in UTF-8") as caught:
+        written(value, arrow)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "binary type" in str(caught.value)
+
+
+def as_text(arrow, make):
+    """Returns an array of a type of text over the buffers of the same bytes."""
+    array = pa.array(BAD, make)
+    return pa.Array.from_buffers(arrow, len(array), array.buffers())
+
+
+BAD_TEXT = as_text(TEXT, pa.binary())
+BYTES_IN = {
+    "string": (BAD_TEXT, "x, record 1"),
+    "large_string": (as_text(pa.large_string(), pa.large_binary()), "x, record 1"),
+    "dictionary": (pa.DictionaryArray.from_arrays([0, 1, 1], BAD_TEXT), "x, record 1"),
+    "list": (pa.ListArray.from_arrays([0, 1, 3], BAD_TEXT), r"x[*], record 1"),
+    "map": (pa.MapArray.from_arrays([0, 1, 3], BAD_TEXT, [1, 2, 3]), "x[*].key, record 1"),
+    "union": (
+        pa.UnionArray.from_dense(
+            pa.array([0] * 3, pa.int8()), pa.array([0, 1, 2], pa.int32()), [BAD_TEXT], ["t"]
+        ),
+        "x, record 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("nulls", ["error", "mask"])
+@pytest.mark.parametrize("case", BYTES_IN)
+def test_bytes_in_columns_of_text_are_read_and_no_text(case, nulls):
+    array, path = BYTES_IN[case]
+    records = xt.from_arrow(pa.table({"x": array}), nulls=nulls)
+    assert b"\xff" in records.to_py()[1]["x"] or records.to_py()[1]["x"][0]["key"] == b"\xff"
+    with pytest.raises(FormatError, match="expected text in UTF-8") as caught:
+        records.to_py(text=True)
+    assert str(caught.value).startswith(f"{path}: ")
+    with pytest.raises(FormatError, match="expected text in UTF-8"):
+        xt.to_arrow(records)
+
+
+REFUSED_IN = {
+    "string_view": as_text(pa.string_view(), pa.binary_view()),
+    "run ends": pa.Array.from_buffers(
+        pa.run_end_encoded(pa.int32(), TEXT),
+        3,
+        [None],
+        children=[pa.array([1, 2, 3], pa.int32()), BAD_TEXT],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_IN)
+def test_text_that_arrow_itself_checks_is_refused(case):
+    with pytest.raises(StructureError, match=r"^x: .*Invalid UTF8 sequence at string index 1"):
+        xt.from_arrow(pa.table({"x": REFUSED_IN[case]}))
+
+
+# Values of no bytes: more of them than 32-bit offsets reach need no memory.
+COUNT = 2**31 + 5
+NOTHING = pa.list_(pa.float32(), 0)
+SPLITS = tf.constant([0, COUNT], tf.int64)
+
+
+@pytest.mark.parametrize("make", [pa.list_, pa.list_view])
+def test_lists_of_too_many_values_are_not_written_with_short_offsets(make):
+    value = tf.RaggedTensor.from_row_splits(tf.zeros([COUNT, 0]), SPLITS, validate=False)
+    with pytest.raises(StructureError, match=r"^x: expected at most 2\*\*31 - 1 values"):
+        written(value, make(NOTHING))
+    masked = Masked(value, [True])
+    with pytest.raises(StructureError, match=r"^x: expected at most 2\*\*31 - 1 values"):
+        written(masked, make(NOTHING))
+    assert len(written(value, pa.large_list(NOTHING))) == 1
+
+
+def test_maps_of_too_many_pairs_are_not_written():
+    pairs = Dense([COUNT], {"key": tf.zeros([COUNT, 0]), "value": tf.zeros([COUNT, 0])})
+    value = Ragged.from_row_splits(pairs, SPLITS)
+    with pytest.raises(StructureError, match=r"^x: expected at most 2\*\*31 - 1 values"):
+        written(value, pa.map_(NOTHING, NOTHING))
+
+
+@pytest.mark.parametrize("nulls", ["error", "mask"])
+@pytest.mark.parametrize("views", [False, True])
+def test_lists_of_too_many_values_are_not_read_with_short_row_splits(views, nulls):
+    values = pa.Array.from_buffers(NOTHING, COUNT, [None], children=[pa.array([], pa.float32())])
+    numbers = [[0], [COUNT]] if views else [[0, COUNT]]
+    make = pa.large_list_view if views else pa.large_list
+    own = [None, *(pa.py_buffer(np.array(n, np.int64)) for n in numbers)]
+    table = pa.table({"x": pa.Array.from_buffers(make(NOTHING), 1, own, children=[values])})
+    with pytest.raises(StructureError, match=r"row_splits_dtype=tf\.int32") as caught:
+        xt.from_arrow(table, tf.int32, nulls={"x": nulls})
+    assert str(caught.value).startswith("x: ")
+
+
+@pytest.mark.parametrize("count", [3, 900], ids=["few strings", "many strings"])
+@pytest.mark.parametrize("case", ["plain", "masked", "list", "union"])
+def test_strings_of_too_many_bytes_are_not_written_with_short_offsets(case, count, monkeypatch):
+    monkeypatch.setattr(buffers, "_MAX_BYTES", 100)
+    strings = tf.constant(["forty characters " * 3] * count)
+    value, short, long = {
+        "plain": (strings, TEXT, pa.large_string()),
+        "masked": (Masked(strings), pa.binary(), pa.large_binary()),
+        "list": (
+            tf.RaggedTensor.from_row_splits(strings, [0, 1, count]),
+            pa.list_(TEXT),
+            pa.list_(pa.large_string()),
+        ),
+        "union": (
+            xt.types.UnionTensor([0] * count, {"t": strings}),
+            pa.dense_union([pa.field("t", TEXT)]),
+            pa.dense_union([pa.field("t", pa.large_string())]),
+        ),
+    }[case]
+    with pytest.raises(StructureError, match=r"^x(\.t)?: .* bytes.*large type"):
+        written(value, short)
+    assert len(written(value, long)) == value.shape[0]
