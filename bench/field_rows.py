@@ -80,7 +80,7 @@ _EACH: dict[str, Callable[[Any, list[str]], Any]] = {
     "without(all but one)": lambda st, names: st.without(*names[1:]),
     "in": lambda st, names: [name in st for name in names],
     "from_arrow": lambda st, names: xt.from_arrow(_table(len(names))),
-    "struct.constant of a dict": lambda st, names: xt.struct.constant(dict.fromkeys(names, [1.5])),
+    "struct.constant of a dict": lambda st, names: xt.struct.constant({n: [1.5] for n in names}),
 }
 
 

@@ -260,8 +260,8 @@ class Positions(Key):
                     begins |= bit if part.start is None else 0
                     ends |= bit if part.stop is None else 0
                     step = 1 if part.step is None else operator.index(part.step)
-                    bounds = (0 if bound is None else bound for bound in (part.start, part.stop))
-                    ranges.append((*map(operator.index, bounds), step))
+                    start, stop = (0 if b is None else b for b in (part.start, part.stop))
+                    ranges.append((operator.index(start), operator.index(stop), step))
                 else:
                     ints |= bit
                     position = operator.index(part)

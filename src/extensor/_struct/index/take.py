@@ -40,9 +40,9 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
     Raises:
         RowError: If a position is out of range (also an IndexError).
     """
-    is_known = positions.__class__ is Positions
+    is_known = isinstance(positions, Positions)
     is_tensor = isinstance(value, tf.Tensor)
-    if is_known and not is_tensor and not isinstance(value, Records):
+    if isinstance(positions, Positions) and not is_tensor and not isinstance(value, Records):
         # The shape of other values is made anew at each call, which is slow.
         if is_masked(value) and value.mask.shape.rank is not None:
             return _take_masked(value, positions, at)
@@ -52,14 +52,14 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
                 return take_row(value, positions, at)
             if count is not None and is_whole(part, count - 1):
                 return value
-    shape = getattr(value, "shape", None)
+    shape: Any = getattr(value, "shape", None)
     rank = None if shape is None else shape.rank if hasattr(shape, "rank") else len(shape)
     axes: list[int] = []
     if rank is not None and len(positions) <= rank and (is_known or _are_simple(positions)):
         # Most keys; this runs for every field.
         for axis, part in enumerate(positions):
             if part.__class__ is int:
-                size = shape[axis]
+                size = shape[axis]  # pyright: ignore[reportOptionalSubscript]
                 if size is not None and not -size <= part < size:
                     key.expect_in_range(positions, shape, at)
         if not is_known:
