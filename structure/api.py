@@ -9,7 +9,7 @@ import importlib
 import inspect
 import pkgutil
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,16 @@ _HEADER = "# Every public name and its signature. Written by `make structure`.\n
 
 def public_modules() -> list[str]:
     """Returns the names of the public modules: those without a leading underscore."""
-    found = [m.name for m in pkgutil.iter_modules(extensor.__path__) if m.name[0] != "_"]
-    return ["extensor", *(f"extensor.{name}" for name in sorted(found))]
+    return ["extensor", *sorted(_public_below("extensor", extensor.__path__))]
+
+
+def _public_below(package: str, path: Iterable[str]) -> Iterator[str]:
+    for module in pkgutil.iter_modules(path):
+        if module.name[0] != "_":
+            name = f"{package}.{module.name}"
+            yield name
+            if module.ispkg:
+                yield from _public_below(name, importlib.import_module(name).__path__)
 
 
 def text() -> str:

@@ -36,7 +36,7 @@ def adapted_layers(spec: Any, num_bins: int, max_tokens: int | None) -> dict[str
         elif leaf.dtype == tf.bool:
             layers[str(path)] = keras.layers.Rescaling(1.0)
         else:
-            layers[str(path)] = keras.layers.Normalization(axis=_feature_axis(leaf, spec))
+            layers[str(path)] = keras.layers.Normalization(axis=_feature_axis(leaf))
     return layers
 
 
@@ -56,18 +56,17 @@ def spec_layers(spec: Any, num_bins: int) -> dict[str, Any]:
     return layers
 
 
-def fields(spec: Any, above: Path = Path(), rank: int = 1) -> Iterator[tuple[Path, Any, Any]]:  # noqa: B008 - immutable
+def fields(spec: Any, above: Path | None = None) -> Iterator[tuple[Path, Any, Any]]:
     """Yields the path, the spec of the tensor and the Arrow type, or None, of each field.
 
     Args:
         spec: The spec of records, in lists and in masks or not.
-        above: The path of the records.
-        rank: The number of dimensions around a field's values.
+        above: The path of the records. Default: they are the root.
 
     Raises:
         UnsupportedTypeError: If a field is no tensor and no record (also a TypeError).
     """
-    spec = without_masks(spec)
+    spec, above = without_masks(spec), above or Path()
     if not isinstance(spec, StructuredTensorSpec):
         raise UnsupportedTypeError(
             path=str(above) or "records",
@@ -98,7 +97,7 @@ def without_masks(spec: Any) -> Any:
     return spec
 
 
-def _feature_axis(leaf: Any, spec: Any) -> int | None:
+def _feature_axis(leaf: Any) -> Any:
     """Returns -1 if the field has vectors of a static size, else None."""
     ragged_rank = leaf.ragged_rank if isinstance(leaf, tf.RaggedTensorSpec) else 0
     inner = leaf.shape[1 + ragged_rank :]

@@ -69,13 +69,14 @@ class ListAttention(Layer):
         """
         lists = Lists.of(inputs, self.name)
         values, mask = lists.padded()
-        one = query is not None and query.shape.rank == 2 + len(lists.outer)
-        if one:
+        asking, padded, query_mask, one = lists, values, mask, False
+        if query is None:
+            pass
+        elif query.shape.rank == 2 + len(lists.outer):
+            one = True  # a vector for each list
             for _ in lists.outer:
                 query = query.values
-            asking, padded, query_mask = lists, query[:, tf.newaxis], None
-        elif query is None:
-            asking, padded, query_mask = lists, values, mask
+            padded, query_mask = query[:, tf.newaxis], None
         else:
             asking = Lists.of(query, f"{self.name}, query")
             if len(asking.outer) != len(lists.outer):

@@ -51,7 +51,7 @@ class ListPooling(Layer):
     def call(self, inputs: Any) -> Any:
         """Returns the values of the lists."""
         lists = Lists.of(inputs, self.name)
-        leaves: dict[str, Any] = {}
+        leaves: dict[str, tuple[Any, Any]] = {}
         shape = self._numbers(lists.items, self.name, leaves)
         scores = None
         if self.score is not None:
@@ -60,7 +60,10 @@ class ListPooling(Layer):
                 part.set_shape([None, leaf.shape[1:].num_elements()])
             scores = self.score(tf.concat(parts, axis=1))[:, 0]
         own = Lists(lists.items, lists.row_ids, lists.count, (), lists.sizes, lists.row_splits)
-        results = {path: self._combined(own, *leaf, scores) for path, leaf in leaves.items()}
+        results = {
+            path: self._combined(own, items, valid, scores)
+            for path, (items, valid) in leaves.items()
+        }
         return lists.one_each(_packed(shape, results, lists.count))
 
     def _combined(self, lists: Lists, items: Any, valid: Any, scores: Any) -> Any:
@@ -70,7 +73,7 @@ class ListPooling(Layer):
             scores = None if scores is None else tf.boolean_mask(scores, valid)
         return combined(lists, self.combiner, self.empty, scores)
 
-    def _numbers(self, items: Any, path: str, leaves: dict[str, Any]) -> Any:
+    def _numbers(self, items: Any, path: str, leaves: dict[str, tuple[Any, Any]]) -> Any:
         """Returns the paths of the fields, in the form of the records.
 
         Args:

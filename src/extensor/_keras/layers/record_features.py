@@ -300,7 +300,7 @@ def _state(layer: Any) -> dict[str, Any] | None:
         parts = {"mean": layer.adapt_mean, "variance": layer.adapt_variance}
         return {name: part.numpy().tolist() for name, part in parts.items()}
     if isinstance(layer, keras.layers.Discretization):
-        return {"num_bins": None, "bin_boundaries": list(layer.bin_boundaries)}
+        return {"num_bins": None, "bin_boundaries": list(layer.bin_boundaries or ())}
     lookups = keras.layers.StringLookup, keras.layers.IntegerLookup, keras.layers.TextVectorization
     if isinstance(layer, lookups) and layer.get_config().get("output_mode") != "tf_idf":
         return {"vocabulary": layer.get_vocabulary(include_special_tokens=False)}
