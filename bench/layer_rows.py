@@ -20,8 +20,13 @@ _ROWS, _LONGEST, _SIZE, _WORDS = 1024, 16, 32, 10_000
 
 def rows() -> list[Row]:
     step = f"{_ROWS:,} lists of 0 to {_LONGEST}, forward and gradient, vs padded"
+    # The lists of the peer are padded already. ListAttention and ListRNN pad them in the measurement.
     return [
-        Row(f"xt.keras.layers.{name}, {step}", Within(1.0), functools.partial(_prepare, build))
+        Row(
+            f"xt.keras.layers.{name}, {step}",
+            Within(1.1 if name.startswith(("ListAttention", "ListRNN")) else 1.0),
+            functools.partial(_prepare, build),
+        )
         for name, build in _LAYERS.items()
     ]
 
