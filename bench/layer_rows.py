@@ -20,7 +20,7 @@ _ROWS, _LONGEST, _SIZE, _WORDS = 1024, 16, 32, 10_000
 
 def rows() -> list[Row]:
     step = f"{_ROWS:,} lists of 0 to {_LONGEST}, forward and gradient, vs padded"
-    # The lists of the peer are padded already. ListAttention and ListRNN pad them in the measurement.
+    # The lists of the peer are padded already. ListAttention and ListRNN have to pad them.
     return [
         Row(
             f"xt.keras.layers.{name}, {step}",
