@@ -31,7 +31,7 @@ class TimeType(NumberType):
     def _write(self, value: Any, path: Path) -> pa.Array:
         if not is_flat(value) or not value.dtype.is_integer:
             return super()._write(value, path)
-        if value.dtype == self.dtype:
+        if self._fits(value):
             return buffers.numbers_out(value, self.arrow)
         width = pa.int32() if self.dtype == tf.int32 else pa.int64()
         return self._cast_numbers(value, width, path).view(self.arrow)
