@@ -30,16 +30,14 @@ class NumberType(ColumnType):
 
     def write(self, value: Any, path: Path) -> pa.Array:
         """Returns the value of a field as a column, most values without a copy."""
-        return self._write(value, path) if self._fits(value) else super().write(value, path)
+        is_same = isinstance(value, tf.Tensor) and value.dtype == self.dtype
+        if is_same and value.shape.rank == 1:
+            return self._write_same(value, path)
+        return super().write(value, path)
 
-    def _write(self, value: Any, path: Path) -> pa.Array:
-        if self._fits(value):
-            return buffers.numbers_out(value, self.arrow)
-        return super()._write(value, path)
-
-    def _fits(self, value: Any) -> bool:
-        """Returns whether a value is a tensor with the memory layout of this type."""
-        return isinstance(value, tf.Tensor) and value.dtype == self.dtype and value.shape.rank == 1
+    def _write_same(self, value: tf.Tensor, path: Path) -> pa.Array:
+        """Returns a vector with the memory layout of this type as a column."""
+        return buffers.numbers_out(value, self.arrow)
 
     def _read(self, array: pa.Array, location: Location) -> Any:
         return buffers.numbers_in(array, self.dtype)

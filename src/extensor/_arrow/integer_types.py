@@ -31,7 +31,7 @@ class TimeType(NumberType):
     def _write(self, value: Any, path: Path) -> pa.Array:
         if not is_flat(value) or not value.dtype.is_integer:
             return super()._write(value, path)
-        if self._fits(value):
+        if value.dtype == self.dtype:
             return buffers.numbers_out(value, self.arrow)
         width = pa.int32() if self.dtype == tf.int32 else pa.int64()
         return self._cast_numbers(value, width, path).view(self.arrow)
@@ -42,6 +42,9 @@ class SmallDecimalType(TimeType):
 
     With scale 2, 1.25 is 125.
     """
+
+    def _write_same(self, value: Any, path: Path) -> pa.Array:
+        return checked_digits(super()._write_same(value, path), self, value, path)
 
     def _write(self, value: Any, path: Path) -> pa.Array:
         return checked_digits(super()._write(value, path), self, value, path)
