@@ -18,6 +18,8 @@ from extensor._auto.decorator import (
 )
 from extensor._declare.decorator import extension_type, replace
 from extensor._dispatch.dispatchable import DispatchableType
+from extensor._formats.json.read import read_json
+from extensor._formats.json.write import write_json
 from extensor._formats.parquet import read_parquet, write_parquet
 from extensor._functions.fold import foldl, foldr
 from extensor._functions.gradient import ForwardAccumulator, recompute_grad
@@ -79,6 +81,7 @@ __all__ = [
     "nest",
     "numpy_function",
     "patches",
+    "read_json",
     "read_parquet",
     "recompute_grad",
     "register_extension_type",
@@ -94,6 +97,7 @@ __all__ = [
     "testing",
     "to_arrow",
     "types",
+    "write_json",
     "write_parquet",
 ]
 

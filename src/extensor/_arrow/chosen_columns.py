@@ -83,6 +83,8 @@ def _leaves_of(arrow: pa.DataType, path: tuple[str, ...]) -> list[tuple[str, ...
     if pa.types.is_map(arrow):
         key, value = (*path, "key"), (*path, "value")
         return [*_leaves_of(arrow.key_type, key), *_leaves_of(arrow.item_type, value)]
+    if pa.types.is_union(arrow):
+        return [path]  # a union is read as a whole
     return _leaves_of(arrow.value_type, path) if pa.types.is_nested(arrow) else [path]
 
 

@@ -106,7 +106,10 @@ class WantedTable:
             NullError, UnsupportedTypeError, StructureError: As `from_arrow`.
         """
         table = self.table(table)
-        records = read_table(table, self.row_splits_dtype, self.nulls, table.schema)
+        return self.cast(read_table(table, self.row_splits_dtype, self.nulls, table.schema))
+
+    def cast(self, records: Any) -> StructuredTensor:
+        """Returns records of the wanted schema as records of the spec that the caller gave."""
         if self._spec is None or self.columns is not None:
             return records
         return self._spec.cast(records)

@@ -126,7 +126,7 @@ class Columns:
         if len(by_kind) > 1:
             if self._unions:
                 return None
-            raise _conflict(values, list(by_kind.values()), place)
+            raise _conflict(values, list(by_kind.values()), place, self._dtypes.wide)
         return next(iter(by_kind), "null")
 
     def _expect_no_null(self, values: Any, types: set[type], wanted: Any, place: Place) -> None:
@@ -217,7 +217,7 @@ class Columns:
             missing = next(name for name in names if name not in values[lacking])
             having = next(i for i, v in enumerate(values) if v is not None and missing in v)
             other = place.record(having)
-            whose = "another item" if other == place.record(lacking) else f"record {other}"
+            whose = "another item" if other == place.record(lacking) else other
             raise NullError(
                 path=place.field(missing).at(lacking),
                 expected=f"a value, as {whose} has ({shown(values[having][missing])})",
@@ -269,6 +269,8 @@ class Columns:
     def _leaf(
         self, values: Any, types: set[type], kind: str, wanted: Any, place: Place
     ) -> pa.Array:
+        if kind == "null" and self._dtypes.wide:
+            return pa.nulls(len(values))
         if kind == "null":
             dtype = self._dtypes.of_numbers(place.text, set()) or tf.float32
             return pa.nulls(len(values)).cast(_arrow(dtype))
@@ -468,7 +470,7 @@ def expect_size(offsets: Any, size: int | None, place: Place) -> int:
         index = int(np.argmax(wrong))
         raise StructureError(
             path=place.at(index),
-            expected=f"a list of {size}" + ("" if fixed else f", as record {place.record(0)} has"
+            expected=f"a list of {size}" + ("" if fixed else f", as {place.record(0)} has"
                                             if place.record(0) else ", like the first"),
             received=f"a list of {lengths[index]}",
             mend="Pad or cut the lists to one length, or use a spec of ragged lists.",
@@ -576,11 +578,13 @@ def _unfit(value: Any, wanted: Any, at: str) -> ExtensorError:
     )
 
 
-def _conflict(values: Any, groups: list[set[type]], place: Place) -> StructureError | DTypeError:
+def _conflict(
+    values: Any, groups: list[set[type]], place: Place, of_format: bool
+) -> StructureError | DTypeError:
     """Returns the error for values of different kinds in one column."""
     first, second = sorted(_first(values, types) for types in groups)[:2]
     one, other = place.record(first), place.record(second)
-    where = f", as in record {one}" if one != other else ""
+    where = f", as in {one}" if one != other else ""
     kind, its = (kinds.kind_of(type(values[i]), [values[i]]) for i in (first, second))
     nested = {kind, its} & {kinds.LIST, kinds.RECORD}
     make = StructureError if nested else DTypeError
@@ -589,7 +593,7 @@ def _conflict(values: Any, groups: list[set[type]], place: Place) -> StructureEr
         expected=f"{kind}{where} ({shown(values[first])})",
         received=f"{its} ({shown(values[second])})",
         mend='Give all records one type, or keep both: conflicts="union"'
-        + ("." if nested else "; dtype= or spec= fixes the type of the field."),
+        + ("." if nested or of_format else "; dtype= or spec= fixes the type of the field."),
     )
 
 

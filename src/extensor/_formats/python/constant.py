@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -136,12 +136,34 @@ def constant_value(
         return StructuredTensorValue.from_tensor(records)
 
 
+def arrow_of(
+    records: list[Any], nulls: Any, conflicts: str, name_of: Callable[[int], str]
+) -> pa.StructArray:
+    """Returns records as an Arrow array, whose numbers are int64 and float64.
+
+    Args:
+        records: Dicts.
+        nulls: As in `constant`. A null is a null of the array if `nulls` lets it be one.
+        conflicts: As in `constant`.
+        name_of: Returns the name of a record from its number, for errors.
+    """
+    columns = Columns(Dtypes(None, wide=True), nulls, conflicts == "union")
+    place = Place(name_of=name_of).records(np.array([0, len(records)]))
+    return columns.array(records, None, place) if records else pa.array([], pa.struct([]))
+
+
 def is_data(value: Any) -> bool:
     """Returns whether a value is a list, a dict, or an object of a class with fields."""
     return isinstance(value, (list, tuple, Mapping)) or is_object_class(type(value))
 
 
-def of_spec(pyval: Any, spec: Any, nulls: Any = None, path: str = "") -> Any:
+def of_spec(
+    pyval: Any,
+    spec: Any,
+    nulls: Any = None,
+    path: str = "",
+    name_of: Callable[[int], str] | None = None,
+) -> Any:
     """Returns records of a spec from Python data; see `StructuredTensorSpec.cast`.
 
     Args:
@@ -149,10 +171,11 @@ def of_spec(pyval: Any, spec: Any, nulls: Any = None, path: str = "") -> Any:
         spec: The spec.
         nulls: As in `constant`.
         path: The path of the records, for errors.
+        name_of: Returns the name of a record from its number, for errors.
     """
     if isinstance(pyval, Mapping) and spec.rank:
         return _of_columns(pyval, spec, path)
-    place = Place(path, (path,) if path else ())
+    place = Place(path, (path,) if path else (), name_of=name_of)
     wanted: Any = collection_levels(spec)
     columns = Columns(Dtypes(None), nulls, unions=False)
     flat: Any = [pyval]

@@ -17,11 +17,17 @@ from extensor.errors import DTypeError, FieldError
 class Dtypes:
     """The argument `dtype`: one dtype of all numbers, or dtypes by path.
 
+    Args:
+        dtype: The argument.
+        wide: Whether Python numbers are int64 and float64, as Arrow's readers infer, and not int32
+            and float32.
+
     Raises:
         DTypeError: If it is neither (also a TypeError).
     """
 
-    def __init__(self, dtype: Any) -> None:
+    def __init__(self, dtype: Any, wide: bool = False) -> None:
+        self.wide = wide
         self._all: tf.DType | None = None
         self._by_path: dict[Path, tf.DType] = {}
         self._used: set[Path] = set()
@@ -80,7 +86,7 @@ class Dtypes:
             if not _is_number(chosen):
                 raise _not_of(chosen, values, place)
             return chosen
-        return _natural(types, values, place)
+        return _wide(types, values, place) if self.wide else _natural(types, values, place)
 
     def array(self, values: Any, dtype: tf.DType, place: Place, wanted: bool) -> Any:
         """Returns numbers as a NumPy array of a dtype.
@@ -154,6 +160,23 @@ def _natural(types: set[type], values: Any, place: Place) -> tf.DType:
         raise _not_held(values, tf.int64, place, wanted=False) from None
     wide = numbers.size and (numbers.min() < tf.int32.min or numbers.max() > tf.int32.max)
     return tf.int64 if wide else tf.int32
+
+
+def _wide(types: set[type], values: Any, place: Place) -> tf.DType:
+    """Returns int64 or float64 for Python's ints and floats, which must not lose digits."""
+    dtype = tf.float64 if float in types else tf.int64
+    for index, value in enumerate(values):
+        if type(value) is not int:
+            continue
+        is_held = _fits(value, dtype) and (dtype.is_integer or int(float(value)) == value)
+        if not is_held:
+            raise DTypeError(
+                path=place.at(index),
+                expected=f"a number that {dtype.name} can hold",
+                received=shown(value),
+                mend="Choose the type of the field with schema=, such as pa.float64().",
+            )
+    return dtype
 
 
 def _fits(value: Any, dtype: tf.DType) -> bool:

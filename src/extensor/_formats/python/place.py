@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,11 @@ class Place:
         offsets: For the items of lists, the offsets of the lists.
         is_collection: Whether the values are lists of the collection of records itself.
         indices: For some of the values of a column, their positions in it.
+        name_of: Returns the name of a record of a format, such as `line 8`, from its number; None
+            for `record 7`.
     """
 
-    __slots__ = ("_indices", "_is_collection", "_offsets", "_parent", "names", "text")
+    __slots__ = ("_indices", "_is_collection", "_name_of", "_offsets", "_parent", "names", "text")
 
     def __init__(
         self,
@@ -37,6 +40,7 @@ class Place:
         offsets: Any = None,
         is_collection: bool = False,
         indices: Any = None,
+        name_of: Callable[[int], str] | None = None,
     ) -> None:
         self.text = text
         self.names = names
@@ -44,6 +48,7 @@ class Place:
         self._offsets = offsets
         self._is_collection = is_collection
         self._indices = indices
+        self._name_of = name_of
 
     def field(self, name: str) -> Place:
         """Returns the place of a field of records."""
@@ -69,17 +74,22 @@ class Place:
         return is_whole and (self._parent is None or self._parent.is_single)
 
     def at(self, index: int) -> str:
-        """Returns the path and the number of the record that contains a value, as text."""
+        """Returns the path and the name of the record that contains a value, as text."""
         record = self.record(index)
         if not record:
             return self.text or "records"
-        return f"{self.text}, record {record}" if self.text else f"record {record}"
+        return f"{self.text}, {record}" if self.text else record
 
     def record(self, index: int) -> str:
-        """Returns the number of the record that contains a value: `7`, `[0, 7]` or ``."""
+        """Returns the name of the record that contains a value: `record 7`, `record [0, 7]` or ``.
+
+        A single record has no name.
+        """
         place: Place | None = self
+        name_of = None
         numbers: list[int] = []
         while place is not None:
+            name_of = place._name_of
             if place._indices is not None:
                 index = int(place._indices[index])
             if place._offsets is not None:
@@ -88,8 +98,10 @@ class Place:
                     numbers.append(index - int(place._offsets[outer]))
                 index = outer
             place = place._parent
+        if name_of is not None:
+            return name_of(numbers[0] if numbers else index)
         numbers.reverse()
-        return str(numbers[0]) if len(numbers) == 1 else str(numbers) if numbers else ""
+        return f"record {numbers[0] if len(numbers) == 1 else numbers}" if numbers else ""
 
 
 def shown(value: Any) -> str:

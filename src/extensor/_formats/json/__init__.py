@@ -1,0 +1,1 @@
+"""JSON to StructuredTensors and back: files, and text in memory."""

@@ -1,0 +1,323 @@
+"""JSON by Python's parser, which gives exact values and the line of each error."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.arrow_type import inner_fields, is_list
+from extensor._arrow.wanted_table import WantedTable
+from extensor._formats.json.maps import PathTree, as_maps, with_maps
+from extensor._formats.json.source import Text
+from extensor._formats.json.types import is_bytes, value_of
+from extensor._formats.python.constant import arrow_of, of_spec
+from extensor._path import Path
+from extensor._struct.deep_nesting import refuse_deep_nesting
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import FieldError, FormatError, StructureError
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+@refuse_deep_nesting("read_json")
+def exact_records(
+    texts: list[Text],
+    wanted: WantedTable,
+    conflicts: str,
+    path: tuple[str, ...] | None,
+    maps: PathTree,
+) -> tuple[Any, bool]:
+    """Returns the records of texts as an Arrow table, or, with a schema, as a StructuredTensor.
+
+    Args:
+        texts: The texts.
+        wanted: The arguments of the caller.
+        conflicts: "error" or "union".
+        path: As in `fast_table`.
+        maps: The paths of objects that are maps.
+
+    Raises:
+        FormatError, StructureError, DTypeError, NullError, FieldError: With the line of the error.
+    """
+    records = _Records()
+    for text in texts:
+        records.add(text, path)
+    if maps:
+        unused = set(maps.paths())
+        values = [with_maps(value, maps, unused) for value in records.values]
+        if unused and values and wanted.schema is None:
+            raise FieldError(
+                path="maps",
+                expected="paths of objects",
+                received=f"{Path(*min(unused))}, where there are none",
+                mend="Check the path; list levels are not part of it.",
+            )
+        records.values = values
+    if wanted.schema is not None:
+        arrow = pa.struct(list(wanted.schema))
+        values = [_typed(value, arrow) for value in records.values]
+        return _of_schema(values, wanted, records), True
+    if wanted.columns is not None:
+        columns = PathTree(wanted.columns)
+        records.values = [_chosen(v, columns, conflicts == "union") for v in records.values]
+    try:
+        array = arrow_of(records.values, wanted.nulls, conflicts, records.name_of)
+    except UnicodeEncodeError as error:
+        raise FormatError(
+            path=texts[0].name,
+            expected="names of fields that UTF-8 can encode",
+            received=f"{ascii(error.object)[:40]}",
+            mend="Correct the name.",
+        ) from None
+    if maps:
+        array = as_maps(array, maps)
+    return pa.Table.from_batches([pa.RecordBatch.from_struct_array(array)]), False
+
+
+def _of_schema(values: list[Any], wanted: WantedTable, records: _Records) -> StructuredTensor:
+    made = of_spec(values, wanted.spec(), wanted.nulls, name_of=records.name_of)
+    return wanted.cast(made)
+
+
+class _Records:
+    """Records, with the source and line of each."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._places: list[tuple[str, int, int | None]] = []
+        self._decoder = json.JSONDecoder(object_pairs_hook=_record, parse_float=_float)
+
+    def name_of(self, index: int) -> str:
+        """Returns the name of a record: its source and line, or number."""
+        name, number, line = self._places[index]
+        return f"record {number} of {name}" if line is None else f"line {line} of {name}"
+
+    def add(self, text: Text, path: tuple[str, ...] | None) -> None:
+        """Adds the records of a text.
+
+        Raises:
+            FormatError: If it is not JSON (also a ValueError).
+            StructureError: If there is a value that is not a record (also a ValueError).
+        """
+        source = _decoded(text)
+        number, line, at = 0, 1, 0
+        for value, start in self._values(text.name, source, path):
+            if start is not None:
+                line += source.count("\n", at, start)
+                at = start
+            where = text.name, number, None if start is None else line
+            number += 1
+            self._places.append(where)
+            self.values.append(value)
+            if not isinstance(value, dict):
+                raise StructureError(
+                    path=self.name_of(len(self._places) - 1),
+                    expected="an object, which is a record",
+                    received=_kind(value),
+                    mend="Remove it."
+                    if value is None
+                    else 'Write plain values as records, such as {"x": 1}; '
+                    "records= names the path of records in an object.",
+                )
+
+    def _values(
+        self, name: str, source: str, path: tuple[str, ...] | None
+    ) -> Iterator[tuple[Any, int | None]]:
+        """Yields each record and its position, or None where that is not known."""
+        at = _after_space(source, 0)
+        if path is not None and not (path == () and source[at : at + 1] == "["):
+            if at == len(source):
+                return
+            value, end = self._value(name, source, at)
+            end = _after_space(source, end)
+            if end < len(source):
+                raise _no_json(
+                    name, source, end, "the end of the only object", "Leave out records=."
+                )
+            for each in _below(name, value, path):
+                yield each, None
+            return
+        if source[at : at + 1] != "[":
+            while at < len(source):
+                value, end = self._value(name, source, at)
+                yield value, at
+                at = _after_space(source, end)
+            return
+        at = _after_space(source, at + 1)
+        is_first = True
+        while source[at : at + 1] != "]" or not is_first:
+            value, end = self._value(name, source, at)
+            yield value, at
+            is_first = False
+            at = _after_space(source, end)
+            if source[at : at + 1] == "]":
+                break
+            if source[at : at + 1] != ",":
+                raise _no_json(name, source, at, "',' or ']'", "Correct the text.")
+            at = _after_space(source, at + 1)
+        end = _after_space(source, at + 1)
+        if end < len(source):
+            raise _no_json(name, source, end, "the end of the only array", "Correct the text.")
+
+    def _value(self, name: str, source: str, at: int) -> tuple[Any, int]:
+        try:
+            return self._decoder.raw_decode(source, at)
+        except json.JSONDecodeError as error:
+            raise _no_json(
+                name, source, error.pos, "JSON", "Correct the text.", error.msg
+            ) from None
+        except _KeyTwiceError as error:
+            received = f"an object with the key {error.args[0]!r} twice"
+            expected, mend = "objects with distinct keys", "Rename or remove one of the two."
+        except _LargeError as error:
+            received = f"the number {error.args[0][:40]}"
+            expected, mend = "numbers that float64 can hold", "Write the number as a string."
+        except RecursionError:
+            received, expected = "deeper nesting", "values nested within Python's recursion limit"
+            mend = "Write the data with less nesting."
+        except ValueError as error:  # an integer of thousands of digits
+            received, expected = str(error)[:80], "numbers of fewer digits"
+            mend = "Write the number as a string."
+        line = source.count("\n", 0, at) + 1
+        raise FormatError(
+            path=f"{name}, line {line}", expected=expected, received=received, mend=mend
+        )
+
+
+class _KeyTwiceError(Exception):
+    """An object has a key twice."""
+
+
+class _LargeError(Exception):
+    """A number is not infinite, but too large for a float."""
+
+
+def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _KeyTwiceError(next(name for name in names if names.count(name) > 1))
+    return record
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise _LargeError(text)
+    return value
+
+
+def _decoded(text: Text) -> str:
+    content = bytes(text.buffer)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise FormatError(
+            path=f"{text.name}, line {line}",
+            expected="UTF-8 text",
+            received=f"the byte 0x{content[error.start]:02x} ({error.reason})",
+            mend="Write the text as UTF-8.",
+        ) from None
+
+
+def _after_space(source: str, at: int) -> int:
+    found: Any = _SPACE.match(source, at)
+    return found.end()
+
+
+def _no_json(
+    name: str, source: str, at: int, expected: str, mend: str, reason: str = ""
+) -> FormatError:
+    line = source.count("\n", 0, at) + 1
+    column = at - source.rfind("\n", 0, at)
+    found = repr(source[at : at + 20]) if at < len(source) else "the end of the text"
+    return FormatError(
+        path=f"{name}, line {line}, column {column}",
+        expected=expected,
+        received=found + (f" ({reason})" if reason else ""),
+        mend=mend,
+    )
+
+
+def _kind(value: Any) -> str:
+    kinds = {list: "an array", str: "a string", bool: "a bool", type(None): "null"}
+    return kinds.get(type(value), "a number")
+
+
+def _below(name: str, value: Any, path: tuple[str, ...]) -> Iterable[Any]:
+    """Returns the records at a path of an object: the items of an array, or entries of an object."""
+    for i, key in enumerate(path):
+        if not isinstance(value, dict) or key not in value:
+            keys = (
+                ", ".join(map(repr, list(value)[:10])) if isinstance(value, dict) else "no object"
+            )
+            raise FieldError(
+                path=f"{name}: {Path(*path[: i + 1])}",
+                expected=f"an object with the key {key!r}",
+                received=keys or "an empty object",
+                mend="Correct records=.",
+            )
+        value = value[key]
+    if isinstance(value, dict):
+        return [{"key": key, "value": each} for key, each in value.items()]
+    if isinstance(value, list):
+        return value
+    raise StructureError(
+        path=f"{name}: {Path(*path)}" if path else name,
+        expected="an array of records, or an object of records",
+        received=_kind(value),
+        mend="Correct records=.",
+    )
+
+
+def _chosen(value: Any, columns: PathTree, top_only: bool) -> Any:
+    """Returns a value with the chosen fields only, so that others may have conflicts."""
+    if isinstance(value, list):
+        return [_chosen(item, columns, top_only) for item in value]
+    if not isinstance(value, dict) or columns.is_end:
+        return value
+    return {
+        name: each if top_only else _chosen(each, columns.below[name], top_only)
+        for name, each in value.items()
+        if name in columns.below
+    }
+
+
+def _typed(value: Any, arrow: pa.DataType) -> Any:
+    """Returns a value with the fields of a type only, and text as the values that it stands for.
+
+    A value that does not fit stays as it is. Then `of_spec` raises, with its place.
+    """
+    t = pa.types
+    if value is None:
+        return None
+    if t.is_dictionary(arrow):
+        return _typed(value, arrow.value_type)
+    if t.is_struct(arrow) and isinstance(value, dict):
+        fields = {field.name: field.type for field in arrow.fields}
+        return {name: _typed(each, fields[name]) for name, each in value.items() if name in fields}
+    if (is_list(arrow) or t.is_map(arrow)) and isinstance(value, list):
+        inner = pa.struct(inner_fields(arrow)) if t.is_map(arrow) else arrow.value_type
+        return [_typed(item, inner) for item in value]
+    if t.is_decimal(arrow) and type(value) in (int, float, str):
+        try:
+            return Decimal(str(value))
+        except InvalidOperation:
+            return value
+    if isinstance(value, str) and is_bytes(arrow):
+        found = value_of(value, arrow)
+        return InvalidBase64() if isinstance(found, str) else found
+    if isinstance(value, str) and t.is_temporal(arrow):
+        return value_of(value, arrow)
+    return value
+
+
+class InvalidBase64:
+    """Text that is not base64. Its name is in the error, because it does not fit any field."""

@@ -1,0 +1,263 @@
+"""JSON by Arrow's parser, where it is right.
+
+Arrow's parser infers types block by block, and takes text for timestamps. So the text is cut into
+blocks here, each is parsed alone, and one type is made of the types of all blocks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from extensor._formats.json.source import Text
+from extensor._formats.json.types import (
+    InexactError,
+    converted,
+    joined,
+    only_timestamps,
+    parsed_type,
+    with_text,
+)
+
+_BLOCK = 1 << 20  # bytes
+_SAMPLE = 1 << 16
+_DEPTH = 200
+"""Arrow's parser aborts the process where records are nested some thousand levels deep."""
+_EXACT_FLOATS = 2**53
+_RECORDS = "records"
+_SPACE = b" \t\r\n"
+_NULL_RECORD = re.compile(rb"\}\s*null")
+_LONG_INTEGER = re.compile(rb"[:\[,\s]-?[0-9]{16,}\s*[,}\]\s]")
+_NO_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
+
+
+def fast_table(
+    texts: list[Text], schema: pa.Schema | None, path: tuple[str, ...] | None
+) -> pa.Table:
+    """Returns the records of texts.
+
+    Args:
+        texts: The texts.
+        schema: The wanted schema, or None to infer it.
+        path: The field of a single object that holds the records; None if they are the values or
+            the items of the texts.
+
+    Raises:
+        InexactError: If the parser would not give the exact values, or finds an error.
+    """
+    try:
+        return _table(texts, schema, path)
+    # The name of a field that is not UTF-8 raises a UnicodeDecodeError when it is read.
+    except (pa.ArrowException, UnicodeDecodeError, KeyError) as error:
+        raise InexactError from error
+
+
+def _table(texts: list[Text], schema: pa.Schema | None, path: tuple[str, ...] | None) -> pa.Table:
+    wanted = None if schema is None else pa.struct(list(schema))
+    asked = None if wanted is None else parsed_type(wanted)
+    blocks = [block for text in texts for block in _blocks(text.buffer, path)]
+    order: list[pa.DataType] = []
+    hints: Any = None
+    if asked is None and blocks and blocks[0].path is None:
+        sample = _Block(_cut(blocks[0].buffer, _SAMPLE), None)
+        sample.expect_shallow()
+        found = sample.parsed(None, None).type
+        order, hints = [with_text(found)], only_timestamps(found)
+    if len(blocks) > 1:
+        with ThreadPoolExecutor(pa.cpu_count()) as pool:
+            arrays = list(pool.map(lambda block: block.read(hints, asked), blocks))
+    else:
+        arrays = [block.read(hints, asked) for block in blocks]
+    if wanted is None:
+        wanted = pa.struct([])
+        for found in [*order, *(array.type for array in arrays)]:
+            wanted = joined(wanted, found)
+    batches = [pa.RecordBatch.from_struct_array(converted(array, wanted)) for array in arrays]
+    return pa.Table.from_batches(batches, schema or pa.schema(wanted.fields))
+
+
+def _blocks(buffer: pa.Buffer, path: tuple[str, ...] | None) -> Iterator[_Block]:
+    data = memoryview(buffer)
+    first = _first_byte(buffer)
+    if not first:
+        return
+    if path is None and first == b"{":
+        start = 0
+        while start < len(data):
+            block = _cut(buffer.slice(start), _BLOCK)
+            start += block.size
+            first = _first_byte(block)
+            if first == b"{":
+                yield _Block(block, None)
+            elif first:  # Arrow's parser aborts the process where the first record is null
+                raise InexactError
+        return
+    if first == b"[" and not path:
+        # The parser reads objects only.
+        yield _Block(pa.py_buffer(b'{"records":' + bytes(data) + b"}"), (_RECORDS,))
+        return
+    if first == b"{" and path:
+        yield _Block(buffer, path)
+        return
+    raise InexactError
+
+
+def _cut(buffer: pa.Buffer, size: int) -> pa.Buffer:
+    """Returns the beginning of a buffer: the lines of at least so many bytes."""
+    data = memoryview(buffer)
+    if len(data) <= size:
+        return buffer
+    step = size
+    while size < len(data):
+        end = bytes(data[size : size + step]).find(b"\n")
+        if end >= 0:
+            return buffer.slice(0, size + end + 1)
+        size += step
+    return buffer
+
+
+def _first_byte(buffer: pa.Buffer) -> bytes:
+    data = memoryview(buffer)
+    for start in range(0, len(data), 256):
+        part = bytes(data[start : start + 256]).lstrip(_SPACE)
+        if part:
+            return part[:1]
+    return b""
+
+
+class _Block:
+    """Some records as text, which are parsed at once.
+
+    Args:
+        buffer: The text.
+        path: The fields that lead to the list of records in a single object; None if the text is
+            the records, one after another.
+    """
+
+    def __init__(self, buffer: pa.Buffer, path: tuple[str, ...] | None) -> None:
+        self.buffer = buffer
+        self.path = path
+
+    def read(self, hints: Any, asked: Any) -> pa.StructArray:
+        """Returns the records.
+
+        Args:
+            hints: The fields that are text, though they look like timestamps.
+            asked: The type of the records, or None to infer it.
+
+        Raises:
+            InexactError: As `fast_table`.
+        """
+        self.expect_shallow()
+        array = self.parsed(hints, asked)
+        found = None if asked is not None else only_timestamps(array.type)
+        if found is not None:
+            order = with_text(array.type)
+            array = self.parsed(found if hints is None else joined(hints, found), None)
+            if only_timestamps(array.type) is not None:
+                raise InexactError
+            array = converted(array, joined(order, array.type))
+        if asked is None:
+            _expect_exact(array, self)
+        return array
+
+    def parsed(self, hints: Any, asked: Any) -> pa.StructArray:
+        """Returns the records as the parser reads them, with timestamps for some text."""
+        from pyarrow import json
+
+        known = asked if asked is not None else hints
+        if known is not None and self.path is not None:
+            known = pa.list_(known)
+            for name in reversed(self.path):
+                known = pa.struct([(name, known)])
+        table = json.read_json(
+            pa.BufferReader(self.buffer),
+            json.ReadOptions(use_threads=False, block_size=self.buffer.size + 1),
+            json.ParseOptions(
+                explicit_schema=None if known is None else pa.schema(known.fields),
+                unexpected_field_behavior="infer" if asked is None else "ignore",
+            ),
+        )
+        # Raise if text, or the name of a field, is not UTF-8.
+        table.validate(full=True)
+        str(table.schema)
+        if self.path is None:
+            self._expect_no_null(table)
+            return _struct_of(table)
+        return self._records(table)
+
+    def _records(self, table: pa.Table) -> pa.StructArray:
+        array = _struct_of(table)
+        if len(array) != 1:
+            raise InexactError
+        for name in self.path or ():
+            if not pa.types.is_struct(array.type):
+                raise InexactError
+            array = array.field(name)
+        if pa.types.is_list(array.type) and not array.null_count:
+            items = array.flatten()
+            if pa.types.is_struct(items.type) and not items.null_count:
+                return items
+            if not len(items):
+                return pa.array([], pa.struct([]))
+        raise InexactError
+
+    def _expect_no_null(self, table: pa.Table) -> None:
+        """Raises where a record may be null, for which the parser gives a record of nulls."""
+        count = table.num_rows
+        empty = np.ones(count, bool)
+        for column in table.columns:
+            if not column.null_count:
+                return
+            empty &= column.is_null().to_numpy()
+        if empty.any() and _NULL_RECORD.search(self.buffer):
+            raise InexactError
+
+    def expect_shallow(self) -> None:
+        """Raises where a record is nested more deeply than the parser can read."""
+        text = np.frombuffer(self.buffer, np.uint8)
+        opens = np.flatnonzero((text | 32) == ord("{"))  # also "["
+        if len(opens) <= _DEPTH:
+            return
+        ends = np.searchsorted(opens, np.flatnonzero(text == ord("\n")))
+        if np.diff(ends, prepend=0, append=len(opens)).max() <= _DEPTH and self.path is None:
+            return  # a line has no more brackets
+        bare = bytes(self.buffer).replace(b"\\\\", b"").replace(b'\\"', b"")
+        bare = re.sub(rb'"[^"]*"', b"", bare.translate(None, _NO_STRUCTURE).replace(b'""', b""))
+        brackets = np.frombuffer(bare, np.uint8)
+        steps = np.where((brackets | 32) == ord("{"), 1, -1)
+        if len(steps) and np.cumsum(steps).max() > _DEPTH:
+            raise InexactError
+
+
+def _struct_of(table: pa.Table) -> pa.StructArray:
+    batches = table.combine_chunks().to_batches()
+    if len(batches) == 1:
+        return batches[0].to_struct_array()
+    return pa.array([{}] * table.num_rows, pa.struct(list(table.schema)))
+
+
+def _expect_exact(array: pa.Array, block: _Block) -> None:
+    """Raises where a float may be an integer that a float cannot hold."""
+    if _largest(array) < _EXACT_FLOATS:
+        return
+    if _LONG_INTEGER.search(block.buffer):
+        raise InexactError
+
+
+def _largest(array: pa.Array) -> float:
+    """Returns the largest finite or infinite float of an array of any type, without its sign."""
+    if pa.types.is_struct(array.type):
+        return max((_largest(child) for child in array.flatten()), default=0.0)
+    if pa.types.is_list(array.type):
+        return _largest(array.flatten())
+    if not pa.types.is_floating(array.type):
+        return 0.0
+    ends = pc.min_max(array)
+    return max((abs(end.as_py() or 0.0) for end in (ends["min"], ends["max"])), default=0.0)

@@ -1,0 +1,137 @@
+"""Objects that are maps: their keys are data, and not names of fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.arrow_type import inner_fields, is_list, with_inner_fields
+from extensor._path import Path, PathLike
+from extensor.errors import DTypeError
+
+
+class PathTree:
+    """Some paths, as a tree of names.
+
+    Attributes:
+        below: The tree of each name.
+        is_end: Whether a path ends here.
+    """
+
+    def __init__(self, paths: Iterable[PathLike] = ()) -> None:
+        self.below: dict[str, PathTree] = {}
+        self.is_end = False
+        for path in paths:
+            node = self
+            for name in Path.of(path):
+                node = node.below.setdefault(name, PathTree())
+            node.is_end = True
+
+    def __bool__(self) -> bool:
+        return self.is_end or bool(self.below)
+
+    def paths(self, outer: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+        """Yields the names of each path."""
+        if self.is_end:
+            yield outer
+        for name, node in self.below.items():
+            yield from node.paths((*outer, name))
+
+
+def map_paths(maps: Any, schema: pa.Schema | None) -> PathTree:
+    """Returns the paths of maps that the caller gave, and those of the maps of a schema.
+
+    Raises:
+        DTypeError: If `maps` is not a list of paths (also a TypeError).
+    """
+    if isinstance(maps, (str, bytes, Path)) or not isinstance(maps, Iterable):
+        raise DTypeError(
+            path="maps",
+            expected="a list of paths",
+            received=repr(maps)[:80],
+            mend='Write maps=["support"].',
+        )
+    found = [*maps]
+    if schema is not None:
+        found += _maps_in(pa.struct(list(schema)), ())
+    return PathTree(found)
+
+
+def _maps_in(arrow: pa.DataType, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if pa.types.is_map(arrow):
+        yield path
+    has_names = pa.types.is_struct(arrow) or pa.types.is_map(arrow)
+    for field in inner_fields(arrow):
+        yield from _maps_in(field.type, (*path, field.name) if has_names else path)
+
+
+def with_maps(
+    value: Any, tree: PathTree, unused: set[tuple[str, ...]], path: tuple[str, ...] = ()
+) -> Any:
+    """Returns a value with the objects at the paths of maps as lists of {key, value}.
+
+    Args:
+        value: The value.
+        tree: The paths.
+        unused: The paths at which no object was found; those that are found are removed.
+        path: The path of the value.
+    """
+    if not tree:
+        return value
+    if isinstance(value, list):
+        return [with_maps(item, tree, unused, path) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if tree.is_end:
+        unused.discard(path)
+        inner = tree.below.get("value", _NONE)
+        below = (*path, "value")
+        return [
+            {"key": key, "value": with_maps(each, inner, unused, below)}
+            for key, each in value.items()
+        ]
+    return {
+        name: with_maps(each, tree.below.get(name, _NONE), unused, (*path, name))
+        for name, each in value.items()
+    }
+
+
+_NONE = PathTree()
+
+
+def as_maps(array: pa.Array, tree: PathTree) -> pa.Array:
+    """Returns an array with Arrow maps for the lists of {key, value} at the paths of maps."""
+    arrow = array.type
+    if not tree:
+        return array
+    if pa.types.is_struct(arrow):
+        children = [
+            as_maps(array.field(i), tree.below.get(field.name, _NONE))
+            for i, field in enumerate(arrow.fields)
+        ]
+        fields = [f.with_type(c.type) for f, c in zip(arrow.fields, children, strict=True)]
+        made = pa.struct(fields)
+        return pa.Array.from_buffers(made, len(array), array.buffers()[:1], children=children)
+    if not is_list(arrow):
+        return array
+    child = array.values
+    if not tree.is_end or not pa.types.is_list(arrow):
+        child = as_maps(child, tree)
+        made = with_inner_fields(arrow, [arrow.value_field.with_type(child.type)])
+        return pa.Array.from_buffers(made, len(array), array.buffers()[:2], children=[child])
+    if pa.types.is_null(child.type):
+        child = pa.array([], pa.struct({"key": pa.string(), "value": pa.null()}))
+    if not pa.types.is_struct(child.type) or {f.name for f in child.type.fields} != _ENTRY:
+        return array
+    keys = child.field("key")
+    values = as_maps(child.field("value"), tree.below.get("value", _NONE))
+    made = pa.map_(keys.type, values.type)
+    entries = pa.Array.from_buffers(
+        pa.struct([made.key_field, made.item_field]), len(child), [None], children=[keys, values]
+    )
+    return pa.Array.from_buffers(made, len(array), array.buffers()[:2], children=[entries])
+
+
+_ENTRY = {"key", "value"}

@@ -1,0 +1,145 @@
+"""read_json: JSON files, or text in memory, as StructuredTensors."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.arrow_type import is_list
+from extensor._arrow.wanted_table import WantedTable
+from extensor._formats.json.exact import exact_records
+from extensor._formats.json.fast import fast_table
+from extensor._formats.json.maps import map_paths
+from extensor._formats.json.source import texts_of
+from extensor._formats.json.types import InexactError
+from extensor._path import Path, PathLike
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, StructureError
+
+_MANY_KEYS = 300
+_TOO_MANY_KEYS = 10_000
+
+
+def read_json(
+    source: Any,
+    columns: Iterable[PathLike] | None = None,
+    schema: Any = None,
+    nulls: Any = None,
+    conflicts: str = "error",
+    row_splits_dtype: Any = None,
+    *,
+    records: PathLike | None = None,
+    maps: Iterable[PathLike] = (),
+) -> StructuredTensor:
+    """Returns the records of JSON files, or of JSON text in memory, as a StructuredTensor.
+
+    A text has one object after another, such as one a line; or one array of objects; or, with
+    `records=`, one object that contains the records.
+
+    Numbers are int64 and float64. Text stays text, also if it looks like a date. The fields follow
+    from all records. Compressed text (gzip, zstd, bz2, lz4) is decompressed.
+
+    Args:
+        source: A path, a URL, a folder, a glob pattern; bytes of JSON text; a file object; or a
+            list of these, whose records are concatenated.
+        columns: Paths of the fields to read, such as `["title", "steps.minutes"]`. Fields come in
+            this order. Default: all.
+        schema: A spec, such as `xt.spec_of(records)`, or a pyarrow Schema. Other fields are not
+            read. Text in ISO 8601 becomes timestamps, dates and times, and base64 becomes bytes,
+            where the schema has these types.
+        nulls: What to do with nulls and missing fields, as in `from_arrow`.
+        conflicts: What to do where a field has values of several types: `"error"`, or `"union"`
+            for a UnionTensor.
+        row_splits_dtype: As in `from_arrow`. Default: tf.int64.
+        records: The path of the records in a text that is one object: an array of objects, or an
+            object whose values are the records, which become records of `key` and `value`. `()` is
+            the object itself.
+        maps: The paths of objects whose keys are data, such as ids. They become lists of records
+            of `key` and `value`.
+
+    Returns:
+        A StructuredTensor of shape `[number of records]`.
+
+    Raises:
+        MissingFileError: If a file does not exist (also a FileNotFoundError).
+        FormatError: If a text is not JSON or not UTF-8, or a file is truncated (also a ValueError).
+        StructureError: If a value is not a record, or records and lists are in one field (also a
+            ValueError).
+        DTypeError: If values of one field have several types, or a number does not fit (also a
+            TypeError).
+        FieldError: If a path of `columns`, `records` or `maps` does not exist (also a KeyError).
+        NullError: If a value is null or missing, and `nulls` does not say what to do (also a
+            ValueError).
+
+    >>> xt.read_json(b'{"title": "Tea", "minutes": [5]}\\n{"title": "Bread", "minutes": []}')
+    <StructuredTensor shape=(2,) {title: string, minutes: int64[*]}
+     [{title: b'Tea', minutes: [5]}, {title: b'Bread', minutes: []}]>
+    """
+    if conflicts not in ("error", "union"):
+        raise DTypeError(
+            path="read_json: conflicts",
+            expected='"error" or "union"',
+            received=repr(conflicts)[:60],
+            mend="Leave it out for an error.",
+        )
+    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    path = None if records is None else Path.of(records).names
+    keyed = map_paths(maps, wanted.schema)
+    texts = texts_of(source)
+    try:
+        if keyed:
+            raise InexactError
+        table = fast_table(texts, wanted.schema, path)
+    except InexactError:
+        made, is_done = exact_records(texts, wanted, conflicts, path, keyed)
+        if is_done:
+            return made
+        table = made
+    if wanted.schema is None:
+        for text in dict.fromkeys(_wide_objects(table)):
+            warnings.warn(text, UserWarning, stacklevel=2)
+    return wanted.records(table)
+
+
+def _wide_objects(table: pa.Table) -> Iterator[str]:
+    """Yields a text for each object with so many keys that these may be data.
+
+    Raises:
+        StructureError: If there are more keys than fields can be.
+    """
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        for chunk in column.chunks:
+            yield from _wide_below(chunk, Path(name))
+    present = sum(table.num_rows - column.null_count for column in table.columns)
+    yield from _wide(table.num_columns, table.num_rows, present, Path())
+
+
+def _wide_below(array: pa.Array, path: Path) -> Iterator[str]:
+    if is_list(array.type) and pa.types.is_nested(array.type.value_type):
+        yield from _wide_below(array.flatten(), path)
+    if not pa.types.is_struct(array.type) or not array.type.num_fields:
+        return
+    children = array.flatten()
+    for field, child in zip(array.type.fields, children, strict=True):
+        if pa.types.is_nested(field.type):
+            yield from _wide_below(child, path / field.name)
+    present = sum(len(child) - child.null_count for child in children)
+    yield from _wide(len(children), len(array) - array.null_count, present, path)
+
+
+def _wide(keys: int, objects: int, present: int, path: Path) -> Iterator[str]:
+    if keys <= _MANY_KEYS or (objects > 10 and present * 2 > keys * objects):
+        return  # where most objects have most keys, these are names of fields
+    mend = f"maps=[{str(path)!r}]" if path else "records=()"
+    mend = f"If the keys are data, such as ids, give {mend}: then they become lists of records."
+    if keys > _TOO_MANY_KEYS:
+        raise StructureError(
+            path=path if path else "read_json",
+            expected=f"objects of at most {_TOO_MANY_KEYS:,} keys",
+            received=f"{keys:,} keys in {objects:,} objects",
+            mend=mend,
+        )
+    yield f"{path if path else 'read_json'}: the keys of objects become {keys:,} fields. {mend}"

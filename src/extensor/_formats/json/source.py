@@ -1,0 +1,140 @@
+"""The text of JSON files, file objects and bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._files.files import files_at
+from extensor.errors import DTypeError, FormatError
+
+_SUFFIXES = tuple(
+    f".{kind}{packed}"
+    for kind in ("json", "jsonl", "ndjson", "geojson")
+    for packed in ("", ".gz", ".zst", ".bz2", ".lz4")
+)
+"""The files of a folder that are read."""
+
+# JSON text never begins with these bytes.
+_COMPRESSED = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bz2",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+_UTF8_MARK = b"\xef\xbb\xbf"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff", b"{\x00", b"[\x00", b"\x00{", b"\x00[", b"\x00\x00")
+
+
+@dataclass(frozen=True)
+class Text:
+    """The text of one source.
+
+    Attributes:
+        name: The path, or "JSON" with a number, for errors.
+        buffer: The bytes, without compression and byte order mark.
+    """
+
+    name: str
+    buffer: pa.Buffer
+
+    def between(self, start: int, end: int) -> bytes:
+        """Returns some of the bytes."""
+        return bytes(memoryview(self.buffer)[start:end])
+
+
+def texts_of(source: Any) -> list[Text]:
+    """Returns the text of each source.
+
+    Args:
+        source: A path, file object or bytes, or a list of them.
+
+    Raises:
+        DTypeError: If it is nothing of these (also a TypeError).
+        MissingFileError, DirectoryError, StructureError: As `files_at`.
+        FormatError: If a file is not complete, or its text is UTF-16 (also a ValueError).
+    """
+    if _is_one(source):
+        return _texts(source, "JSON")
+    if not isinstance(source, Iterable):
+        raise DTypeError(
+            path="read_json",
+            expected="a path, a file object, bytes, or a list of them",
+            received=type(source).__name__,
+            mend="Give a path, or the text as bytes: text.encode().",
+        )
+    parts = list(source)
+    for part in parts:
+        if not _is_one(part):
+            raise DTypeError(
+                path="read_json",
+                expected="a list of paths, file objects or bytes",
+                received=f"{type(part).__name__} in the list",
+                mend="Records that are Python objects already: xt.struct.constant(records).",
+            )
+    return [text for i, part in enumerate(parts) for text in _texts(part, f"JSON {i}")]
+
+
+def _is_one(source: Any) -> bool:
+    kinds = (str, os.PathLike, bytes, bytearray, memoryview, pa.Buffer)
+    return isinstance(source, kinds) or hasattr(source, "read")
+
+
+def _texts(source: Any, name: str) -> list[Text]:
+    if isinstance(source, (bytes, bytearray, memoryview, pa.Buffer)):
+        return [_text(name, pa.py_buffer(source))]
+    if hasattr(source, "read"):
+        given: Any = getattr(source, "name", None)
+        content = source.read()
+        if isinstance(content, str):
+            # Lone surrogates are not UTF-8: the reader refuses them, and names the line.
+            content = content.encode("utf-8", "surrogatepass")
+        return [_text(given if isinstance(given, str) else name, pa.py_buffer(content))]
+    if isinstance(source, str) and source.lstrip()[:1] == "{":
+        raise FormatError(
+            path="read_json",
+            expected="a path",
+            received=f"JSON text ({source[:20]!r}...)",
+            mend="Give the text as bytes: text.encode().",
+        )
+    found: list[Text] = []
+    for file in files_at(source, _SUFFIXES):
+        with file.open() as opened:
+            found.append(_text(file.path, opened.read_buffer()))
+    return found
+
+
+def _text(name: str, buffer: pa.Buffer) -> Text:
+    start = bytes(memoryview(buffer)[:4])
+    for mark, compression in _COMPRESSED.items():
+        if start.startswith(mark):
+            buffer = _decompressed(name, buffer, compression)
+            start = bytes(memoryview(buffer)[:4])
+            break
+    if start.startswith(_UTF8_MARK):
+        buffer = buffer.slice(len(_UTF8_MARK))
+    elif start.startswith(_UTF16):
+        raise FormatError(
+            path=name,
+            expected="UTF-8 text",
+            received=f"bytes that begin with {start!r}, such as UTF-16 has",
+            mend="Write the text as UTF-8.",
+        )
+    return Text(name, buffer)
+
+
+def _decompressed(name: str, buffer: pa.Buffer, compression: str) -> pa.Buffer:
+    try:
+        with pa.CompressedInputStream(pa.BufferReader(buffer), compression) as stream:
+            return stream.read_buffer()
+    except (OSError, pa.ArrowInvalid) as error:
+        raise FormatError(
+            path=name,
+            expected=f"a complete {compression} file",
+            received=f"a file that does not decompress ({str(error).splitlines()[0]})",
+            mend="Write or copy the file again.",
+        ) from error

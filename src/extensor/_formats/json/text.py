@@ -1,0 +1,181 @@
+"""Arrow arrays as JSON text, column by column: Arrow joins the text of fields and items."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from extensor._arrow.arrow_type import decoded, is_encoded, is_list
+from extensor._formats.json.types import is_bytes, is_text
+from extensor._path import Path
+from extensor.errors import FormatError, UnsupportedTypeError
+
+_ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_ESCAPED |= {chr(i): f"\\u{i:04x}" for i in range(32) if chr(i) not in _ESCAPED}
+
+
+def json_text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
+    """Returns the JSON text of each value; a null is `null`.
+
+    Args:
+        array: The values.
+        path: Their path, for errors.
+        allow_nan: Whether to write `NaN` and `Infinity`, which are not JSON.
+
+    Raises:
+        FormatError: If a float is not finite, unless `allow_nan` (also a ValueError).
+        UnsupportedTypeError: If JSON has nothing for a type (also a TypeError).
+    """
+    while is_encoded(array.type) or isinstance(array.type, pa.BaseExtensionType):
+        array = _plain(array)
+    return _text(array, path, allow_nan).fill_null("null")
+
+
+def _plain(array: Any) -> pa.Array:
+    if pa.types.is_dictionary(array.type):
+        return array.dictionary_decode()
+    if pa.types.is_run_end_encoded(array.type):
+        return pc.run_end_decode(array)
+    return array.storage
+
+
+def _text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
+    arrow, t = array.type, pa.types
+    if t.is_struct(arrow):
+        return _objects(array, path, allow_nan)
+    if t.is_map(arrow):
+        return _maps(array, path, allow_nan)
+    if is_list(arrow):
+        return _surrounded("[", _joined(array, json_text(array.flatten(), path, allow_nan)), "]")
+    if t.is_union(arrow):
+        return _variants(array, path, allow_nan)
+    if t.is_null(arrow):
+        return pa.nulls(len(array), pa.string())
+    if t.is_boolean(arrow) or t.is_integer(arrow):
+        return array.cast(pa.string())
+    if t.is_floating(arrow):
+        return _floats(array, path, allow_nan)
+    if is_text(arrow):
+        return _surrounded('"', _escaped(array.cast(pa.string())), '"')
+    if is_bytes(arrow):
+        values = [None if v is None else base64.b64encode(v).decode() for v in array.to_pylist()]
+        return _surrounded('"', pa.array(values, pa.string()), '"')
+    if t.is_duration(arrow):
+        return array.cast(pa.int64()).cast(pa.string())
+    if t.is_timestamp(arrow) and arrow.tz is not None:
+        array = array.cast(pa.timestamp(arrow.unit, "UTC"))
+    if t.is_date64(arrow):
+        array = array.cast(pa.date32())
+    if (t.is_temporal(arrow) and not t.is_interval(arrow)) or t.is_decimal(arrow):
+        text = pc.replace_substring(array.cast(pa.string()), " ", "T")
+        return _surrounded('"', text, '"')
+    raise UnsupportedTypeError(
+        path=path if path else "write_json",
+        expected="a type that JSON can express",
+        received=f"Arrow type {arrow}",
+        mend="Convert the field first, or remove it with without.",
+    )
+
+
+def _surrounded(start: str, text: pa.StringArray, end: str) -> pa.StringArray:
+    return pc.binary_join_element_wise(start, text, end, "")
+
+
+def _objects(array: pa.StructArray, path: Path, allow_nan: bool) -> pa.StringArray:
+    parts: list[Any] = []
+    for field, child in zip(array.type.fields, _children(array), strict=True):
+        name = json.dumps(field.name, ensure_ascii=False)
+        parts.append(f"{',' if parts else '{'}{name}:")
+        parts.append(json_text(child, path / field.name, allow_nan))
+    if not parts:
+        text = pa.array(["{}"] * len(array), pa.string())
+    else:
+        text = pc.binary_join_element_wise(*parts, "}", "")
+    return _with_nulls(text, array)
+
+
+def _children(array: pa.StructArray) -> list[pa.Array]:
+    return array.flatten() if array.type.num_fields else []
+
+
+def _with_nulls(text: pa.StringArray, array: pa.Array) -> pa.StringArray:
+    if not array.null_count:
+        return text
+    return pc.if_else(array.is_valid(), text, pa.scalar(None, pa.string()))
+
+
+def _joined(array: pa.Array, items: pa.StringArray) -> pa.StringArray:
+    """Returns the text of the items of each list, with commas between them."""
+    if pa.types.is_fixed_size_list(array.type):
+        lengths = pc.if_else(array.is_valid(), array.type.list_size, 0).to_numpy(False)
+    else:
+        lengths = pc.list_value_length(array).fill_null(0).to_numpy()
+    offsets = np.zeros(len(array) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    text = pc.binary_join(pa.LargeListArray.from_arrays(pa.array(offsets), items), ",")
+    return _with_nulls(text, array)
+
+
+def _maps(array: Any, path: Path, allow_nan: bool) -> pa.StringArray:
+    if not is_text(decoded(array.type.key_type)):
+        raise UnsupportedTypeError(
+            path=path,
+            expected="maps whose keys are text, as those of JSON objects",
+            received=f"keys of Arrow type {array.type.key_type}",
+            mend="Give schema= with a list of records of key and value for this field.",
+        )
+    # The entries of null maps are not part of `flatten` of a list.
+    entries = pa.struct([array.type.key_field, array.type.item_field])
+    lists = array.cast(pa.list_(pa.field("entries", entries, nullable=False)))
+    keys, values = _children(lists.flatten())
+    pairs = pc.binary_join_element_wise(
+        json_text(keys, path / "key", allow_nan), json_text(values, path / "value", allow_nan), ":"
+    )
+    return _surrounded("{", _joined(lists, pairs), "}")
+
+
+def _variants(array: pa.UnionArray, path: Path, allow_nan: bool) -> pa.StringArray:
+    arrow = array.type
+    texts: list[pa.StringArray] = []
+    starts = np.zeros(128, np.int64)
+    for i, code in enumerate(arrow.type_codes):
+        starts[code] = sum(map(len, texts))
+        texts.append(json_text(array.field(i), path / arrow.field(i).name, allow_nan))
+    codes = array.type_codes.to_numpy(False)
+    is_dense = arrow.mode == "dense"
+    rows = array.offsets.to_numpy(False) if is_dense else np.arange(len(array))
+    return pa.concat_arrays(texts).take(pa.array(starts[codes] + rows))
+
+
+def _floats(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
+    finite = pc.is_finite(array)
+    text = array.cast(pa.string())
+    if not pc.all(finite).as_py() and len(array) > array.null_count:
+        if not allow_nan:
+            number = pc.index(finite, pa.scalar(False)).as_py()
+            raise FormatError(
+                path=path,
+                expected="finite numbers, because JSON has no others",
+                received=str(array[number].as_py()),
+                mend="Mask or replace the value, or give allow_nan=True to write NaN and Infinity.",
+            )
+        text = pc.replace_substring(pc.replace_substring(text, "nan", "NaN"), "inf", "Infinity")
+    # With the point, the number is read as a float again.
+    whole = pc.equal(pc.floor(array), array)
+    if pc.any(whole).as_py():
+        pointed = pc.replace_substring_regex(text, r"^(-?[0-9]+)$", r"\1.0")
+        text = pc.if_else(whole, pointed, text)
+    return text
+
+
+def _escaped(text: pa.StringArray) -> pa.StringArray:
+    if not pc.any(pc.match_substring_regex(text, r'[\x00-\x1f"\\]')).as_py():
+        return text
+    for character, escaped in _ESCAPED.items():
+        text = pc.replace_substring(text, character, escaped)
+    return text

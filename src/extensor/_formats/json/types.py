@@ -1,0 +1,178 @@
+"""Arrow types of JSON: what the parser reads, one type for several, and conversion between them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from extensor._arrow.arrow_type import holds, inner_fields, is_list, with_inner_fields
+
+
+class InexactError(Exception):
+    """The parser, or Arrow's cast, does not give the exact values. `exact` reads them."""
+
+
+def with_text(arrow: pa.DataType) -> pa.DataType:
+    """Returns a type with strings for timestamps, which the parser guesses from text."""
+    if pa.types.is_timestamp(arrow):
+        return pa.string()
+    inner = [field.with_type(with_text(field.type)) for field in inner_fields(arrow)]
+    return with_inner_fields(arrow, inner)
+
+
+def only_timestamps(arrow: pa.DataType) -> pa.DataType | None:
+    """Returns the part of a type that is timestamps, as strings; None if there are none.
+
+    The parser infers all other types: what a later record has may be more than the first ones.
+    """
+    if not holds(arrow, pa.types.is_timestamp):
+        return None
+    if pa.types.is_timestamp(arrow):
+        return pa.string()
+    fields = [(field, only_timestamps(field.type)) for field in inner_fields(arrow)]
+    inner = [field.with_type(found) for field, found in fields if found is not None]
+    return with_inner_fields(arrow, inner)
+
+
+def joined(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """Returns the type of the values of both types.
+
+    Raises:
+        InexactError: If there is none.
+    """
+    if one.equals(other) or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    if {one, other} == {pa.int64(), pa.float64()}:
+        return pa.float64()
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        found = {field.name: field.type for field in one.fields}
+        for field in other.fields:
+            known = found.get(field.name)
+            found[field.name] = field.type if known is None else joined(known, field.type)
+        return pa.struct(list(found.items()))
+    if pa.types.is_list(one) and pa.types.is_list(other):
+        return pa.list_(joined(one.value_type, other.value_type))
+    raise InexactError
+
+
+def parsed_type(arrow: pa.DataType) -> pa.DataType:
+    """Returns the type that the parser reads, and `converted` makes a wanted type of.
+
+    Raises:
+        InexactError: If there is none.
+    """
+    t = pa.types
+    if t.is_struct(arrow):
+        return pa.struct([field.with_type(parsed_type(field.type)) for field in arrow.fields])
+    if t.is_dictionary(arrow):
+        return parsed_type(arrow.value_type)
+    if t.is_list(arrow) or t.is_large_list(arrow) or t.is_fixed_size_list(arrow):
+        return pa.list_(parsed_type(arrow.value_type))
+    if t.is_boolean(arrow) or t.is_integer(arrow) or t.is_decimal128(arrow) or t.is_null(arrow):
+        return arrow
+    if t.is_floating(arrow):
+        return pa.float64()
+    if t.is_duration(arrow):
+        return pa.int64()
+    if is_text(arrow) or is_bytes(arrow) or t.is_timestamp(arrow) or t.is_date(arrow):
+        return pa.string()
+    if t.is_time(arrow):
+        return pa.string()
+    raise InexactError
+
+
+def is_text(arrow: pa.DataType) -> bool:
+    """Returns whether the values are text."""
+    t = pa.types
+    return t.is_string(arrow) or t.is_large_string(arrow) or t.is_string_view(arrow)
+
+
+def is_bytes(arrow: pa.DataType) -> bool:
+    """Returns whether the values are bytes, which are base64 in JSON."""
+    t = pa.types
+    is_view = t.is_binary_view(arrow)
+    return (
+        t.is_binary(arrow) or t.is_large_binary(arrow) or t.is_fixed_size_binary(arrow) or is_view
+    )
+
+
+def converted(array: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """Returns an array as a type that `joined` or `parsed_type` relates to its own.
+
+    Raises:
+        InexactError: If a value does not convert without loss.
+    """
+    if array.type.equals(arrow):
+        return array
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), arrow)
+    if array.offset:
+        array = pa.concat_arrays([array, array.slice(0, 0)])
+    if pa.types.is_struct(arrow):
+        return _converted_struct(array, arrow)
+    if is_list(arrow):
+        made = pa.list_(arrow.value_field)
+        child = converted(array.values, arrow.value_type)
+        lists = pa.Array.from_buffers(made, len(array), array.buffers()[:2], children=[child])
+        return lists if made.equals(arrow) else _cast(lists, arrow)
+    return converted_leaf(array, arrow)
+
+
+def _converted_struct(array: pa.Array, arrow: pa.DataType) -> pa.Array:
+    numbers = {field.name: i for i, field in enumerate(array.type.fields)}
+    children = [
+        converted(array.field(numbers[field.name]), field.type)
+        if field.name in numbers
+        else pa.nulls(len(array), field.type)
+        for field in arrow.fields
+    ]
+    return pa.Array.from_buffers(arrow, len(array), array.buffers()[:1], children=children)
+
+
+def converted_leaf(array: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """Returns numbers or text as a type, as `converted` does."""
+    t = pa.types
+    if is_bytes(arrow):
+        return _decoded(array, arrow)
+    if t.is_time(arrow):  # Arrow does not cast text to times
+        unit = pa.timestamp(arrow.unit)
+        whole = pc.binary_join_element_wise("1970-01-01T", array, "")
+        return _cast(_cast(whole, unit), arrow)
+    made = _cast(array, arrow)
+    if t.is_floating(arrow) and t.is_floating(array.type):
+        infinite = pc.sum(pc.is_inf(array)).as_py() or 0
+        if infinite != (pc.sum(pc.is_inf(made.cast(pa.float64()))).as_py() or 0):
+            raise InexactError
+    return made
+
+
+def _cast(array: pa.Array, arrow: pa.DataType) -> pa.Array:
+    try:
+        return array.cast(arrow)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise InexactError from error
+
+
+def _decoded(array: pa.Array, arrow: pa.DataType) -> pa.Array:
+    try:
+        values = [
+            None if each is None else base64.b64decode(each, validate=True)
+            for each in array.to_pylist()
+        ]
+        return pa.array(values, arrow)
+    except (binascii.Error, ValueError, pa.ArrowInvalid) as error:
+        raise InexactError from error
+
+
+def value_of(value: Any, arrow: pa.DataType) -> Any:
+    """Returns a text as the value of a type; itself if it does not convert."""
+    try:
+        return converted_leaf(pa.array([value], pa.string()), arrow)[0].as_py()
+    except InexactError:
+        return value

@@ -1,0 +1,110 @@
+"""write_json: StructuredTensors as JSON files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Generator, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.write import to_arrow
+from extensor._files.files import FilePath, whole_output
+from extensor._formats.json.text import json_text
+from extensor._path import Path
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError
+
+_SLICE = 1 << 22  # bytes of Arrow data
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+
+
+def write_json(
+    records: StructuredTensor | Iterable[StructuredTensor],
+    path: FilePath | Any,
+    schema: pa.Schema | None = None,
+    *,
+    lines: bool = True,
+    allow_nan: bool = False,
+) -> None:
+    """Writes records as JSON: one object a line, or one array.
+
+    A file appears at `path` only when it is complete. An invalid value is `null`. Timestamps,
+    dates and times are text in ISO 8601, decimals are text, durations are integers in their unit,
+    and bytes (Arrow's binary types) are base64: `read_json` reads all of them with `schema=`. A
+    field of Arrow's map type becomes an object.
+
+    Args:
+        records: A StructuredTensor of rank 1, or an iterable of batches, such as a dataset.
+        path: The file, or a binary or text file object. `.gz`, `.zst`, `.bz2` and `.lz4` are
+            compressed.
+        schema: The Arrow schema to write, as in `to_arrow`.
+        lines: Whether to write one object a line; otherwise, one array.
+        allow_nan: Whether to write `NaN` and `Infinity`, which Python reads, but which are not JSON.
+
+    Raises:
+        DTypeError: If `records` is or yields anything but StructuredTensors of rank 1 (also a
+            TypeError).
+        FormatError: If a string is not UTF-8, a number is not finite, or `path` is a device (also
+            a ValueError).
+        UnsupportedTypeError: If JSON has nothing for a type (also a TypeError).
+        MissingFileError, DirectoryError: If the folder of `path` does not exist, or `path` is a
+            directory (also a FileNotFoundError, an IsADirectoryError).
+
+    >>> path = getfixture("tmp_path") / "recipes.jsonl"
+    >>> xt.write_json(xt.DenseStructuredTensor([2], {"title": ["a", "b"], "x": [1.0, 2.5]}), path)
+    >>> print(path.read_text())
+    {"title":"a","x":1.0}
+    {"title":"b","x":2.5}
+    """
+    batches = [records] if isinstance(records, StructuredTensor) else records
+    if not isinstance(batches, Iterable):
+        batches = [batches]  # `_texts` raises, as for any batch of the wrong type
+    with _output(path) as write:
+        if not lines:
+            write(b"[")
+        is_first = True
+        for text in _texts(batches, schema, allow_nan):
+            joint = b"\n" if lines else b",\n"
+            # JSON text has no line breaks of its own.
+            whole = text if lines else text[:-1].replace(b"\n", b",\n")
+            write(whole if lines or is_first else joint + whole)
+            is_first = False
+        if not lines:
+            write(b"]\n")
+
+
+def _texts(batches: Iterable[Any], schema: Any, allow_nan: bool) -> Iterator[bytes]:
+    """Yields the text of some records, with a line break after each."""
+    for batch in batches:
+        if not isinstance(batch, StructuredTensor) or batch.rank != 1:
+            raise DTypeError(
+                path="write_json",
+                expected="StructuredTensors of rank 1",
+                received=f"{type(batch).__name__} of shape {batch.shape}"
+                if isinstance(batch, StructuredTensor)
+                else type(batch).__name__,
+                mend="Give a batch of records.",
+            )
+        array = to_arrow(batch, schema).to_struct_array()
+        count = max(1, len(array) * _SLICE // max(1, array.get_total_buffer_size()))
+        for start in range(0, len(array), count):
+            text = json_text(array.slice(start, count), Path(), allow_nan)
+            yield ("\n".join(text.to_pylist()) + "\n").encode()
+
+
+@contextlib.contextmanager
+def _output(path: Any) -> Generator[Any]:
+    if hasattr(path, "write"):
+        is_text = hasattr(path, "encoding")
+        yield (lambda text: path.write(text.decode())) if is_text else path.write
+        return
+    with whole_output(path) as stream:
+        name = os.fsdecode(path)
+        compression = next((c for end, c in _COMPRESSIONS.items() if name.endswith(end)), None)
+        if compression is None:
+            yield stream.write
+            return
+        with pa.CompressedOutputStream(stream, compression) as packed:
+            yield packed.write
