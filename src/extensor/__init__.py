@@ -21,6 +21,7 @@ from extensor._dispatch.dispatchable import DispatchableType
 from extensor._formats.json.read import read_json
 from extensor._formats.json.write import write_json
 from extensor._formats.parquet import read_parquet, write_parquet
+from extensor._formats.protobuf.read import from_proto, spec_from_proto
 from extensor._functions.fold import foldl, foldr
 from extensor._functions.gradient import ForwardAccumulator, recompute_grad
 from extensor._functions.numpy_function import numpy_function
@@ -76,6 +77,7 @@ __all__ = [
     "foldl",
     "foldr",
     "from_arrow",
+    "from_proto",
     "is_deferred_assertion_context",
     "keras",
     "nest",
@@ -91,6 +93,7 @@ __all__ = [
     "scan",
     "schema_from_spec",
     "serving",
+    "spec_from_proto",
     "spec_from_schema",
     "spec_of",
     "struct",

@@ -1,0 +1,1 @@
+"""Protocol buffers to StructuredTensors and back."""

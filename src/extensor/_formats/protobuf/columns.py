@@ -1,0 +1,243 @@
+"""The engine outside of graphs: ptars reads messages as Arrow columns."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from extensor._dependency import needed
+from extensor._formats.protobuf.fields import (
+    Count,
+    Cut,
+    Field,
+    Leaf,
+    Oneof,
+    Record,
+    Time,
+    Type,
+    Wrapper,
+)
+from extensor._formats.protobuf.wire import ROOT, file_of
+from extensor._path import Path
+
+_LARGE = 2**31 - 1
+_SECONDS = 2**63 // 10**9 - 1
+"""Seconds, before and after 1970, that fit into 64 bits as nanoseconds."""
+
+
+class SplitError(Exception):
+    """A field that a message may have once is there several times, as no serializer writes it."""
+
+
+class BadMessageError(Exception):
+    """A message is not a message of its type.
+
+    Args:
+        path: The path of the field; None for the message.
+        expected: What was expected.
+        received: What was there.
+        mend: What to do.
+    """
+
+    def __init__(self, path: Path | None, expected: str, received: str, mend: str) -> None:
+        super().__init__(path, expected, received, mend)
+        self.path, self.expected, self.received, self.mend = path, expected, received, mend
+
+
+def read_table(record: Record, serialized: Sequence[bytes], function: str) -> pa.Table:
+    """Returns serialized messages as a table.
+
+    Args:
+        record: The fields to read.
+        serialized: The messages.
+        function: The function that needs ptars, for the error.
+
+    Raises:
+        SplitError: If a field is in several parts.
+        BadMessageError: If bytes are not a message of the type.
+        MissingDependencyError: If ptars is not installed (also an ImportError).
+    """
+    needed("ptars", "protobuf", function)
+    # Offsets of 32 bits count the values of all messages; a value has a byte or more.
+    is_large = sum(map(len, serialized)) > _LARGE
+    handler = _handler(file_of(record).SerializeToString(deterministic=True), is_large)
+    try:
+        batch = handler.list_to_record_batch(serialized)
+    except ValueError as error:
+        raise BadMessageError(
+            None,
+            f"a message of type {record.name}",
+            str(error).rpartition("message: ")[2],
+            "The bytes are damaged, cut, or of another message type.",
+        ) from error
+    columns = _columns(record, _in_order(batch.num_columns, batch.column), len(serialized))
+    arrays = {field.name: column for field, column in zip(record.shown, columns, strict=True)}
+    schema = pa.schema([f.with_type(arrays[f.name].type) for f in record.schema])
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+@functools.lru_cache(64)
+def _handler(file: bytes, is_large: bool) -> Any:
+    from ptars import PtarsConfig
+    from ptars._lib import ProtoRegistry
+
+    options = {f"use_large_{kind}": is_large for kind in ("string", "binary", "list")}
+    return ProtoRegistry([file]).create_for_message(ROOT, PtarsConfig(**options))
+
+
+def _in_order(count: int, column: Callable[[str], pa.Array]) -> list[pa.Array]:
+    """Returns columns in the order of the fields; ptars orders them by their numbers."""
+    return [column(f"f{i}") for i in range(count)]
+
+
+def _columns(record: Record, arrays: Sequence[pa.Array], count: int) -> list[pa.Array]:
+    """Returns the columns of the fields of a record, from those of the fields on the wire."""
+    rest = iter(arrays)
+    columns: list[pa.Array] = []
+    for field in record.fields:
+        if isinstance(field, Oneof):
+            columns.append(_union(field, [next(rest) for _ in field.members], count))
+        elif isinstance(field.type, Cut):
+            _expect_none(field, next(rest))
+        else:
+            columns.append(_column(field, field.type, next(rest)))
+    return columns
+
+
+def _column(field: Field, kind: Type, array: pa.Array) -> pa.Array:
+    if field.count is Count.NULLABLE:
+        return _values(field, kind, array, True)
+    if field.count is Count.ONE:
+        if isinstance(kind, Leaf) and kind.has_own_default:
+            return array.fill_null(pa.scalar(kind.default, array.type))
+        return _values(field, kind, array, False)
+    values = _values(field, kind, array.values, False)
+    if field.count is not Count.MANY:
+        lengths = np.diff(array.offsets)
+        if lengths.size and lengths.max() > 1:
+            raise SplitError
+        if field.count is Count.REQUIRED:
+            if lengths.size and lengths.min() < 1:
+                raise BadMessageError(
+                    field.path,
+                    "a value, because the field is required",
+                    "a message without the field",
+                    "The program that wrote the message left it out.",
+                )
+            return values
+    if field.is_map and isinstance(kind, Record) and len(kind.fields) == 2:
+        key, value = values.flatten()
+        if pa.types.is_large_list(array.type):
+            return type(array).from_arrays(array.offsets, values)
+        return pa.MapArray.from_arrays(array.offsets, key, value, field.arrow.type)
+    item = field.arrow.type.value_field.with_type(values.type)
+    make = pa.large_list if pa.types.is_large_list(array.type) else pa.list_
+    return type(array).from_arrays(array.offsets, values, make(item))
+
+
+def _values(field: Field, kind: Type, array: pa.Array, has_nulls: bool) -> pa.Array:
+    """Returns the values of a field.
+
+    Args:
+        field: The field.
+        kind: The type of the values.
+        array: The values as ptars reads them.
+        has_nulls: Whether nulls of the array are nulls of the values; else they are messages
+            without fields.
+    """
+    if isinstance(kind, Leaf):
+        return array
+    children = _in_order(array.type.num_fields, array.field)
+    bitmap = array.buffers()[0] if has_nulls and array.null_count else None
+    if isinstance(kind, Record):
+        columns = _columns(kind, children, len(array))
+        fields = [f.arrow.with_type(c.type) for f, c in zip(kind.shown, columns, strict=True)]
+        arrow = pa.struct(fields)
+        return pa.Array.from_buffers(arrow, len(array), [bitmap], children=columns)
+    if isinstance(kind, Wrapper):
+        return _nullable(children[0], array if bitmap is not None else None)
+    assert isinstance(kind, Time)
+    return _nullable(_nanoseconds(field, kind, *children), array if bitmap is not None else None)
+
+
+def _nullable(values: pa.Array, messages: pa.Array | None) -> pa.Array:
+    """Returns values with nulls where the messages are null."""
+    if messages is None:
+        return values
+    return pc.if_else(messages.is_valid(), values, pa.scalar(None, values.type))
+
+
+def _nanoseconds(field: Field, kind: Time, seconds: pa.Array, nanos: pa.Array) -> pa.Array:
+    whole, parts = np.asarray(seconds), np.asarray(nanos)
+    outside = (whole < -_SECONDS) | (whole > _SECONDS)
+    if outside.any():
+        raise BadMessageError(
+            field.path,
+            "a time that fits into 64 bits as nanoseconds, between the years 1677 and 2262",
+            f"{whole[np.argmax(outside)]} seconds",
+            "Choose other columns with columns=.",
+        )
+    return pa.array(whole * 10**9 + parts).view(kind.arrow)
+
+
+def _union(field: Oneof, members: list[pa.Array], count: int) -> pa.Array:
+    valid = [np.asarray(member.is_valid()) for member in members]
+    present = np.logical_or.reduce(valid) if valid else np.zeros([count], bool)
+    if sum(v.sum() for v in valid) > present.sum():
+        raise SplitError
+    if field.count is Count.NULLABLE:
+        valid[0] = valid[0] | ~present  # a null is a null of the first variant
+        rows = np.ones([count], bool)
+    else:
+        rows = present
+    codes = np.zeros([count], np.int8)
+    positions = np.zeros([count], np.int32)
+    variants: list[pa.Array] = []
+    for i, (member, of_member) in enumerate(zip(field.members, members, strict=True)):
+        codes[valid[i]] = i
+        positions[valid[i]] = np.arange(valid[i].sum())
+        chosen = of_member.filter(pa.array(valid[i]))
+        variants.append(_values(member, member.type, chosen, True))
+    names = [member.name for member in field.members]
+    union = pa.UnionArray.from_dense(
+        pa.array(codes[rows]), pa.array(positions[rows]), variants, names
+    )
+    if field.count is Count.NULLABLE:
+        return union
+    offsets = np.concatenate([[0], np.cumsum(present)]).astype(np.int32)
+    arrow = pa.list_(pa.field("item", union.type))
+    return pa.Array.from_buffers(arrow, count, [None, pa.py_buffer(offsets)], children=[union])
+
+
+def _expect_none(field: Field, array: pa.Array) -> None:
+    if len(array.values):
+        raise BadMessageError(
+            field.path,
+            "messages nested at most as deep as max_depth says",
+            "a message that is nested deeper",
+            "Increase max_depth.",
+        )
+
+
+def first_bad(serialized: Sequence[bytes], read: Callable[[Sequence[bytes]], Any]) -> int:
+    """Returns the number of the first message that a function refuses.
+
+    Args:
+        serialized: Messages, one or more of which the function refuses.
+        read: Raises BadMessageError for messages that it refuses.
+    """
+    start, end = 0, len(serialized)
+    while end - start > 1:
+        middle = (start + end) // 2
+        try:
+            read(serialized[start:middle])
+        except BadMessageError:
+            end = middle
+        else:
+            start = middle
+    return start

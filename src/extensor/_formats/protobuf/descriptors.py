@@ -1,0 +1,460 @@
+"""Descriptors of message types to the fields of records."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, OneofDescriptor
+from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
+
+from extensor._arrow.null_policy import Nulls
+from extensor._formats.protobuf.fields import (
+    AnyField,
+    Count,
+    Cut,
+    Field,
+    Leaf,
+    Oneof,
+    Record,
+    Time,
+    Type,
+    Wrapper,
+)
+from extensor._path import Path, PathLike
+from extensor.errors import DTypeError, FieldError, StructureError
+
+_TIMES = {
+    "google.protobuf.Timestamp": pa.timestamp("ns", "UTC"),
+    "google.protobuf.Duration": pa.duration("ns"),
+}
+_WRAPPERS = {
+    f"google.protobuf.{name}Value"
+    for name in "Double Float Int64 UInt64 Int32 UInt32 Bool String Bytes".split()
+}
+
+Chosen = dict[str, Any]
+"""The names of the chosen fields, each with those inside it, or with None for all."""
+
+
+def descriptor_of(message: Any) -> Descriptor:
+    """Returns the descriptor of a message class, or of a message.
+
+    Raises:
+        DTypeError: If it is neither, and no descriptor (also a TypeError).
+    """
+    descriptor = getattr(message, "DESCRIPTOR", message)
+    if not isinstance(descriptor, Descriptor):
+        raise DTypeError(
+            path="message",
+            expected="a message class of protobuf, or the descriptor of one",
+            received=repr(message)[:80],
+            mend="Give recipe_pb2.Recipe, or recipe_pb2.Recipe.DESCRIPTOR.",
+        )
+    return descriptor
+
+
+def record_of(
+    descriptor: Descriptor,
+    columns: Iterable[PathLike] | None,
+    schema: pa.Schema | None,
+    nulls: Any,
+    max_depth: int | None,
+) -> Record:
+    """Returns the fields of the records of a message type.
+
+    Args:
+        descriptor: The message type.
+        columns: The paths of the fields; None for all.
+        schema: The schema of the records; None if it follows from the message type.
+        nulls: What to do where a message does not have a field; see `from_proto`.
+        max_depth: How often a message type may be inside itself; None for never.
+
+    Raises:
+        FieldError: If a field does not exist (also a KeyError).
+        StructureError: If the type is recursive, and `max_depth` is None (also a ValueError).
+    """
+    absent = _Absent(nulls)
+    fields = _Fields(absent, max_depth)
+    if columns is not None:
+        chosen = _chosen(columns, descriptor)
+    else:
+        chosen = None if schema is None else _chosen_by(schema)
+    record = fields.record(descriptor, chosen, schema, Path(), {})
+    absent.expect_all_used()
+    return record
+
+
+class _Absent:
+    """The policies for fields that a message does not have.
+
+    Args:
+        nulls: None for lists of no value or of one; "default", a policy of `from_arrow`, or a dict
+            of policies by path.
+    """
+
+    def __init__(self, nulls: Any) -> None:
+        self._defaults: set[tuple[str, ...]] = set()
+        self._lists: set[tuple[str, ...]] = set()
+        self._rest: Any = None
+        self._used: set[tuple[str, ...]] = set()
+        self._by_path: dict[tuple[str, ...], Any] = {}
+        if not isinstance(nulls, Mapping):
+            self._rest = nulls
+        else:
+            for path, policy in nulls.items():
+                if path == "*":
+                    self._rest = policy
+                else:
+                    self._by_path[Path.of(path).names] = policy
+        others = {
+            path: policy
+            for path, policy in self._by_path.items()
+            if not _is_word(policy, "default", "empty")
+        }
+        rest = self._rest
+        has_rest = rest is not None and not _is_word(rest, "default", "empty")
+        # Raises for a policy that does not exist.
+        self._nulls = Nulls({**others, **({"*": rest} if has_rest else {})})
+
+    def policy(self, path: Path, arrow: pa.DataType) -> Any:
+        """Returns None for a list, "default", "error", "mask" or a value in place of nulls."""
+        self._used.add(path.names)
+        policy = self._by_path.get(path.names, self._rest)
+        if policy is None or _is_word(policy, "empty"):
+            return None
+        if _is_word(policy, "default"):
+            return policy
+        found = self._nulls.at((path.names, 0), arrow)
+        is_chosen = path.names in self._by_path or _is_word(self._rest, "error", "mask")
+        # A value in place of all nulls is for the fields that it fits; others stay lists.
+        return None if found == "error" and not is_chosen else found
+
+    def expect_all_used(self) -> None:
+        for names in self._by_path:
+            if names not in self._used:
+                known = [str(Path(*used)) for used in sorted(self._used)]
+                near = difflib.get_close_matches(str(Path(*names)), known, 3)
+                raise FieldError(
+                    path=f"nulls, {Path(*names)}",
+                    expected="the path of a field that a message may lack: "
+                    + (", ".join(known[:20]) or "there is none"),
+                    received=str(Path(*names)),
+                    mend=f"Did you mean {' or '.join(near)}?" if near else "Remove the policy.",
+                )
+
+
+def _is_word(policy: Any, *words: str) -> bool:
+    return isinstance(policy, str) and policy in words
+
+
+class _Fields:
+    """Makes fields of descriptors.
+
+    Args:
+        absent: The policies for fields that a message does not have.
+        max_depth: How often a message type may be inside itself.
+    """
+
+    def __init__(self, absent: _Absent, max_depth: int | None) -> None:
+        self._absent = absent
+        self._max_depth = max_depth
+
+    def record(
+        self,
+        descriptor: Descriptor,
+        chosen: Chosen | None,
+        schema: Any,
+        path: Path,
+        around: Mapping[str, int],
+    ) -> Record:
+        """Returns a message type as a record.
+
+        Args:
+            descriptor: The message type.
+            chosen: The fields to read; None for all.
+            schema: The Arrow schema, or the struct type, of the records; None if none is given.
+            path: The path of the record.
+            around: The message types around this one, and how often each.
+        """
+        around = {**around, descriptor.full_name: around.get(descriptor.full_name, 0) + 1}
+        known = _known(descriptor)
+        names = _names(descriptor) if chosen is None else list(chosen)
+        fields: list[AnyField] = []
+        for name in names:
+            if name not in known:
+                raise _no_field(path / name, list(known))
+            inner = None if chosen is None else chosen[name]
+            wanted = None if schema is None else schema.field(name).type
+            found = known[name]
+            if isinstance(found, OneofDescriptor):
+                fields.append(self._oneof(found, inner, wanted, path / name, around))
+            else:
+                fields.append(self._field(found, name, inner, wanted, path / name, around))
+        return Record(descriptor.full_name, tuple(fields))
+
+    def _field(
+        self,
+        found: FieldDescriptor,
+        name: str,
+        chosen: Chosen | None,
+        wanted: Any,
+        path: Path,
+        around: Mapping[str, int],
+        is_member: bool = False,
+    ) -> Field:
+        inside = wanted
+        if wanted is not None and _is_list(wanted):
+            inside = wanted.value_type
+            if pa.types.is_map(wanted):
+                inside = pa.struct([wanted.key_field, wanted.item_field])
+        kind = self._type(found, chosen, inside, path, around)
+        entry = found.message_type if found.message_type is not None else None
+        is_map = entry is not None and entry.GetOptions().map_entry
+        made = Field(
+            name,
+            path,
+            found.number,
+            _count(found),
+            kind,
+            is_group=found.type == Proto.TYPE_GROUP,
+            is_map=is_map,
+            is_packed=_is_repeated(found) and _is_packed(found),
+        )
+        if isinstance(kind, Cut):
+            return dataclasses.replace(made, count=Count.MANY)
+        if is_member:
+            return dataclasses.replace(made, count=Count.NULLABLE)
+        if made.count is not Count.OPTIONAL:
+            return made
+        return self._with_policy(made, kind.arrow, wanted)
+
+    def _with_policy(self, made: Any, arrow: pa.DataType, wanted: Any) -> Any:
+        policy = self._absent.policy(made.path, arrow)
+        if policy is None and wanted is not None and not _is_list(wanted):
+            policy = "error"  # the schema has no list
+        if policy is None:
+            return made
+        if _is_word(policy, "default"):
+            # A oneof has no default: it stays a list.
+            return made if isinstance(made, Oneof) else dataclasses.replace(made, count=Count.ONE)
+        return dataclasses.replace(made, count=Count.NULLABLE, policy=policy)
+
+    def _oneof(
+        self,
+        found: OneofDescriptor,
+        chosen: Chosen | None,
+        wanted: Any,
+        path: Path,
+        around: Mapping[str, int],
+    ) -> Oneof:
+        if chosen is not None:
+            name = next(iter(chosen))
+            raise FieldError(
+                path=path / name,
+                expected=f"the oneof {path}, or one of its fields",
+                received=str(path / name),
+                mend=f'Write columns=["{name}"] for one field of the oneof.',
+            )
+        members = tuple(
+            self._field(m, m.name, None, None, path / m.name, around, is_member=True)
+            for m in found.fields
+        )
+        made = Oneof(found.name, path, Count.OPTIONAL, members)
+        return self._with_policy(made, made.arrow.type.value_type, wanted)
+
+    def _type(
+        self,
+        found: FieldDescriptor,
+        chosen: Chosen | None,
+        wanted: Any,
+        path: Path,
+        around: Mapping[str, int],
+    ) -> Type:
+        message = found.message_type
+        if message is None:
+            self._expect_no_inner(chosen, path)
+            return _leaf(found)
+        if message.full_name in _TIMES:
+            self._expect_no_inner(chosen, path)
+            return Time(_TIMES[message.full_name])
+        if message.full_name in _WRAPPERS:
+            self._expect_no_inner(chosen, path)
+            return Wrapper(_leaf(message.fields_by_name["value"]))
+        depth = around.get(message.full_name, 0)
+        # A path that goes on names a depth itself.
+        if depth and chosen is None:
+            if self._max_depth is None:
+                raise StructureError(
+                    path=path,
+                    expected="a message type that is not inside itself",
+                    received=f"the recursive type {message.full_name}",
+                    mend="Give max_depth=, the number of times that the type is read inside "
+                    "itself, or columns=, the paths to read.",
+                )
+            if depth > self._max_depth:
+                return Cut()
+        return self.record(message, chosen, wanted, path, around)
+
+    def _expect_no_inner(self, chosen: Chosen | None, path: Path) -> None:
+        if chosen:
+            raise _no_field(path / next(iter(chosen)), [])
+
+
+def _count(found: FieldDescriptor) -> Count:
+    if _is_repeated(found):
+        return Count.MANY
+    if _is_required(found):
+        return Count.REQUIRED
+    # The value of a map entry is there, even if the entry lacks it.
+    if found.containing_type is not None and found.containing_type.GetOptions().map_entry:
+        return Count.ONE
+    return Count.OPTIONAL if found.has_presence else Count.ONE
+
+
+def _is_repeated(found: Any) -> bool:
+    # protobuf 7 has no `label`, and protobuf 5 has no `is_repeated`.
+    known = getattr(found, "is_repeated", None)
+    return found.label == Proto.LABEL_REPEATED if known is None else known
+
+
+def _is_required(found: Any) -> bool:
+    known = getattr(found, "is_required", None)
+    return found.label == Proto.LABEL_REQUIRED if known is None else known
+
+
+def _is_packed(found: Any) -> bool:
+    known = getattr(found, "is_packed", None)
+    if known is not None:
+        return bool(known)
+    options = found.GetOptions()
+    if options.HasField("packed"):
+        return options.packed
+    file = FileDescriptorProto()
+    found.file.CopyToProto(file)
+    return file.syntax == "proto3"
+
+
+def _leaf(found: FieldDescriptor) -> Leaf:
+    if found.type == Proto.TYPE_ENUM:
+        default = int(found.default_value or 0)
+        return Leaf(Proto.TYPE_INT32, 0 if _is_repeated(found) else default)
+    zero: Any = {Proto.TYPE_STRING: "", Proto.TYPE_BYTES: b"", Proto.TYPE_BOOL: False}.get(
+        found.type, 0.0 if found.type in (Proto.TYPE_FLOAT, Proto.TYPE_DOUBLE) else 0
+    )
+    return Leaf(found.type, zero if _is_repeated(found) else found.default_value)
+
+
+def _is_list(arrow: pa.DataType) -> bool:
+    return pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_map(arrow)
+
+
+def _oneof_of(found: FieldDescriptor) -> OneofDescriptor | None:
+    """Returns the oneof of a field, if it is not one that only marks `optional` in proto3."""
+    oneof = found.containing_oneof
+    if oneof is None or oneof.name in _marks(found.containing_type):
+        return None
+    return oneof
+
+
+@functools.lru_cache(1024)
+def _marks(descriptor: Descriptor) -> frozenset[str]:
+    """Returns the names of the oneofs that only mark a field of proto3 as `optional`."""
+    proto = DescriptorProto()
+    descriptor.CopyToProto(proto)
+    return frozenset(
+        proto.oneof_decl[field.oneof_index].name for field in proto.field if field.proto3_optional
+    )
+
+
+def _names(descriptor: Descriptor) -> list[str]:
+    """Returns the names of all fields of the records, in the order of the message type."""
+    names: dict[str, None] = {}
+    for found in descriptor.fields:
+        oneof = _oneof_of(found)
+        names[found.name if oneof is None else oneof.name] = None
+    return [*names, *(extension.full_name for extension in _extensions(descriptor))]
+
+
+def _known(descriptor: Descriptor) -> dict[str, Any]:
+    """Returns what may be chosen, by name: fields, oneofs, members of oneofs, extensions."""
+    known: dict[str, Any] = {}
+    for found in descriptor.fields:
+        known[found.name] = found
+        oneof = _oneof_of(found)
+        if oneof is not None:
+            known.setdefault(oneof.name, oneof)
+    return {**known, **{found.full_name: found for found in _extensions(descriptor)}}
+
+
+def _extensions(descriptor: Descriptor) -> list[FieldDescriptor]:
+    if not descriptor.is_extendable:
+        return []
+    found = descriptor.file.pool.FindAllExtensions(descriptor)
+    return sorted(found, key=lambda extension: extension.number)
+
+
+def _chosen(columns: Iterable[PathLike], descriptor: Descriptor) -> Chosen:
+    if isinstance(columns, (str, bytes, Path)) or not isinstance(columns, Iterable):
+        raise DTypeError(
+            path="columns",
+            expected="a list of paths",
+            received=repr(columns),
+            mend='Write columns=["title", "ingredients.amount"].',
+        )
+    known = _known(descriptor)
+    chosen: Chosen = {}
+    for column in columns:
+        # A string equal to a name means that field, even if it contains a dot.
+        is_name = isinstance(column, str) and column in known
+        names = (str(column),) if is_name else Path.of(column).names
+        if not names:
+            raise _no_field(Path(), list(known))
+        _choose(chosen, names)
+    if not chosen:
+        raise StructureError(
+            path="columns",
+            expected="at least one path",
+            received="an empty list",
+            mend="Leave columns out to read all.",
+        )
+    return chosen
+
+
+def _choose(chosen: Chosen, names: tuple[str, ...]) -> None:
+    first, *rest = names
+    if not rest:
+        chosen[first] = None
+        return
+    inner = chosen.setdefault(first, {})
+    if inner is not None:
+        _choose(inner, tuple(rest))
+
+
+def _chosen_by(fields: Any) -> Chosen:
+    """Returns the fields that a schema has."""
+    return {field.name: _chosen_inside(field.type) for field in fields}
+
+
+def _chosen_inside(arrow: pa.DataType) -> Chosen | None:
+    if pa.types.is_struct(arrow):
+        return _chosen_by(arrow.fields) or None
+    if pa.types.is_map(arrow):
+        return _chosen_by([arrow.key_field, arrow.item_field])
+    return _chosen_inside(arrow.value_type) if _is_list(arrow) else None
+
+
+def _no_field(path: Path, known: list[str]) -> FieldError:
+    name = path.names[-1] if path.names else ""
+    near = difflib.get_close_matches(name, known, 3)
+    return FieldError(
+        path=path,
+        expected=f"one of the fields {', '.join(known[:20])}" if known else "no field inside",
+        received=str(path) or "an empty path",
+        mend=f"Did you mean {' or '.join(near)}?" if near else "Check the spelling.",
+    )

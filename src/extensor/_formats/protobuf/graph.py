@@ -1,0 +1,288 @@
+"""The engine inside of graphs: tf.io.decode_proto, which every TensorFlow server has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._arrow.arrow_type import without_fields
+from extensor._arrow.null_policy import Fill
+from extensor._formats.protobuf.fields import (
+    AnyField,
+    Count,
+    Cut,
+    Field,
+    Leaf,
+    Oneof,
+    Record,
+    Time,
+    Type,
+    Wrapper,
+)
+from extensor._formats.protobuf.wire import ROOT, flat_type, inner_fields
+from extensor._path import Path
+from extensor._struct.arrow_types import ArrowType, form_of
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.row_splits import cut
+from extensor._struct.tensor import StructuredTensor
+
+_CELLS = 1 << 18
+_SECONDS = 2**63 // 10**9 - 1
+
+
+class GraphReader:
+    """Reads serialized messages by ops.
+
+    Args:
+        row_splits_dtype: The dtype of row splits.
+    """
+
+    def __init__(self, row_splits_dtype: tf.DType) -> None:
+        self._splits = row_splits_dtype
+
+    def records(self, record: Record, serialized: Any) -> DenseStructuredTensor:
+        """Returns messages as records.
+
+        Args:
+            record: The fields to read.
+            serialized: The messages, a tensor of strings of shape `[n]`.
+        """
+        decoded = iter(_decoded(serialized, record.on_wire()))
+        fields: dict[str, Any] = {}
+        types: dict[str, ArrowType] = {}
+        for field in record.fields:
+            if isinstance(field, Oneof):
+                fields[field.name] = self._union(field, [next(decoded) for _ in field.members])
+            elif isinstance(field.type, Cut):
+                next(decoded)
+                continue
+            else:
+                fields[field.name] = self._field(field, *next(decoded))
+            form = form_of(fields[field.name], 1)
+            types[field.name] = ArrowType(without_fields(field.arrow), form)
+        rows = None if fields else tf.zeros(tf.shape(serialized), tf.bool)
+        return DenseStructuredTensor.of_parts(1, fields, rows, types=types)
+
+    def _field(self, field: Field, counts: Any, values: Any) -> Any:
+        """Returns the value of a field.
+
+        Args:
+            field: The field.
+            counts: The number of values of each message.
+            values: All values, if the field is a list, else one value of each message.
+        """
+        kind = field.type
+        if field.count is Count.MANY:
+            return self._cut(self._values(field, kind, values), counts, field.path)
+        present = tf.greater(counts, 0)
+        if field.count is Count.OPTIONAL:
+            inner = self._values(field, kind, tf.boolean_mask(values, present))
+            return self._cut(inner, tf.cast(present, tf.int32), field.path)
+        if field.count is Count.REQUIRED:
+            _assert(tf.reduce_all(present), f"{field.path}: a message lacks a required field.")
+            return self._values(field, kind, values)
+        if field.count is Count.ONE:
+            if isinstance(kind, Leaf) and kind.has_own_default:
+                return tf.where(present, values, tf.constant(kind.default, kind.dtype))
+            return self._values(field, kind, values)
+        return _without_nulls(field, self._values(field, kind, values), present)
+
+    def _cut(self, values: Any, counts: Any, path: Path) -> Any:
+        splits = tf.concat(
+            [tf.zeros([1], self._splits), tf.cumsum(tf.cast(counts, self._splits))], 0
+        )
+        if isinstance(values, StructuredTensor):
+            return RaggedStructuredTensor.of_parts(values, splits)
+        return cut(values, splits, path)
+
+    def _values(self, field: Field, kind: Type, values: Any) -> Any:
+        """Returns values of a type, from numbers, or from serialized messages."""
+        if isinstance(kind, Leaf):
+            return values
+        if isinstance(kind, Record):
+            return self.records(kind, values)
+        parts = [part for _, part in _decoded(values, inner_fields(kind))]
+        if isinstance(kind, Wrapper):
+            return parts[0]
+        assert isinstance(kind, Time)
+        seconds, nanos = parts
+        fits = tf.reduce_all(tf.abs(seconds) <= _SECONDS)
+        _assert(fits, f"{field.path}: a time does not fit into 64 bits as nanoseconds.")
+        return seconds * 10**9 + tf.cast(nanos, tf.int64)
+
+    def _union(self, field: Oneof, members: list[tuple[Any, Any]]) -> Any:
+        # Imported here, because `import extensor` stays fast without the module.
+        from extensor._types.masked.value import MaskedTensor
+        from extensor._types.union.value import UnionTensor
+
+        present = [tf.greater(counts, 0) for counts, _ in members]
+        number = tf.add_n([tf.cast(p, tf.int32) for p in present])
+        _assert(
+            tf.reduce_all(number <= 1), f"{field.path}: a message has two fields of this oneof."
+        )
+        codes = tf.add_n([tf.cast(p, tf.int8) * i for i, p in enumerate(present)])
+        is_nullable = field.count is Count.NULLABLE
+        if is_nullable:
+            present[0] = tf.logical_or(present[0], tf.equal(number, 0))
+        variants: dict[str, Any] = {}
+        for member, rows, (counts, values) in zip(field.members, present, members, strict=True):
+            kept = self._values(member, member.type, tf.boolean_mask(values, rows))
+            if is_nullable and field.policy == "mask":
+                mask = tf.boolean_mask(tf.greater(counts, 0), rows)
+                kept = MaskedTensor.of_parts(kept, mask)
+            variants[member.name] = kept
+        if is_nullable:
+            return UnionTensor.of_parts(codes, variants, tuple(variants))
+        codes = tf.boolean_mask(codes, tf.greater(number, 0))
+        union = UnionTensor.of_parts(codes, variants, tuple(variants))
+        return self._cut(union, number, field.path)
+
+
+def _without_nulls(field: AnyField, values: Any, valid: Any) -> Any:
+    """Returns values with what `nulls` says where they are not valid."""
+    # Imported here, because `import extensor` stays fast without the module.
+    from extensor._types.masked.value import MaskedTensor
+
+    if field.policy == "error":
+        _assert(tf.reduce_all(valid), f"{field.path}: a message lacks the field. Give nulls=.")
+        return values
+    masked = MaskedTensor.of_parts(values, valid)
+    return masked.fill(field.policy.value) if isinstance(field.policy, Fill) else masked
+
+
+def _assert(condition: Any, message: str) -> None:
+    tf.debugging.Assert(condition, [message])
+
+
+def _decoded(serialized: Any, fields: list[Field]) -> list[tuple[Any, Any]]:
+    """Returns the counts and the values of fields.
+
+    The values are all values of a list, one after another, or one value of each message. The
+    several parts of one message are joined, which merges them.
+    """
+    if not fields:
+        return []
+    names = [f"f{i}" for i in range(len(fields))]
+    dtypes = [f.type.dtype if isinstance(f.type, Leaf) else tf.string for f in fields]
+    source = b"bytes://" + flat_type(fields)
+
+    def decode(messages: Any) -> list[Any]:
+        sizes, values = tf.io.decode_proto(messages, ROOT, names, dtypes, source)
+        counts = tf.unstack(sizes, axis=1)
+        return [
+            sizes,
+            *(_unpadded(f, v, c) for f, v, c in zip(fields, values, counts, strict=True)),
+        ]
+
+    lists = [field.count is Count.MANY for field in fields]
+    lengths = tf.strings.length(serialized)
+    nrows = tf.size(serialized)
+    fits = nrows > 0
+    if any(lists):
+        # The values of a field are padded to the longest list of a message. A message of n bytes
+        # has at most n values.
+        cells = tf.cast(nrows, tf.int64) * tf.cast(_maximum(lengths), tf.int64)
+        total = tf.reduce_sum(tf.cast(lengths, tf.int64))
+        fits = tf.logical_and(fits, cells <= 4 * total + _CELLS)
+    outputs = tf.cond(
+        fits,
+        lambda: decode(serialized),
+        lambda: _decoded_by_length(decode, serialized, lengths, lists, dtypes),
+    )
+    for output in outputs[1:]:
+        output.set_shape([None])
+    counts, values = outputs[0], outputs[1:]
+    counts.set_shape([serialized.shape[0], len(fields)])
+    for is_list, value in zip(lists, values, strict=True):
+        if not is_list:
+            value.set_shape(serialized.shape)
+    found = list(zip(tf.unstack(counts, axis=1), values, strict=True))
+    for field, (of_field, _) in zip(fields, found, strict=True):
+        if isinstance(field.type, Cut):
+            _assert(
+                tf.reduce_all(tf.equal(of_field, 0)),
+                f"{field.path}: a message is nested deeper than max_depth says.",
+            )
+    return found
+
+
+def _maximum(lengths: Any) -> Any:
+    return tf.reduce_max(tf.concat([lengths, [0]], 0))
+
+
+def _unpadded(field: Field, values: Any, counts: Any) -> Any:
+    """Returns the values of a field without padding."""
+    if field.is_group:
+        values = _without_tags(field, values)
+    if field.count is Count.MANY:
+        return tf.boolean_mask(values, tf.sequence_mask(counts, tf.shape(values)[1]))
+    if isinstance(field.type, Leaf):
+        return values[:, 0]
+    return tf.cond(
+        tf.shape(values)[1] > 1,
+        lambda: tf.strings.reduce_join(values, 1),
+        lambda: values[:, 0],
+    )
+
+
+def _without_tags(field: Field, values: Any) -> Any:
+    """Returns groups without the tags before and after them."""
+    size = len(_varint(field.number << 3 | 3))
+    lengths = tf.maximum(tf.strings.length(values) - 2 * size, 0)
+    starts = tf.minimum(tf.fill(tf.shape(values), size), tf.strings.length(values))
+    return tf.strings.substr(values, starts, lengths)
+
+
+def _varint(number: int) -> bytes:
+    parts: list[int] = []
+    while number > 127:
+        parts.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*parts, number])
+
+
+def _decoded_by_length(
+    decode: Any, serialized: Any, lengths: Any, lists: list[bool], dtypes: list[tf.DType]
+) -> list[Any]:
+    """Returns what `decode` returns, and decodes messages of about the same length together.
+
+    Then the padding is at most about twice the size of the messages.
+    """
+    order = tf.argsort(lengths)
+    bounds = tf.searchsorted(
+        tf.gather(lengths, order), tf.constant([0, *(2**i for i in range(1, 31)), 2**31 - 1])
+    )
+    steps = 31
+    dtypes = [tf.int32, *dtypes]
+    shapes = [[None, len(lists)], *([None] for _ in lists)]
+    arrays = [
+        tf.TensorArray(dtype, steps, element_shape=shape, infer_shape=False)
+        for dtype, shape in zip(dtypes, shapes, strict=True)
+    ]
+
+    def nothing() -> list[Any]:
+        return [
+            tf.zeros([0, len(lists)], tf.int32),
+            *(tf.zeros([0], dtype) for dtype in dtypes[1:]),
+        ]
+
+    def step(i: Any, arrays: list[Any]) -> tuple[Any, list[Any]]:
+        some = tf.gather(serialized, order[bounds[i] : bounds[i + 1]])
+        parts = tf.cond(tf.size(some) > 0, lambda: decode(some), nothing)
+        return i + 1, [array.write(i, part) for array, part in zip(arrays, parts, strict=True)]
+
+    _, arrays = tf.while_loop(
+        lambda i, _: i < steps, step, (tf.constant(0), arrays), parallel_iterations=1
+    )
+    sizes, *values = (array.concat() for array in arrays)
+    places = tf.math.invert_permutation(order)
+
+    def in_order(i: int, value: Any) -> Any:
+        if not lists[i]:
+            return tf.gather(value, places)
+        rows = tf.RaggedTensor.from_row_lengths(value, sizes[:, i], validate=False)
+        return tf.gather(rows, places).values
+
+    return [tf.gather(sizes, places), *(in_order(i, value) for i, value in enumerate(values))]

@@ -1,0 +1,290 @@
+"""from_proto and spec_from_proto: serialized messages to StructuredTensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import tensorflow as tf
+from google.protobuf.descriptor import Descriptor
+
+from extensor._arrow.wanted_table import WantedTable
+from extensor._formats.protobuf.columns import (
+    BadMessageError,
+    SplitError,
+    first_bad,
+    read_table,
+)
+from extensor._formats.protobuf.descriptors import descriptor_of, record_of
+from extensor._formats.protobuf.fields import Count, Record, records_of
+from extensor._formats.protobuf.graph import GraphReader
+from extensor._path import PathLike
+from extensor._struct.deep_nesting import refuse_deep_nesting
+from extensor._struct.dense import DenseStructuredTensor, DenseStructuredTensorSpec
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, FormatError, NullError
+
+
+@refuse_deep_nesting("from_proto")
+def from_proto(
+    serialized: Any,
+    message: Any,
+    columns: Iterable[PathLike] | None = None,
+    schema: Any = None,
+    nulls: Any = None,
+    row_splits_dtype: Any = None,
+    max_depth: int | None = None,
+) -> StructuredTensor:
+    """Returns serialized messages as records.
+
+    Outside of graphs, `ptars` reads the messages (`pip install "extensor[protobuf]"`). Inside of a
+    graph, `tf.io.decode_proto` does, so a SavedModel takes serialized messages, and runs in every
+    TensorFlow server. Both give the same records.
+
+    A message type becomes the fields of records:
+
+    - a `required` field, and a field of proto3 without presence, is one value;
+    - a `repeated` field is a list, and a map is a list of records with `key` and `value`;
+    - every other field is a list of no value or of one, or what `nulls` says;
+    - a oneof is a union of its fields, under the name of the oneof;
+    - a message or a group is a record, an enum its int32 number;
+    - google.protobuf.Timestamp and Duration are int64 nanoseconds, and the wrappers, such as
+      google.protobuf.Int32Value, are their values;
+    - an extension that the descriptor's pool knows is a field with the full name of the extension.
+
+    Unknown fields are skipped, also where the type is newer than the message.
+
+    Args:
+        serialized: The bytes of one message, a list of these, an Arrow array of binary, or a
+            tensor of strings of shape `[]` or `[n]`. Also messages of protobuf themselves.
+        message: The class of the messages, or its descriptor.
+        columns: The paths of the fields to read, such as `["title", "steps.minutes"]`. Other fields
+            are not decoded. The name of one field of a oneof reads this field alone. Default: all.
+        schema: The spec of the records, or a pyarrow Schema. Default: as the message type says.
+        nulls: What a field becomes that a message does not have. Default: an empty list. Or a
+            policy of `xt.from_arrow`, or a dict of policies by path. `"default"` is the default
+            value of the field, as protobuf returns it.
+        row_splits_dtype: The dtype of row splits. Default: tf.int64.
+        max_depth: How often a message type is read inside itself. A message that is nested deeper
+            is an error. Needed for recursive types without `columns`.
+
+    Returns:
+        A StructuredTensor of shape `[]` for one message, `[n]` for several.
+
+    Raises:
+        FormatError: If bytes are not a message of the type; the error names the record (also a
+            ValueError). In a graph, an error of TensorFlow.
+        FieldError: If a path does not exist (also a KeyError).
+        DTypeError: If `serialized` or `message` is of another type (also a TypeError).
+        StructureError: If a type is recursive, and there is no `max_depth` (also a ValueError).
+        MissingDependencyError: If ptars is not installed (also an ImportError).
+
+    >>> from google.protobuf import descriptor_pb2
+    >>> Name = descriptor_pb2.UninterpretedOption.NamePart
+    >>> messages = [Name(name_part="a", is_extension=True), Name(name_part="b", is_extension=False)]
+    >>> serialized = [message.SerializeToString() for message in messages]
+    >>> xt.from_proto(serialized, Name)
+    <StructuredTensor shape=(2,) {name_part: string, is_extension: bool}
+     [{name_part: b'a', is_extension: True},
+      {name_part: b'b', is_extension: False}]>
+    >>> xt.from_proto(serialized[0], Name, columns=["name_part"])
+    <StructuredTensor shape=() {name_part: string} {name_part: b'a'}>
+    """
+    reader = _Reader(message, columns, schema, nulls, row_splits_dtype, max_depth)
+    return reader.read(serialized)
+
+
+@refuse_deep_nesting("spec_from_proto")
+def spec_from_proto(
+    message: Any,
+    columns: Iterable[PathLike] | None = None,
+    schema: Any = None,
+    nulls: Any = None,
+    row_splits_dtype: Any = None,
+    max_depth: int | None = None,
+) -> DenseStructuredTensorSpec:
+    """Returns the spec of the records that `from_proto` returns.
+
+    Args:
+        message: The class of the messages, or its descriptor.
+        columns: As in `from_proto`.
+        schema: As in `from_proto`.
+        nulls: As in `from_proto`.
+        row_splits_dtype: As in `from_proto`.
+        max_depth: As in `from_proto`.
+
+    Raises:
+        FieldError, DTypeError, StructureError: As `from_proto`.
+
+    >>> from google.protobuf import descriptor_pb2
+    >>> xt.struct.tree(xt.spec_from_proto(descriptor_pb2.UninterpretedOption.NamePart))
+    records (None,)
+    ├── name_part: string
+    └── is_extension: bool
+    """
+    reader = _Reader(message, columns, schema, nulls, row_splits_dtype, max_depth)
+    return reader.wanted.spec(reader.record.schema)
+
+
+class _Reader:
+    """Reads messages of a type. The arguments are those of `from_proto`."""
+
+    def __init__(
+        self,
+        message: Any,
+        columns: Iterable[PathLike] | None,
+        schema: Any,
+        nulls: Any,
+        row_splits_dtype: Any,
+        max_depth: int | None,
+    ) -> None:
+        self.descriptor: Descriptor = descriptor_of(message)
+        wanted = WantedTable(
+            columns if schema is not None else None, schema, nulls, row_splits_dtype
+        )
+        if nulls is None and isinstance(wanted.nulls, dict):
+            nulls = wanted.nulls  # the masks of the spec
+        columns = None if schema is not None else columns
+        self.record = record_of(self.descriptor, columns, wanted.schema, nulls, max_depth)
+        self.wanted = wanted
+        wanted.nulls = _policies(self.record)
+
+    def read(self, serialized: Any) -> StructuredTensor:
+        if tf.is_symbolic_tensor(serialized):
+            return self._read_in_graph(serialized)
+        messages, is_one = _messages(serialized)
+        if not self.record.shown:
+            records = DenseStructuredTensor.of_parts(1, {}, tf.zeros([len(messages)], tf.bool))
+            self._table(messages)
+        elif self._has_groups():
+            records = self._read_groups(messages)
+        else:
+            records = self.wanted.records(self._table(messages))
+        return records[0] if is_one else records
+
+    def _read_in_graph(self, serialized: Any) -> StructuredTensor:
+        if serialized.dtype != tf.string or serialized.shape.rank not in (0, 1):
+            raise DTypeError(
+                path="from_proto: serialized",
+                expected="a tensor of strings of shape [] or [n]",
+                received=f"dtype {serialized.dtype.name}, shape {serialized.shape}",
+                mend="Reshape it to one dimension.",
+            )
+        is_one = serialized.shape.rank == 0
+        vector = serialized[None] if is_one else serialized
+        records = GraphReader(self.wanted.row_splits_dtype).records(self.record, vector)
+        return records[0] if is_one else records
+
+    def _has_groups(self) -> bool:
+        return any(f.is_group for r in records_of(self.record) for f in r.on_wire())
+
+    def _read_groups(self, messages: list[bytes]) -> StructuredTensor:
+        # ptars does not read groups. tf.io.decode_proto does, but it finds fewer errors.
+        self._canonical(messages)
+        return GraphReader(self.wanted.row_splits_dtype).records(
+            self.record, tf.constant(messages, tf.string, [len(messages)])
+        )
+
+    def _table(self, messages: list[bytes]) -> pa.Table:
+        try:
+            return self._table_of(messages)
+        except BadMessageError:
+            number = first_bad(messages, self._table_of)
+        try:
+            return self._table_of(messages[number : number + 1])
+        except BadMessageError as error:
+            raise _bad(number, error) from error
+
+    def _table_of(self, messages: list[bytes]) -> pa.Table:
+        try:
+            return read_table(self.record, messages, "from_proto")
+        except SplitError:
+            return read_table(self.record, self._canonical(messages), "from_proto")
+
+    def _canonical(self, messages: list[bytes]) -> list[bytes]:
+        """Returns messages as protobuf itself writes them, with each field once."""
+        from google.protobuf.message import DecodeError
+        from google.protobuf.message_factory import GetMessageClass
+
+        parse = GetMessageClass(self.descriptor).FromString
+        canonical: list[bytes] = []
+        for message in messages:
+            try:
+                canonical.append(parse(message).SerializePartialToString())
+            except DecodeError as error:
+                raise BadMessageError(
+                    None,
+                    f"a message of type {self.record.name}",
+                    str(error),
+                    "The bytes are damaged, cut, or of another message type.",
+                ) from error
+        return canonical
+
+
+def _policies(record: Record) -> dict[tuple[str, ...], Any] | str:
+    """Returns the argument `nulls` for the Arrow table of a record."""
+    found: dict[Any, Any] = {}
+    for inner in records_of(record):
+        for field in inner.fields:
+            if field.count is Count.NULLABLE:
+                found[field.path.names] = field.policy
+    return found or "error"
+
+
+def _messages(serialized: Any) -> tuple[list[bytes], bool]:
+    """Returns serialized messages as a list, and whether there is only one."""
+    if isinstance(serialized, (bytes, bytearray, memoryview)):
+        return [bytes(serialized)], True
+    if hasattr(serialized, "SerializePartialToString"):
+        return [serialized.SerializePartialToString()], True
+    if isinstance(serialized, (pa.Array, pa.ChunkedArray)):
+        given = serialized.to_pylist()
+    elif hasattr(serialized, "numpy"):
+        array = np.asarray(serialized.numpy(), object)
+        if array.ndim > 1:
+            raise _no_messages(f"shape {array.shape}")
+        if not array.ndim:
+            return _checked([array.item()]), True
+        given = array.tolist()
+    elif isinstance(serialized, str) or not isinstance(serialized, Iterable):
+        raise _no_messages(type(serialized).__name__)
+    else:
+        given = list(serialized)
+    return _checked(given), False
+
+
+def _checked(given: list[Any]) -> list[bytes]:
+    messages: list[bytes] = []
+    for i, message in enumerate(given):
+        if type(message) is bytes:
+            messages.append(message)
+        elif isinstance(message, (bytes, bytearray, memoryview)):
+            messages.append(bytes(message))
+        elif hasattr(message, "SerializePartialToString"):
+            messages.append(message.SerializePartialToString())
+        elif message is None:
+            raise NullError(
+                path="from_proto: serialized",
+                expected="bytes for each record",
+                received=f"a null in record {i}",
+                mend="Remove the record.",
+            )
+        else:
+            raise _no_messages(f"{type(message).__name__} in record {i}")
+    return messages
+
+
+def _no_messages(received: str) -> DTypeError:
+    return DTypeError(
+        path="from_proto: serialized",
+        expected="the bytes of a message, a list of these, or a tensor of shape [] or [n]",
+        received=received,
+        mend="Give [message.SerializeToString() for message in messages].",
+    )
+
+
+def _bad(number: int, error: BadMessageError) -> FormatError:
+    path = f"record {number}" if error.path is None else f"record {number}, {error.path}"
+    return FormatError(path=path, expected=error.expected, received=error.received, mend=error.mend)

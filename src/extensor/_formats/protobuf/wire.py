@@ -1,0 +1,102 @@
+"""Message types that have the same bytes as those of the caller, and only the fields to read.
+
+Both engines get such types. Each message of a recursive type becomes a type of its own, an enum
+becomes an int32, an extension becomes a field, and the fields of google.protobuf.Timestamp are
+read as they are. Fields that nobody asked for are unknown to these types, so they are skipped.
+"""
+
+from __future__ import annotations
+
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    FileDescriptorProto,
+    FileDescriptorSet,
+)
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
+
+from extensor._formats.protobuf.fields import Count, Cut, Field, Leaf, Record, Time, Type, Wrapper
+from extensor._path import Path
+
+ROOT = "extensor.M"
+"""The full name of the type of the records."""
+
+_LISTS = (Count.MANY, Count.OPTIONAL, Count.REQUIRED)
+_NEVER_PACKED = (Proto.TYPE_STRING, Proto.TYPE_BYTES)
+
+
+def file_of(record: Record) -> FileDescriptorProto:
+    """Returns a file with the message type of a record and all inside it, for ptars.
+
+    A field that a record has once, or at most once, is a repeated field here: then the number of
+    its values on the wire is known.
+    """
+    file = FileDescriptorProto(name="extensor.proto", package="extensor", syntax="proto3")
+    _add_message(file.message_type.add(name="M"), f".{ROOT}", inner_fields(record))
+    return file
+
+
+def inner_fields(kind: Type) -> list[Field]:
+    """Returns the fields of a message that the wire has for a value."""
+    if isinstance(kind, Record):
+        return kind.on_wire()
+    if isinstance(kind, Wrapper):
+        return [_field("value", 1, kind.value)]
+    assert isinstance(kind, Time)
+    return [
+        _field("seconds", 1, Leaf(Proto.TYPE_INT64, 0)),
+        _field("nanos", 2, Leaf(Proto.TYPE_INT32, 0)),
+    ]
+
+
+def _field(name: str, number: int, leaf: Leaf) -> Field:
+    return Field(name, Path(name), number, Count.ONE, leaf)
+
+
+def _add_message(message: DescriptorProto, name: str, fields: list[Field]) -> None:
+    """Adds fields to a message type, which has the full name `name`."""
+    optional: list[Proto] = []
+    for i, field in enumerate(fields):
+        proto = message.field.add(name=f"f{i}", json_name=f"f{i}", number=field.number)
+        is_list = field.count in _LISTS
+        proto.label = Proto.LABEL_REPEATED if is_list else Proto.LABEL_OPTIONAL
+        if is_list and isinstance(field.type, Leaf) and field.type.wire not in _NEVER_PACKED:
+            proto.options.packed = field.is_packed
+        if isinstance(field.type, Leaf):
+            proto.type = field.type.wire
+            is_one = field.count is Count.ONE and field.type.has_own_default
+            if field.count is Count.NULLABLE or is_one:
+                proto.proto3_optional = True
+                optional.append(proto)
+        elif isinstance(field.type, Cut):
+            proto.type = Proto.TYPE_BYTES
+        else:
+            proto.type = Proto.TYPE_MESSAGE
+            proto.type_name = f"{name}.M{i}"
+            inner = message.nested_type.add(name=f"M{i}")
+            _add_message(inner, proto.type_name, inner_fields(field.type))
+    for proto in optional:  # a oneof of one field marks it as optional
+        proto.oneof_index = len(message.oneof_decl)
+        message.oneof_decl.add(name=f"_{proto.name}")
+
+
+def flat_type(fields: list[Field]) -> bytes:
+    """Returns a serialized set of files with one message type, for tf.io.decode_proto.
+
+    A message inside is a repeated field of bytes. A group has an empty type.
+    """
+    file = FileDescriptorProto(name="extensor.proto", package="extensor", syntax="proto2")
+    message = file.message_type.add(name="M")
+    for i, field in enumerate(fields):
+        proto = message.field.add(name=f"f{i}", number=field.number)
+        is_list = field.count is Count.MANY or not isinstance(field.type, Leaf)
+        proto.label = Proto.LABEL_REPEATED if is_list else Proto.LABEL_OPTIONAL
+        if isinstance(field.type, Leaf):
+            proto.type = field.type.wire
+        elif field.is_group:
+            proto.type = Proto.TYPE_GROUP
+            proto.type_name = f".{ROOT}.F{i}"
+            proto.name = f"f{i}"
+            message.nested_type.add(name=f"F{i}")
+        else:
+            proto.type = Proto.TYPE_BYTES
+    return FileDescriptorSet(file=[file]).SerializeToString(deterministic=True)

@@ -1,0 +1,29 @@
+"""Serialized messages become records: by ptars outside of graphs, by decode_proto inside."""
+
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+
+import extensor as xt
+from tests.samples import proto_types
+from tests.samples.arrow_strategies import MANY
+
+
+@MANY
+@given(st.data())
+def test_both_engines_give_what_protobuf_gives(data):
+    cls = data.draw(proto_types.classes())
+    messages = data.draw(st.lists(proto_types.messages(cls), max_size=4))
+    serialized = [message.SerializeToString() for message in messages]
+    absent = data.draw(st.sampled_from(["list", "default", "mask"]))
+    nulls = None if absent == "list" else absent
+    wanted = [proto_types.record(message, absent) for message in messages]
+    records = xt.from_proto(serialized, cls, nulls=nulls)
+    assert proto_types.plain(records.to_py()) == wanted
+    decode = tf.function(lambda s: xt.from_proto(s, cls, nulls=nulls), autograph=False)
+    decode = decode.get_concrete_function(tf.TensorSpec([None], tf.string))
+    decoded = decode(tf.constant(serialized, tf.string, [len(serialized)]))
+    assert proto_types.plain(decoded.to_py()) == wanted
+    spec = xt.spec_from_proto(cls, nulls=nulls)
+    assert spec.is_compatible_with(records)
+    assert spec.is_compatible_with(decoded)
