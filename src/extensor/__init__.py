@@ -20,6 +20,7 @@ from extensor._declare.decorator import extension_type, replace
 from extensor._dispatch.dispatchable import DispatchableType
 from extensor._formats.json.read import read_json
 from extensor._formats.json.write import write_json
+from extensor._formats.pandas import from_pandas, to_pandas
 from extensor._formats.parquet import read_parquet, write_parquet
 from extensor._formats.protobuf.read import from_proto, spec_from_proto
 from extensor._functions.fold import foldl, foldr
@@ -77,6 +78,7 @@ __all__ = [
     "foldl",
     "foldr",
     "from_arrow",
+    "from_pandas",
     "from_proto",
     "is_deferred_assertion_context",
     "keras",
@@ -99,6 +101,7 @@ __all__ = [
     "struct",
     "testing",
     "to_arrow",
+    "to_pandas",
     "types",
     "write_json",
     "write_parquet",

@@ -429,6 +429,19 @@ class StructuredTensor(NoNumber, Records):
 
         return to_objects(self, cls)
 
+    def to_pandas(self) -> Any:
+        """Returns the records as a pandas DataFrame; `xt.to_pandas` says how.
+
+        >>> recipes = xt.struct.constant([{"title": "bread"}, {"title": "tea"}])
+        >>> recipes.to_pandas()
+           title
+        0  bread
+        1    tea
+        """
+        from extensor._formats.pandas import to_pandas
+
+        return to_pandas(self)
+
     def numpy(self) -> dict[str, Any]:
         """Returns a dict of the fields as NumPy arrays; fields of records are dicts too.
 
