@@ -18,6 +18,8 @@ from extensor._auto.decorator import (
 )
 from extensor._declare.decorator import extension_type, replace
 from extensor._dispatch.dispatchable import DispatchableType
+from extensor._formats.arrow import read_arrow, write_arrow
+from extensor._formats.awkward import from_awkward, to_awkward
 from extensor._formats.json.read import read_json
 from extensor._formats.json.write import write_json
 from extensor._formats.pandas import from_pandas, to_pandas
@@ -78,6 +80,7 @@ __all__ = [
     "foldl",
     "foldr",
     "from_arrow",
+    "from_awkward",
     "from_pandas",
     "from_proto",
     "is_deferred_assertion_context",
@@ -85,6 +88,7 @@ __all__ = [
     "nest",
     "numpy_function",
     "patches",
+    "read_arrow",
     "read_json",
     "read_parquet",
     "recompute_grad",
@@ -101,8 +105,10 @@ __all__ = [
     "struct",
     "testing",
     "to_arrow",
+    "to_awkward",
     "to_pandas",
     "types",
+    "write_arrow",
     "write_json",
     "write_parquet",
 ]

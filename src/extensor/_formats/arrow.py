@@ -1,0 +1,358 @@
+"""Reading and writing of Arrow's own formats: IPC files, IPC streams and Feather."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections.abc import Generator, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.wanted_table import WantedTable
+from extensor._arrow.write import to_arrow
+from extensor._files.files import File, FilePath, files_at, whole_output
+from extensor._path import PathLike
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, FormatError, StructureError
+
+_SUFFIXES = (".arrow", ".arrows", ".feather", ".ipc")
+_COMPRESSED = (".bz2", ".gz", ".lz4", ".zst")
+_FILE, _FEATHER_1 = b"ARROW1", b"FEA1"
+
+
+def read_arrow(
+    source: Any,
+    columns: Iterable[PathLike] | None = None,
+    schema: Any = None,
+    nulls: Any = None,
+    row_splits_dtype: Any = None,
+) -> StructuredTensor:
+    """Returns the records of Arrow IPC files, streams and Feather files as a StructuredTensor.
+
+    Args:
+        source: One of these:
+
+            - a path, folder, glob pattern or URL, or several: IPC files, IPC streams or Feather
+              files (of version 2). The content decides which.
+            - the content of a file: bytes, a buffer, or an object with a method `read`.
+            - a RecordBatchReader, or another object with the Arrow PyCapsule interface.
+            - an iterable of record batches, of tables, or of such objects.
+        columns: Paths of the fields to read, such as `["title", "steps.minutes"]`. Of files, other
+            columns are not read. Default: all.
+        schema: The spec of a StructuredTensor, or a pyarrow Schema, to which the columns are cast
+            without loss. Default: the schema of the source.
+        nulls: What to do with nulls, as in `from_arrow`.
+        row_splits_dtype: As in `from_arrow`.
+
+    Returns:
+        A StructuredTensor of shape `[number of records]`.
+
+    Raises:
+        MissingFileError, DirectoryError: If a file does not exist, or is a directory (also a
+            FileNotFoundError, an IsADirectoryError).
+        FormatError: If the content is not Arrow's, is damaged or truncated (also a ValueError).
+        FieldError: If a column does not exist (also a KeyError).
+        StructureError: If there is no file or batch, or parts have different schemas (also a
+            ValueError).
+        DTypeError: If `source` is nothing of the above, or a column does not fit the schema (also
+            a TypeError).
+        NullError, UnsupportedTypeError: As in `from_arrow`.
+
+    >>> path = getfixture("tmp_path") / "recipes.arrow"
+    >>> xt.write_arrow(xt.struct.constant([{"title": "tea", "minutes": [5, 2]}]), path)
+    >>> xt.read_arrow(path, columns=["minutes"])
+    <StructuredTensor shape=(1,) {minutes: int32[*]} [{minutes: [5, 2]}]>
+    """
+    if columns is not None and not isinstance(columns, (str, bytes)):
+        columns = columns if isinstance(columns, os.PathLike) else list(columns)
+    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    parts: list[tuple[str, pa.Table]] = []
+    for name, table in _tables(source, wanted):
+        # A cast reads by the offsets of its input, which is checked for that; `from_arrow` checks
+        # what is not cast.
+        with _readable(name):
+            if wanted.schema is not None and not wanted.schema.equals(table.schema):
+                table.validate(full=True)
+        parts.append((name, wanted.table(table)))
+    if not parts:
+        raise StructureError(
+            path="read_arrow",
+            expected="at least one batch of records",
+            received="0 batches",
+            mend="Without a batch, there is no schema.",
+        )
+    return wanted.records(_joined(parts))
+
+
+def _joined(parts: list[tuple[str, pa.Table]]) -> pa.Table:
+    first, whole = parts[0]
+    for name, table in parts[1:]:
+        if table.schema.names != whole.schema.names or table.schema.types != whole.schema.types:
+            raise StructureError(
+                path=name,
+                expected=f"the columns of {first}: {_text(whole.schema)}",
+                received=_text(table.schema),
+                mend="Give schema= or columns=.",
+            )
+    if len(parts) == 1:
+        return whole
+    # By the flags of all parts: a field is nullable if it is in one of them.
+    return pa.concat_tables([table for _, table in parts], promote_options="default")
+
+
+def _text(schema: pa.Schema) -> str:
+    listed = ", ".join(f"{field.name}: {field.type}" for field in schema)
+    return listed if len(listed) < 500 else f"{listed[:500]}..."
+
+
+def _tables(source: Any, wanted: WantedTable) -> Iterator[tuple[str, pa.Table]]:
+    """Yields the tables of a source, each with a name for errors."""
+    if isinstance(source, (bytes, bytearray, memoryview, pa.Buffer)):
+        yield "bytes", _table_in("bytes", pa.BufferReader(source), wanted)
+    elif isinstance(source, (str, os.PathLike)):
+        yield from _of_files(source, wanted)
+    elif _is_tabular(source):
+        yield _name(source), _table_of(source, _name(source))
+    elif hasattr(source, "read"):
+        data = source.read()
+        if not isinstance(data, (bytes, pa.Buffer)):
+            raise _no_source(f"a file whose read() returns {type(data).__name__}")
+        yield "file", _table_in("file", pa.BufferReader(data), wanted)
+    elif isinstance(source, Iterable):
+        items = iter(source)
+        first = next(items, None)
+        if first is None:
+            return
+        items = itertools.chain([first], items)
+        if isinstance(first, (str, os.PathLike)):
+            yield from _of_files(items, wanted)
+            return
+        for i, item in enumerate(items):
+            if not _is_tabular(item):
+                raise _no_source(f"an iterable with {type(item).__name__}")
+            yield f"batch {i}", _table_of(item, f"batch {i}")
+    else:
+        raise _no_source(type(source).__name__)
+
+
+def _is_tabular(value: Any) -> bool:
+    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
+
+
+def _name(source: Any) -> str:
+    return type(source).__name__
+
+
+def _no_source(received: str) -> DTypeError:
+    return DTypeError(
+        path="read_arrow",
+        expected="paths, the content of a file, a reader, or an iterable of record batches",
+        received=received,
+        mend="Give records that are in memory to xt.from_arrow.",
+    )
+
+
+def _table_of(data: Any, name: str) -> pa.Table:
+    """Returns the records of a reader, a table, a batch, or an object with PyCapsules."""
+    with _readable(name):
+        if isinstance(data, pa.Table):
+            return data
+        if isinstance(data, pa.RecordBatch):
+            return pa.Table.from_batches([data])
+        if isinstance(data, pa.RecordBatchReader):
+            return data.read_all()
+        # As arrays of structs, because pyarrow's import as batches mishandles slices.
+        is_stream = hasattr(data, "__arrow_c_stream__")
+        rows: Any = pa.chunked_array(data) if is_stream else pa.array(data)
+        if not pa.types.is_struct(rows.type):
+            raise DTypeError(
+                path=name,
+                expected="records: a table, or an array of structs",
+                received=f"Arrow type {rows.type}",
+                mend='Name the column: pa.table({"x": array}).',
+            )
+        if not rows.type.num_fields:
+            return pa.table({"": pa.nulls(len(rows))}).select([])
+        if isinstance(rows, pa.ChunkedArray):
+            for chunk in rows.chunks:  # which reads by the offsets of the chunk
+                chunk.validate()
+        return pa.Table.from_struct_array(rows)
+
+
+def _of_files(paths: Any, wanted: WantedTable) -> Iterator[tuple[str, pa.Table]]:
+    for file in files_at(paths, _SUFFIXES):
+        with _readable(file.path), _opened(file) as stream:
+            table = _table_in(file.path, stream, wanted)
+        yield file.path, table
+
+
+def _opened(file: File) -> pa.NativeFile:
+    if not file.path.endswith(_COMPRESSED):
+        return file.open()
+    with file.stream() as stream:
+        return pa.BufferReader(stream.read())
+
+
+def _table_in(name: str, stream: pa.NativeFile, wanted: WantedTable) -> pa.Table:
+    """Returns the table of a file, with at least the columns that are wanted.
+
+    Raises:
+        FormatError: If the file is in none of the formats, damaged, or truncated.
+    """
+    with _readable(name):
+        start = stream.read(6)
+        stream.seek(0)
+        if start.startswith(_FEATHER_1):
+            raise FormatError(
+                path=name,
+                expected="an Arrow IPC file, an IPC stream or a Feather file of version 2",
+                received="a Feather file of version 1, whose support pyarrow ends",
+                mend="Give xt.from_arrow what pyarrow.feather.read_table returns.",
+            )
+        if start != _FILE:
+            return _stream(name, stream)
+        with pa.ipc.open_file(stream) as reader:
+            schema = reader.schema
+        names = wanted.pruned(schema).names if wanted.schema is None else wanted.schema.names
+        numbers = [i for i, field in enumerate(schema.names) if field in names]
+        chosen = None if len(numbers) == len(schema) else numbers
+        options = pa.ipc.IpcReadOptions(included_fields=chosen)
+        stream.seek(0)
+        with pa.ipc.open_file(stream, options=options) as reader:
+            return reader.read_all()
+
+
+def _stream(name: str, stream: pa.NativeFile) -> pa.Table:
+    """Returns the table of an IPC stream.
+
+    Raises:
+        FormatError: If the stream has no end mark: pyarrow takes one that was cut between two
+            batches for whole.
+    """
+    with pa.ipc.open_stream(stream) as reader:
+        batches: list[pa.RecordBatch] = []
+        while True:
+            at = stream.tell()
+            try:
+                batches.append(reader.read_next_batch())
+            except StopIteration:
+                break
+        if stream.tell() == at:
+            raise FormatError(
+                path=name,
+                expected="an IPC stream with an end mark",
+                received=f"a stream that ends after {len(batches)} batches without one",
+                mend="It was truncated, or its writer was not closed. Write it again.",
+            )
+        return pa.Table.from_batches(batches, reader.schema)
+
+
+@contextlib.contextmanager
+def _readable(name: str) -> Generator[None]:
+    """Replaces pyarrow's errors about a source by errors that name it."""
+    try:
+        yield
+    except (pa.ArrowException, KeyError, UnicodeDecodeError, OSError, MemoryError) as error:
+        # An OSError with an errno comes from the system (no permission, too many open files).
+        if isinstance(error, FormatError) or (isinstance(error, OSError) and error.errno):
+            raise
+        reason = (str(error).splitlines() or ["no reason given"])[0]
+        raise FormatError(
+            path=name,
+            expected="a complete Arrow IPC file, IPC stream or Feather file",
+            received=f"what cannot be read as one ({reason})",
+            mend="Write it again; a truncated file has no footer.",
+        ) from error
+
+
+def write_arrow(
+    records: StructuredTensor | Iterable[StructuredTensor],
+    path: FilePath,
+    schema: pa.Schema | None = None,
+    compression: str | None = None,
+) -> None:
+    """Writes records to an Arrow IPC file, or to a stream if `path` ends in `.arrows`.
+
+    A file of this format is also a Feather file. It appears at `path` only when it is complete.
+
+    Args:
+        records: A StructuredTensor of rank 1, or an iterable of batches of one schema, such as a
+            dataset. Each becomes one record batch.
+        path: The file. An existing file is replaced.
+        schema: The Arrow schema to write, as in `to_arrow`.
+        compression: `"lz4"`, `"zstd"`, or None.
+
+    Raises:
+        DTypeError: If `records` is or yields anything but StructuredTensors of rank 1, or the
+            compression is none of these (also a TypeError).
+        StructureError: If there is no batch, or batches have different schemas, or dictionaries
+            that a file cannot have (also a ValueError).
+        MissingFileError, DirectoryError: If the folder of `path` does not exist, or `path` is a
+            directory (also a FileNotFoundError, an IsADirectoryError).
+        FormatError, FieldError: As in `to_arrow`.
+
+    >>> path = getfixture("tmp_path") / "recipes.arrow"
+    >>> xt.write_arrow(xt.struct.constant([{"title": "bread"}, {"title": "tea"}]), path)
+    >>> xt.read_arrow(path).to_py()
+    [{'title': b'bread'}, {'title': b'tea'}]
+    """
+    if compression not in (None, "lz4", "zstd"):
+        raise DTypeError(
+            path="write_arrow: compression",
+            expected='"lz4", "zstd" or None',
+            received=repr(compression)[:60],
+            mend="Leave it out for None.",
+        )
+    batches: Any = [records] if isinstance(records, StructuredTensor) else records
+    if not isinstance(batches, Iterable):
+        batches = [batches]  # `_batch` raises, as for any batch of the wrong type
+    found = (_batch(each, schema) for each in batches)
+    first = next(found, None)
+    if first is None:
+        raise StructureError(
+            path="write_arrow",
+            expected="at least one batch of records",
+            received="0 batches",
+            mend="To write an empty file, give a batch of 0 records.",
+        )
+    is_stream = os.fspath(path).endswith(".arrows")
+    make: Any = pa.ipc.new_stream if is_stream else pa.ipc.new_file
+    options = pa.ipc.IpcWriteOptions(compression=compression, emit_dictionary_deltas=True)
+    with whole_output(path) as stream, make(stream, first.schema, options=options) as writer:
+        for batch in itertools.chain([first], found):
+            _write(batch, first.schema, writer)
+
+
+def _batch(records: Any, schema: pa.Schema | None) -> pa.RecordBatch:
+    if not isinstance(records, StructuredTensor) or records.rank != 1:
+        raise DTypeError(
+            path="write_arrow",
+            expected="StructuredTensors of rank 1",
+            received=f"{type(records).__name__} of shape {records.shape}"
+            if isinstance(records, StructuredTensor)
+            else type(records).__name__,
+            mend="Give a batch of records; a record may have lists of records.",
+        )
+    return to_arrow(records, schema)
+
+
+def _write(batch: pa.RecordBatch, schema: pa.Schema, writer: Any) -> None:
+    if batch.schema != schema:
+        raise StructureError(
+            path="write_arrow",
+            expected=f"batches of one schema: {_text(schema)}",
+            received=_text(batch.schema),
+            mend="Give schema=, or convert the batches to one schema.",
+        )
+    try:
+        writer.write_batch(batch)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise StructureError(
+            path="write_arrow",
+            expected="batches that an Arrow IPC file can hold",
+            received=str(error).splitlines()[0],
+            mend="A file has one dictionary for a column: write a stream (.arrows), or give "
+            "schema= with the type of the values.",
+        ) from error

@@ -1,0 +1,173 @@
+"""Awkward Arrays to StructuredTensors and back."""
+
+# This file calls methods of records and specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow.arrow_type import inner_fields, is_list, with_inner_fields
+from extensor._arrow.schema import masks_of_spec
+from extensor._arrow.wanted_table import WantedTable
+from extensor._arrow.write import to_arrow
+from extensor._dependency import needed
+from extensor._path import Path, PathLike
+from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
+from extensor._struct.spec import StructuredTensorSpec
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, NullError
+
+
+def from_awkward(
+    array: Any,
+    columns: Iterable[PathLike] | None = None,
+    schema: Any = None,
+    nulls: Any = None,
+    row_splits_dtype: Any = None,
+) -> StructuredTensor:
+    """Returns an Awkward Array of records as a StructuredTensor.
+
+    Args:
+        array: An `ak.Array` of records, or of lists of records.
+        columns: Paths of the fields to convert. Default: all.
+        schema: The spec of a StructuredTensor, or the pyarrow Schema of the records.
+        nulls: What to do with None, as in `from_arrow`.
+        row_splits_dtype: As in `from_arrow`.
+
+    Returns:
+        A StructuredTensor of shape `[number of records]`; of a higher rank for lists of records.
+
+    Raises:
+        MissingDependencyError: If awkward is not installed (also an ImportError).
+        DTypeError: If it is no array of records, or does not fit the schema (also a TypeError).
+        NullError: If there is None, and no policy for it (also a ValueError).
+        FieldError, UnsupportedTypeError: As in `from_arrow`.
+
+    >>> import awkward as ak
+    >>> xt.from_awkward(ak.Array([{"x": 1, "y": [1.5]}, {"x": 2, "y": []}]))
+    <StructuredTensor shape=(2,) {x: int64, y: float64[*]}
+     [{x: 1, y: [1.5]},
+      {x: 2, y: []}]>
+    """
+    ak = needed("awkward", "awkward", "from_awkward")
+    if not isinstance(array, ak.Array):
+        raise _no_records(type(array).__name__)
+    while isinstance(schema, RaggedStructuredTensorSpec) and schema.rank > 1:
+        row_splits_dtype = row_splits_dtype or schema.row_splits_dtype
+        schema = schema.values_spec
+    grid = None
+    if isinstance(schema, StructuredTensorSpec) and schema.rank > 1:
+        # No table has rows of such a spec, so the records are cast when they are whole.
+        grid, schema = schema, None
+        columns = [(name,) for name in grid.field_names()] if columns is None else columns
+        nulls = masks_of_spec(grid) if nulls is None else nulls
+    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    rows = ak.to_arrow(array, extensionarray=False, categorical_as_dictionary=True)
+    levels: list[Any] = []
+    while is_list(rows.type):
+        if rows.null_count:
+            raise _null("lists", rows)
+        is_regular = pa.types.is_fixed_size_list(rows.type)
+        levels.append(rows.type.list_size if is_regular else np.asarray(rows.offsets))
+        levels[-1] = levels[-1] if is_regular else levels[-1] - levels[-1][0]
+        rows = rows.flatten()
+    if not pa.types.is_struct(rows.type):
+        raise _no_records(f"an array of type {array.type}")
+    if rows.null_count:
+        raise _null("records", rows)
+    if rows.type.num_fields:
+        table = pa.Table.from_struct_array(rows)
+    else:
+        table = pa.table({"": pa.nulls(len(rows))}).select([])
+    records = wanted.records(table)
+    dtype = wanted.row_splits_dtype
+    for level in reversed(levels):
+        if isinstance(level, int):
+            records = RaggedStructuredTensor.from_uniform_row_length(records, level)
+        else:
+            splits = level.astype(dtype.as_numpy_dtype)
+            records = RaggedStructuredTensor.from_row_splits(records, splits)
+    if levels and all(isinstance(level, int) for level in levels):
+        records = records._as_dense(tf.TensorShape([len(array), *levels]))
+    return records if grid is None else grid.cast(records)
+
+
+def _no_records(received: str) -> DTypeError:
+    return DTypeError(
+        path="from_awkward",
+        expected="an ak.Array of records",
+        received=received,
+        mend='Name the values: ak.zip({"x": array}, depth_limit=1).',
+    )
+
+
+def _null(what: str, rows: pa.Array) -> NullError:
+    return NullError(
+        path="from_awkward",
+        expected=f"{what} without None",
+        received=f"{rows.null_count} that are None",
+        mend="Remove them with ak.drop_none; None in fields is allowed by nulls=.",
+    )
+
+
+def to_awkward(records: StructuredTensor, schema: Any = None) -> Any:
+    """Returns records as an Awkward Array.
+
+    A field has an option type (`?int64`) if it is masked. Numbers share the memory of the tensors.
+
+    Args:
+        records: A StructuredTensor of rank 1 or more that holds values.
+        schema: The Arrow schema to convert by, as in `to_arrow`.
+
+    Raises:
+        MissingDependencyError: If awkward is not installed (also an ImportError).
+        DTypeError, FieldError, StructureError, FormatError: As in `to_arrow`.
+
+    >>> recipes = xt.struct.constant([{"minutes": [5, 2]}, {"minutes": []}])
+    >>> xt.to_awkward(recipes)["minutes"]
+    <Array [[5, 2], []] type='2 * var * int32'>
+    """
+    ak = needed("awkward", "awkward", "to_awkward")
+    data = to_arrow(records, schema)
+    if isinstance(data, pa.Scalar):
+        raise DTypeError(
+            path="to_awkward",
+            expected="records of rank 1 or more",
+            received="a single record",
+            mend="Use to_py, or make a list of it: tf.expand_dims(record, 0).",
+        )
+    if schema is None:
+        masked = set(masks_of_spec(records.__tf_type_spec__()))
+        array = data if records.rank > 1 else data.to_struct_array()
+        whole = _certain(pa.field("", array.type), Path(), 0, masked).type
+        data = to_arrow(records, whole)
+    return ak.from_arrow(data)
+
+
+def _certain(field: pa.Field, at: Path, lists: int, masked: set[str]) -> pa.Field:
+    """Returns a field that is nullable only where records are masked, and all fields inside.
+
+    Args:
+        field: The field.
+        at: Its path.
+        lists: The number of lists around its values at this path.
+        masked: The masked places, as `nulls=` names them.
+    """
+    arrow = field.type
+    if pa.types.is_struct(arrow):
+        inner = [_certain(each, at / each.name, 0, masked) for each in inner_fields(arrow)]
+        arrow = with_inner_fields(arrow, inner)
+    elif is_list(arrow):
+        # The lists around the records are not part of a path.
+        arrow = with_inner_fields(
+            arrow, [_certain(each, at, lists + bool(at), masked) for each in inner_fields(arrow)]
+        )
+    if pa.types.is_null(arrow):
+        return field
+    return field.with_type(arrow).with_nullable(str(at) + "[*]" * lists in masked)

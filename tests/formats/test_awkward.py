@@ -1,0 +1,98 @@
+"""Awkward Arrays in and out, also as awkward's own conversion to Arrow gives them."""
+
+import awkward as ak
+import numpy as np
+import pyarrow as pa
+import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+
+import extensor as xt
+from tests.samples.tables import as_tensors_have_it, tables
+
+LEAVES = st.sampled_from([1, 2.5, True, "a", b"\xff"])
+
+
+@given(tables())
+def test_records_are_those_that_awkward_lists(table):
+    array = ak.from_arrow(table)
+    if array.fields != table.column_names:  # of an empty table
+        return
+    expected = as_tensors_have_it(array.to_list())
+    records = xt.from_awkward(array)
+    assert repr(records.to_py()) == repr(expected)
+    again = xt.to_awkward(records)
+    assert repr(as_tensors_have_it(again.to_list())) == repr(expected)
+    # The default arguments of `ak.to_arrow` make extension types of awkward.
+    if len(array):
+        assert repr(xt.from_arrow(ak.to_arrow(array)).to_py()) == repr(expected)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        ak.Array([{"x": 1, "y": [1.5, 2]}, {"x": 2, "y": []}]),
+        ak.Array([{"s": "a", "b": b"\xff"}]),
+        ak.Array([[{"x": 1}, {"x": 2}], []]),
+        ak.Array([[[{"x": 1}], []], []]),
+        ak.Array([{"steps": [{"minutes": 5, "tools": ["bowl"]}]}, {"steps": []}]),
+        ak.Array([{"x": 1}, {"x": "a"}]),
+        ak.zip({"c": ak.str.to_categorical(ak.Array(["a", "b", "a"]))}),
+        ak.zip({"x": np.arange(6).reshape(2, 3)}),
+        ak.zip({"x": np.arange(6).reshape(2, 3)}, depth_limit=1),
+        ak.Array([[{"x": 1}], [], [{"x": 2}]])[1:],
+    ],
+)
+def test_an_array_comes_back_with_its_type(array):
+    records = xt.from_awkward(array)
+    again = xt.to_awkward(records)
+    assert again.type == array.type
+    assert again.to_list() == array.to_list()
+    assert xt.from_awkward(array, schema=xt.spec_of(records)).to_py() == records.to_py()
+    assert xt.from_arrow(ak.to_arrow(array)).to_py() == records.to_py()
+
+
+def test_options_are_masks_and_come_back():
+    array = ak.Array([{"x": 1, "y": [1.5, None]}, {"x": None, "y": []}])
+    with pytest.raises(xt.errors.NullError, match="x"):
+        xt.from_awkward(array)
+    records = xt.from_awkward(array, nulls={"x": "mask", "y[*]": "mask"})
+    again = xt.to_awkward(records)
+    assert str(again.type) == "2 * {x: ?int64, y: var * ?float64}"
+    assert again.to_list() == array.to_list()
+    assert xt.from_awkward(array, columns=["x"], nulls=-1)["x"].numpy().tolist() == [1, -1]
+
+
+def test_regular_dimensions_of_records_are_dense():
+    records = xt.from_awkward(ak.zip({"x": np.arange(6).reshape(2, 3)}))
+    assert records.shape == [2, 3]
+    assert records["x"].numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_row_splits_have_the_dtype_asked_for():
+    array = ak.Array([[{"x": [1]}]])
+    records = xt.from_awkward(array, row_splits_dtype=tf.int32)
+    assert records.row_splits.dtype == tf.int32
+    assert records["x"].row_splits.dtype == tf.int32
+
+
+@pytest.mark.parametrize(
+    ("array", "error"),
+    [
+        (ak.Array([1, 2]), "DTypeError"),
+        (ak.Array([{"x": 1}, None]), "NullError"),
+        (ak.Array([[{"x": 1}], None]), "NullError"),
+        (ak.Record({"x": 1}), "DTypeError"),
+        ([{"x": 1}], "DTypeError"),
+        (pa.table({"x": [1]}), "DTypeError"),
+    ],
+)
+def test_what_is_no_array_of_records_is_an_error(array, error):
+    with pytest.raises(getattr(xt.errors, error), match="from_awkward"):
+        xt.from_awkward(array)
+
+
+def test_a_single_record_is_an_error_on_the_way_out():
+    with pytest.raises(xt.errors.DTypeError, match="single record"):
+        xt.to_awkward(xt.struct.constant({"x": 1}))
