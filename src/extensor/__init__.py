@@ -20,11 +20,15 @@ from extensor._declare.decorator import extension_type, replace
 from extensor._dispatch.dispatchable import DispatchableType
 from extensor._formats.arrow import read_arrow, write_arrow
 from extensor._formats.awkward import from_awkward, to_awkward
+from extensor._formats.firestore.read import read_firestore
+from extensor._formats.firestore.write import write_firestore
 from extensor._formats.json.read import read_json
 from extensor._formats.json.write import write_json
 from extensor._formats.pandas import from_pandas, to_pandas
 from extensor._formats.parquet import read_parquet, write_parquet
 from extensor._formats.protobuf.read import from_proto, spec_from_proto
+from extensor._formats.spanner.read import read_spanner
+from extensor._formats.spanner.write import write_spanner
 from extensor._functions.fold import foldl, foldr
 from extensor._functions.gradient import ForwardAccumulator, recompute_grad
 from extensor._functions.numpy_function import numpy_function
@@ -89,8 +93,10 @@ __all__ = [
     "numpy_function",
     "patches",
     "read_arrow",
+    "read_firestore",
     "read_json",
     "read_parquet",
+    "read_spanner",
     "recompute_grad",
     "register_extension_type",
     "register_type_spec",
@@ -109,8 +115,10 @@ __all__ = [
     "to_pandas",
     "types",
     "write_arrow",
+    "write_firestore",
     "write_json",
     "write_parquet",
+    "write_spanner",
 ]
 
 install()

@@ -122,6 +122,18 @@ class MissingDependencyError(ExtensorError, ImportError):
     """A required package is not installed, or its version is not supported."""
 
 
+class QueryError(ExtensorError, ValueError):
+    """A database does not accept a query or a write."""
+
+
+class AccessError(ExtensorError, PermissionError):
+    """A server refuses the credentials, or these do not permit the request."""
+
+
+class ServerError(ExtensorError, ConnectionError):
+    """A server cannot be reached, or ended the connection before all data came."""
+
+
 class ImmutableError(ExtensorError, AttributeError):
     """An attribute of an immutable value was assigned or deleted."""
 

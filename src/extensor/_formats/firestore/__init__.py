@@ -1,0 +1,1 @@
+"""Reading of Firestore documents, and writing to Firestore collections."""

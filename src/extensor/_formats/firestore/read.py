@@ -1,0 +1,198 @@
+"""Firestore documents as StructuredTensors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.wanted_table import WantedTable
+from extensor._dependency import needed
+from extensor._formats.firestore.values import Plain, chosen
+from extensor._formats.python.constant import arrow_of, of_spec
+from extensor._google import is_unavailable, named_errors
+from extensor._path import Path, PathLike
+from extensor._struct.deep_nesting import refuse_deep_nesting
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, FieldError
+
+
+@refuse_deep_nesting("read_firestore")
+def read_firestore(
+    source: Any,
+    columns: Iterable[PathLike] | None = None,
+    schema: Any = None,
+    nulls: Any = None,
+    conflicts: str = "error",
+    row_splits_dtype: Any = None,
+    id_field: str | None = None,
+    timeout: float = 60.0,
+) -> StructuredTensor:
+    """Returns the documents of a Firestore query as a StructuredTensor.
+
+    Numbers are int64, or float64 in a field that has both; timestamps are int64 in microseconds;
+    maps are records, and arrays lists. A reference is the path of its document, and a geopoint a
+    record of latitude and longitude; both are written as what they were. A field that a document
+    does not have is null.
+
+    All documents are read as they were at one time, also where the connection was interrupted.
+
+    Args:
+        source: A collection, a collection group or a query of the package google-cloud-firestore.
+        columns: Paths of the fields to read. The server sends only the top-level fields of these
+            paths. Default: all.
+        schema: The spec or pyarrow schema of the documents. Default: that of the values.
+        nulls: What to do with nulls and missing fields, as in `from_arrow`.
+        conflicts: `"error"`, or `"union"` for fields whose values have different types.
+        row_splits_dtype: As in `from_arrow`.
+        id_field: The name of a field for the ids of the documents. Default: no such field.
+        timeout: For how many seconds a request is repeated while the server is not available.
+
+    Returns:
+        A StructuredTensor of shape `[number of documents]`.
+
+    Raises:
+        MissingDependencyError: If google-cloud-firestore is not installed (also an ImportError).
+        QueryError: If Firestore does not accept the query (also a ValueError).
+        AccessError: If the credentials do not permit it (also a PermissionError).
+        ServerError: If the server cannot be reached, or does not give all documents (also a
+            ConnectionError).
+        DTypeError, StructureError: If the values of a field have different types (also a
+            TypeError, a ValueError).
+        FieldError, NullError, UnsupportedTypeError: As in `from_arrow`.
+    """
+    needed("google.cloud.firestore", "firestore", "read_firestore")
+    if conflicts not in ("error", "union"):
+        raise DTypeError(
+            path="read_firestore: conflicts",
+            expected='"error" or "union"',
+            received=repr(conflicts)[:60],
+            mend="Leave it out for an error.",
+        )
+    if not hasattr(source, "stream"):
+        raise DTypeError(
+            path="read_firestore",
+            expected="a collection or query of google-cloud-firestore",
+            received=type(source).__name__,
+            mend='Get one by firestore.Client().collection("name").',
+        )
+    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    seen = Plain()
+    rows: list[Any] = []
+    paths: list[str] = []
+    with named_errors("read_firestore"):
+        for document in _documents(_selected(source, wanted, id_field), timeout):
+            row = document.to_dict()
+            if id_field is not None:
+                _expect_no_field(row, id_field, document.reference)
+            row = seen.plain(row)
+            rows.append(row if id_field is None else {id_field: document.reference.id, **row})
+            paths.append(document.reference.path)
+    if wanted.schema is not None:
+        fields = pa.struct(list(wanted.schema))
+        values = [chosen(row, fields) for row in rows]
+        return wanted.cast(of_spec(values, wanted.spec(), wanted.nulls, name_of=paths.__getitem__))
+    if wanted.columns is not None:
+        names = {*_names(wanted)}
+        rows = [{name: each for name, each in row.items() if name in names} for row in rows]
+    array = seen.typed(arrow_of(rows, wanted.nulls, conflicts, paths.__getitem__))
+    return wanted.records(pa.Table.from_batches([pa.RecordBatch.from_struct_array(array)]))
+
+
+def _expect_no_field(row: dict[str, Any], id_field: str, reference: Any) -> None:
+    if id_field in row:
+        raise FieldError(
+            path=reference.path,
+            expected=f"a document without the field {id_field}, the name for ids",
+            received="a document with this field",
+            mend="Choose another id_field=.",
+        )
+
+
+def _names(wanted: WantedTable) -> list[str]:
+    """Returns the names of the top-level fields to read."""
+    if wanted.schema is not None:
+        return wanted.schema.names
+    return list(dict.fromkeys(next(iter(Path.of(path))) for path in wanted.columns or ()))
+
+
+def _selected(source: Any, wanted: WantedTable, id_field: str | None) -> Any:
+    """Returns a query for the wanted fields only.
+
+    Only top-level fields can be selected: Firestore leaves out an array of maps if one of the
+    fields of its maps is selected.
+    """
+    if (wanted.schema is None and wanted.columns is None) or not hasattr(source, "select"):
+        return source
+    return source.select([_quoted(name) for name in _names(wanted) if name != id_field])
+
+
+def _quoted(name: str) -> str:
+    """Returns a name as a path of Firestore."""
+    from google.cloud.firestore_v1.field_path import FieldPath
+
+    return FieldPath(name).to_api_repr()
+
+
+def _documents(query: Any, timeout: float) -> Iterator[Any]:
+    """Yields each document of a query once.
+
+    The client continues an interrupted query itself, but then applies limit and offset again. So
+    it must not, and the query is continued here.
+    """
+    from google.api_core import retry
+
+    never = retry.Retry(predicate=lambda error: False)
+    left = _Left(query)
+    give_up = time.monotonic() + timeout
+    wait = 0.1
+    while True:
+        try:
+            for document in left.stream(never):
+                left.last, left.count = document, left.count + 1
+                yield document
+                give_up = time.monotonic() + timeout
+                wait = 0.1
+            return
+        except Exception as error:
+            if not is_unavailable(error) or time.monotonic() > give_up:
+                raise
+        time.sleep(wait)
+        wait = min(2 * wait, 5.0)
+
+
+class _Left:
+    """What is left of a query.
+
+    Attributes:
+        last: The last document that was read.
+        count: The number of documents that were read.
+    """
+
+    def __init__(self, query: Any) -> None:
+        self._query = query
+        self.last: Any = None
+        self.count = 0
+
+    def stream(self, retry: Any) -> Iterable[Any]:
+        """Returns the documents that are left."""
+        # The client has no public names for these.
+        if getattr(self._query, "_limit_to_last", False) or not hasattr(self._query, "start_after"):
+            # These come at once, or cannot be continued.
+            return list(self._query.get(retry=retry))
+        if self.last is None:
+            return self._query.stream(retry=retry)
+        time_of_read = self.last.read_time
+        # The cursor needs the fields of the order, which may not be selected.
+        last = self.last.reference.get(retry=retry, read_time=time_of_read)
+        query = self._query.start_after(last)
+        limit = getattr(self._query, "_limit", None)
+        if limit is not None:
+            if limit <= self.count:
+                return []
+            query = query.limit(limit - self.count)
+        if getattr(self._query, "_offset", None):
+            query = query.offset(0)
+        return query.stream(retry=retry, read_time=time_of_read)

@@ -1,0 +1,106 @@
+"""Values of Firestore's client as plain Python data, with the Arrow types that this loses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._formats.firestore import types
+
+_LEAVES = {str, int, float, bool, bytes, type(None)}
+
+
+class Plain:
+    """Converts documents to plain Python data, and remembers where references and points are.
+
+    Attributes:
+        kinds: The types of the values of one field: Python classes, and Arrow types of `types`.
+        fields: The same for the fields of its maps, by name.
+        items: The same for the items of its arrays.
+    """
+
+    __slots__ = ("fields", "items", "kinds")
+
+    def __init__(self) -> None:
+        self.kinds: set[Any] = set()
+        self.fields: dict[str, Plain] = {}
+        self.items: Plain | None = None
+
+    def plain(self, value: Any) -> Any:
+        """Returns a value as plain Python data: a dict, a list, a number, a string, ..."""
+        from google.cloud.firestore_v1 import DocumentReference, GeoPoint
+        from google.cloud.firestore_v1.vector import Vector
+
+        cls = type(value)
+        if cls in _LEAVES:
+            if value is not None:
+                self.kinds.add(cls)
+            return value
+        if cls is dict:
+            self.kinds.add(dict)
+            # The order of the fields of a map is another one in each process.
+            return {name: self._field(name).plain(value[name]) for name in sorted(value)}
+        if cls is list:
+            self.kinds.add(list)
+            if self.items is None:
+                self.items = Plain()
+            return [self.items.plain(item) for item in value]
+        if isinstance(value, DocumentReference):
+            self.kinds.add(types.REFERENCE)
+            return value.path
+        if isinstance(value, GeoPoint):
+            self.kinds.add(types.POINT)
+            return {"latitude": float(value.latitude), "longitude": float(value.longitude)}
+        if isinstance(value, Vector):
+            self.kinds.add(types.VECTOR)
+            return [float(each) for each in value]
+        self.kinds.add(cls)
+        return value
+
+    def _field(self, name: str) -> Plain:
+        found = self.fields.get(name)
+        if found is None:
+            found = self.fields[name] = Plain()
+        return found
+
+    def typed(self, array: pa.Array) -> pa.Array:
+        """Returns an array with the types of Firestore, where all its values have one of them."""
+        if len(self.kinds) == 1:
+            (kind,) = self.kinds
+            if isinstance(kind, pa.OpaqueType):
+                return pa.ExtensionArray.from_storage(kind, array.cast(kind.storage_type))
+        arrow = array.type
+        if pa.types.is_struct(arrow):
+            children = [
+                self._field(field.name).typed(array.field(i)) for i, field in enumerate(arrow)
+            ]
+            fields = [
+                field.with_type(child.type) for field, child in zip(arrow, children, strict=True)
+            ]
+            made = pa.struct(fields)
+            buffers = array.buffers()[:1]
+        elif pa.types.is_list(arrow) and self.items is not None:
+            children = [self.items.typed(array.values)]
+            made = pa.list_(arrow.value_field.with_type(children[0].type))
+            buffers = array.buffers()[:2]
+        else:
+            return array
+        if made == arrow:
+            return array
+        return pa.Array.from_buffers(made, len(array), buffers, children=children)
+
+
+def chosen(value: Any, arrow: pa.DataType) -> Any:
+    """Returns plain data with the fields of a type only."""
+    if isinstance(arrow, pa.BaseExtensionType):
+        return value
+    if pa.types.is_struct(arrow) and isinstance(value, dict):
+        return {
+            field.name: chosen(value[field.name], field.type)
+            for field in arrow
+            if field.name in value
+        }
+    if pa.types.is_nested(arrow) and isinstance(value, list) and hasattr(arrow, "value_type"):
+        return [chosen(item, arrow.value_type) for item in value]
+    return value

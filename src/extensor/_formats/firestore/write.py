@@ -1,0 +1,217 @@
+"""StructuredTensors to Firestore documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.arrow_type import inner_fields
+from extensor._arrow.write import to_arrow
+from extensor._dependency import needed
+from extensor._formats.firestore import types
+from extensor._google import named_errors, retry
+from extensor._path import Path
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, FieldError, UnsupportedTypeError
+
+# A commit has at most 500 writes and 10 MiB.
+_WRITES = 500
+_BYTES = 4 << 20
+
+
+def write_firestore(
+    records: StructuredTensor | Iterable[StructuredTensor],
+    collection: Any,
+    schema: pa.Schema | None = None,
+    id_field: str | None = None,
+    mode: str = "set",
+    timeout: float = 60.0,
+) -> None:
+    """Writes records to a Firestore collection, a document for each.
+
+    Records become maps, and lists arrays. Invalid values of masked fields are written as nulls.
+    References, geopoints and vectors that `read_firestore` read are written as such. A commit has
+    up to 500 documents. A write of more is several commits: if one fails, the error tells how many
+    documents are in the collection.
+
+    Args:
+        records: A StructuredTensor of rank 1, or an iterable of batches, such as a dataset.
+        collection: A collection of the package google-cloud-firestore.
+        schema: The Arrow schema to write, as in `to_arrow`.
+        id_field: The field with the ids of the documents. Default: Firestore chooses ids.
+        mode: `"set"`: a document that exists is replaced. `"create"`: it is an error.
+        timeout: For how many seconds a request is repeated while the server is not available.
+
+    Raises:
+        MissingDependencyError: If google-cloud-firestore is not installed (also an ImportError).
+        QueryError: If Firestore does not accept the documents, such as lists of lists (also a
+            ValueError).
+        AccessError: If the credentials do not permit it (also a PermissionError).
+        ServerError: If the server cannot be reached (also a ConnectionError).
+        FieldError: If there is no field `id_field` (also a KeyError).
+        DTypeError: If a number does not fit into int64, a timestamp has fractions of a
+            microsecond, or `records` are not StructuredTensors of rank 1 (also a TypeError).
+        UnsupportedTypeError: If Firestore has no values of a type, such as decimals (also a
+            TypeError).
+    """
+    needed("google.cloud.firestore", "firestore", "write_firestore")
+    if mode not in ("set", "create"):
+        raise DTypeError(
+            path="write_firestore: mode",
+            expected='"set" or "create"',
+            received=repr(mode)[:60],
+            mend="Leave it out to replace documents.",
+        )
+    if not hasattr(collection, "document") or not hasattr(collection, "add"):
+        raise DTypeError(
+            path="write_firestore",
+            expected="a collection of google-cloud-firestore",
+            received=type(collection).__name__,
+            mend='Get one by firestore.Client().collection("name").',
+        )
+    batches = [records] if isinstance(records, StructuredTensor) else records
+    if not isinstance(batches, Iterable):
+        batches = [batches]  # `_expect_batch` raises, as for any batch of the wrong type
+    client = collection._client  # the client has no public name for it
+    name = collection.id
+    written = 0
+    for batch in batches:
+        _expect_batch(batch)
+        rows = to_arrow(batch, schema)
+        if id_field is not None and rows.schema.get_field_index(id_field) < 0:
+            raise FieldError(
+                path=name,
+                expected=f"records with the field {id_field}",
+                received=f"the fields {', '.join(rows.schema.names)}",
+                mend="Correct id_field=.",
+            )
+        columns = {
+            field.name: _values(rows.column(i), client, Path(field.name))
+            for i, field in enumerate(rows.schema)
+        }
+        ids = columns.pop(id_field) if id_field is not None else None
+        for start, stop in _commits(rows):
+            commit = client.batch()
+            for i in range(start, stop):
+                document = collection.document(None if ids is None else _id(ids[i], id_field, i))
+                getattr(commit, mode)(document, {n: column[i] for n, column in columns.items()})
+            with named_errors(f"{name}, after {written} documents" if written else name):
+                commit.commit(retry=retry(timeout))
+            written += stop - start
+
+
+def _expect_batch(records: Any) -> None:
+    if isinstance(records, StructuredTensor) and records.rank == 1:
+        return
+    raise DTypeError(
+        path="write_firestore",
+        expected="StructuredTensors of rank 1",
+        received=f"{type(records).__name__} of shape {records.shape}"
+        if isinstance(records, StructuredTensor)
+        else type(records).__name__,
+        mend="Give a batch of records; a collection has a document for each.",
+    )
+
+
+def _commits(rows: pa.RecordBatch) -> Iterator[tuple[int, int]]:
+    """Yields the first and the last but one document of each commit."""
+    count = _WRITES
+    if rows.nbytes:
+        count = max(1, min(count, _BYTES * rows.num_rows // rows.nbytes))
+    for start in range(0, rows.num_rows, count):
+        yield start, min(start + count, rows.num_rows)
+
+
+def _id(value: Any, id_field: str | None, index: int) -> str:
+    text = value.decode() if isinstance(value, bytes) else value
+    if isinstance(text, str) and text and "/" not in text:
+        return text
+    raise DTypeError(
+        path=f"{id_field}, record {index}",
+        expected="an id of a document: a string without a slash",
+        received=repr(value)[:60],
+        mend="Correct the field, or leave out id_field=.",
+    )
+
+
+def _values(array: pa.Array, client: Any, path: Path) -> list[Any]:
+    """Returns an array as the values that the client takes."""
+    arrow = array.type
+    kind = types.kind_of(arrow)
+    if kind is not None:
+        return _of_kind(kind, array.storage.to_pylist(), client)
+    if isinstance(arrow, pa.BaseExtensionType):
+        return _values(array.storage, client, path)
+    t = pa.types
+    if t.is_struct(arrow):
+        columns = [_values(array.field(i), client, path / f.name) for i, f in enumerate(arrow)]
+        names = [field.name for field in arrow]
+        rows = zip(*columns, strict=True) if columns else [()] * len(array)
+        return [
+            dict(zip(names, row, strict=True)) if valid else None
+            for row, valid in zip(rows, array.is_valid().to_pylist(), strict=True)
+        ]
+    if t.is_map(arrow):
+        pairs = pa.struct(inner_fields(arrow))
+        return _values(array.cast(pa.list_(pairs)), client, path)
+    if t.is_fixed_size_list(arrow):
+        return _values(array.cast(pa.list_(arrow.value_type)), client, path)
+    if t.is_list(arrow) or t.is_large_list(arrow):
+        items = _values(array.values, client, path)
+        offsets: list[int] = array.offsets.to_pylist()
+        valid: list[bool] = array.is_valid().to_pylist()
+        return [items[a:b] if v else None for a, b, v in zip(offsets, offsets[1:], valid)]  # noqa: B905
+    if t.is_union(arrow):
+        children = [_values(array.field(i), client, path / f.name) for i, f in enumerate(arrow)]
+        numbers = {code: i for i, code in enumerate(arrow.type_codes)}
+        codes: list[int] = array.type_codes.to_pylist()
+        at = array.offsets.to_pylist() if arrow.mode == "dense" else range(len(array))
+        return [children[numbers[code]][i] for code, i in zip(codes, at, strict=True)]
+    return _leaves(array, path)
+
+
+def _of_kind(kind: str, values: list[Any], client: Any) -> list[Any]:
+    from google.cloud.firestore_v1 import GeoPoint
+    from google.cloud.firestore_v1.vector import Vector
+
+    make: Any = {
+        "reference": client.document,
+        "geopoint": lambda value: GeoPoint(value["latitude"], value["longitude"]),
+        "vector": Vector,
+    }[kind]
+    return [value if value is None else make(value) for value in values]
+
+
+def _leaves(array: pa.Array, path: Path) -> list[Any]:
+    arrow, t = array.type, pa.types
+    if t.is_dictionary(arrow) or t.is_run_end_encoded(arrow):
+        array = array.cast(arrow.value_type) if t.is_dictionary(arrow) else array.decode()
+        arrow = array.type
+    wide = pa.timestamp("us", "UTC") if t.is_timestamp(arrow) or t.is_date(arrow) else None
+    if t.is_unsigned_integer(arrow):
+        wide = pa.int64()
+    if wide is not None:
+        try:
+            return (
+                array.cast(pa.timestamp("us") if t.is_date(arrow) else wide).cast(wide).to_pylist()
+            )
+        except pa.ArrowInvalid as error:
+            raise DTypeError(
+                path=path,
+                expected="timestamps in whole microseconds, and numbers that int64 holds",
+                received=f"Arrow type {arrow} ({str(error).splitlines()[0]})",
+                mend="Round the values first.",
+            ) from error
+    known = (t.is_integer, t.is_floating, t.is_boolean, t.is_string, t.is_large_string,
+             t.is_string_view, t.is_binary, t.is_large_binary, t.is_binary_view,
+             t.is_fixed_size_binary, t.is_null)  # fmt: skip
+    if not any(is_known(arrow) for is_known in known):
+        raise UnsupportedTypeError(
+            path=path,
+            expected="a type of which Firestore has values",
+            received=f"Arrow type {arrow}",
+            mend="Give schema= with another type, such as pa.string().",
+        )
+    return array.to_pylist()

@@ -1,0 +1,1 @@
+"""Reading of Spanner queries, and writing to Spanner tables."""

@@ -1,0 +1,207 @@
+"""Results of Spanner queries as StructuredTensors."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import itertools
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.wanted_table import WantedTable
+from extensor._dependency import needed
+from extensor._formats.spanner import types
+from extensor._formats.spanner.types import schema_of
+from extensor._formats.spanner.values import table_of
+from extensor._google import named_errors, retry
+from extensor._path import PathLike
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, QueryError
+
+# Rows are converted in parts, because a value of the protocol takes ten times the memory of the
+# value in Arrow.
+_PART = 1 << 14
+
+_THREADS = 8
+
+
+def read_spanner(
+    source: Any,
+    query: str,
+    params: Mapping[str, Any] | None = None,
+    columns: Iterable[PathLike] | None = None,
+    schema: Any = None,
+    nulls: Any = None,
+    row_splits_dtype: Any = None,
+    param_types: Mapping[str, Any] | None = None,
+    timeout: float = 60.0,
+) -> StructuredTensor:
+    """Returns the rows of a Spanner query as a StructuredTensor.
+
+    Types follow from the metadata of the result: INT64 and ENUM are int64; FLOAT64 and FLOAT32 are
+    float64 and float32; TIMESTAMP is int64 in nanoseconds; DATE is int32 in days; NUMERIC is a
+    decimal of 38 digits, 9 of them behind the point; STRING, BYTES, JSON and PROTO are strings;
+    ARRAY is a list, and STRUCT a record.
+
+    Args:
+        source: A Database, a Snapshot or a Transaction of the package google-cloud-spanner. A
+            BatchSnapshot (`database.batch_snapshot()`) reads the partitions of the query in
+            parallel; Spanner then gives the rows in no order.
+        query: The query, in SQL.
+        params: The values of the parameters of the query, by name.
+        columns: Paths of the fields to convert. Default: all.
+        schema: The spec or pyarrow schema of the result; it may choose other units of timestamps
+            and other digits of decimals. Default: that of the metadata.
+        nulls: What to do with nulls, as in `from_arrow`.
+        row_splits_dtype: As in `from_arrow`.
+        param_types: The types of parameters, by name, as in google-cloud-spanner. They are needed
+            for None and for lists that are empty; the others follow from the values.
+        timeout: For how many seconds a request is repeated while the server is not available.
+
+    Returns:
+        A StructuredTensor of shape `[number of rows]`.
+
+    Raises:
+        MissingDependencyError: If google-cloud-spanner is not installed (also an ImportError).
+        QueryError: If Spanner does not accept the query (also a ValueError).
+        AccessError: If the credentials do not permit it (also a PermissionError).
+        ServerError: If the server cannot be reached, or does not give all rows (also a
+            ConnectionError).
+        StructureError: If columns have no name or the same name (also a ValueError).
+        DTypeError: If a value does not fit its type, such as a timestamp after 2262 (also a
+            TypeError).
+        FieldError, NullError, UnsupportedTypeError: As in `from_arrow`.
+    """
+    needed("google.cloud.spanner", "spanner", "read_spanner")
+    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    query_of = _Query(query, params, param_types, wanted, retry(timeout))
+    with named_errors("read_spanner"):
+        if hasattr(source, "generate_query_batches"):
+            tables = query_of.partitions(source)
+        elif hasattr(source, "execute_sql"):
+            tables = [query_of.rows(source)]
+        elif hasattr(source, "snapshot"):
+            tables = [query_of.rows_of_database(source)]
+        else:
+            raise DTypeError(
+                path="read_spanner",
+                expected="a Database, Snapshot or BatchSnapshot of google-cloud-spanner",
+                received=type(source).__name__,
+                mend="Get one by spanner.Client().instance(...).database(...).",
+            )
+    return wanted.records(pa.concat_tables(tables))
+
+
+class _Query:
+    """A query with its parameters, and what is wanted of its result."""
+
+    def __init__(
+        self, text: str, params: Any, param_types: Any, wanted: WantedTable, retry: Any
+    ) -> None:
+        self._text = text
+        self._params = None if not params else {n: _encoded(v) for n, v in params.items()}
+        kinds = {} if not params else {n: _type_of(v) for n, v in params.items()}
+        given = {n: kind for n, kind in kinds.items() if kind is not None}
+        self._param_types = {**given, **(param_types or {})} or None
+        self._wanted = wanted
+        self._retry = retry
+
+    def rows_of_database(self, database: Any) -> pa.Table:
+        with database.snapshot() as snapshot, named_errors("read_spanner"):
+            return self.rows(snapshot)
+
+    def rows(self, snapshot: Any) -> pa.Table:
+        """Returns the rows of the query in a snapshot."""
+        return self._table(
+            snapshot.execute_sql(
+                self._text,
+                params=self._params,
+                param_types=self._param_types,
+                lazy_decode=True,
+                retry=self._retry,
+            )
+        )
+
+    def partitions(self, snapshot: Any) -> list[pa.Table]:
+        """Returns the rows of each partition of the query in a BatchSnapshot."""
+        batches = list(
+            snapshot.generate_query_batches(
+                self._text,
+                params=self._params,
+                param_types=self._param_types,
+                retry=self._retry,
+            )
+        )
+
+        def read(batch: Any) -> pa.Table:
+            results = snapshot.process_query_batch(batch, lazy_decode=True, retry=self._retry)
+            return self._table(results)
+
+        with ThreadPoolExecutor(_THREADS) as threads:
+            reads = [threads.submit(read, batch) for batch in batches]
+            try:
+                return [each.result() for each in reads]
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _table(self, results: Any) -> pa.Table:
+        parts = [self._part(rows, results) for rows in _parts(iter(results))]
+        return pa.concat_tables(parts)
+
+    def _part(self, rows: list[Any], results: Any) -> pa.Table:
+        fields = [] if results.metadata is None else results.fields
+        if not fields:
+            raise QueryError(
+                path="read_spanner",
+                expected="a query with columns",
+                received="a statement that returns no rows",
+                mend="Write a SELECT, or add THEN RETURN to the statement.",
+            )
+        schema = schema_of(fields, self._wanted.schema)
+        if self._wanted.schema is None:
+            schema = self._wanted.pruned(schema)
+        return table_of(rows, fields, schema)
+
+
+def _parts(rows: Iterator[Any]) -> Iterator[list[Any]]:
+    """Yields rows in parts, at least one."""
+    yield list(itertools.islice(rows, _PART))
+    while part := list(itertools.islice(rows, _PART)):
+        yield part
+
+
+_PARAMETERS: tuple[tuple[type, int], ...] = (
+    (bool, types.BOOL),
+    (int, types.INT64),
+    (float, types.FLOAT64),
+    (str, types.STRING),
+    (bytes, types.BYTES),
+    (datetime.datetime, types.TIMESTAMP),
+    (datetime.date, types.DATE),
+    (decimal.Decimal, types.NUMERIC),
+    (uuid.UUID, types.UUID),
+)
+
+
+def _type_of(value: Any) -> Any:
+    """Returns the Spanner type of a parameter, or None if its value does not show it."""
+    from google.cloud.spanner_v1 import Type
+
+    if isinstance(value, (list, tuple)):
+        items = next((each for each in map(_type_of, value) if each is not None), None)
+        return None if items is None else Type(code=types.ARRAY, array_element_type=items)
+    code = next((code for cls, code in _PARAMETERS if isinstance(value, cls)), None)
+    return None if code is None else Type(code=code)
+
+
+def _encoded(value: Any) -> Any:
+    """Returns the value of a parameter as the client takes it: it wants bytes in base64."""
+    if isinstance(value, (list, tuple)):
+        return [_encoded(item) for item in value]
+    return base64.b64encode(value) if isinstance(value, bytes) else value

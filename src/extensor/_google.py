@@ -1,0 +1,97 @@
+"""Errors and retries of Google's clients, for the formats that read from Google's databases."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from extensor.errors import AccessError, QueryError, ServerError
+
+# gRPC reports credentials that do not work as a server that is not available.
+_NO_TOKEN = "Getting metadata from plugin failed"
+
+
+def retry(seconds: float) -> Any:
+    """Returns the retry policy of a request: while the server is not available, for some time.
+
+    Without a policy, the client of Spanner repeats a request for ever.
+
+    Args:
+        seconds: When to give up.
+    """
+    from google.api_core import retry
+
+    return retry.Retry(predicate=is_unavailable, initial=0.1, maximum=5.0, timeout=seconds)
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Returns whether the same request may succeed later."""
+    from google.api_core import exceptions
+
+    passing = (
+        exceptions.ServiceUnavailable,
+        exceptions.DeadlineExceeded,
+        exceptions.InternalServerError,
+    )
+    return isinstance(error, passing) and _NO_TOKEN not in str(error)
+
+
+@contextlib.contextmanager
+def named_errors(source: str) -> Iterator[None]:
+    """Raises the errors of Google's clients as those of extensor.
+
+    Args:
+        source: What is read or written, such as the name of a table, for the errors.
+
+    Raises:
+        AccessError: If the credentials are wrong, or do not permit the request.
+        ServerError: If the server cannot be reached.
+        QueryError: If the server does not accept the request.
+    """
+    from google.api_core import exceptions
+    from google.auth import exceptions as auth
+
+    try:
+        yield
+    except (exceptions.Forbidden, exceptions.Unauthorized, auth.GoogleAuthError) as error:
+        raise _no_access(source, error) from error
+    except (
+        exceptions.RetryError,
+        exceptions.ServerError,
+        exceptions.Cancelled,
+        exceptions.Unknown,
+    ) as error:
+        if _NO_TOKEN in f"{error} {error.__cause__}":
+            raise _no_access(source, error) from error
+        raise ServerError(
+            path=source,
+            expected="an answer of the server",
+            received=_message(error),
+            mend="Check the address and the server, or give a longer timeout=.",
+        ) from error
+    except exceptions.GoogleAPICallError as error:
+        raise QueryError(
+            path=source,
+            expected="a request that the server accepts",
+            received=_message(error),
+            mend="Correct the request.",
+        ) from error
+
+
+def _no_access(source: str, error: Exception) -> AccessError:
+    return AccessError(
+        path=source,
+        expected="credentials that permit this request",
+        received=_message(error),
+        mend="Give the client other credentials, or ask for the permission.",
+    )
+
+
+def _message(error: Exception) -> str:
+    from google.api_core import exceptions
+
+    text = getattr(error, "message", None) or str(error)
+    if isinstance(error, exceptions.RetryError):
+        text = f"{text} ({error.cause})"
+    return f"{type(error).__name__}: {text}"[:600]
