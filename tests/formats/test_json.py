@@ -147,7 +147,8 @@ def test_the_types_follow_from_all_records(reader, monkeypatch, block):
     assert records["a"].values.field_names() == ("b", "e")
     found = records.to_py()
     assert found == [
-        {"a": None, "l": [], "n": 1.0, "s": b"2020-01-01", "d": {"x": None, "t": None}, "new": None},
+        {"a": None, "l": [], "n": 1.0, "s": b"2020-01-01",
+         "d": {"x": None, "t": None}, "new": None},
         {"a": {"b": 1, "e": None}, "l": [{"c": [1]}], "n": 2.5, "s": b"x",
          "d": {"x": b"2020-01-01", "t": None}, "new": None},
         {"a": {"b": 2, "e": b"2020-01-01"}, "l": [], "n": 3.0, "s": b"y",
@@ -206,7 +207,7 @@ def test_a_large_number_that_is_a_float_is_read(reader):
 
 
 def test_a_number_too_large_for_a_float_is_an_error(reader):
-    with pytest.raises(xt.errors.FormatError, match="line 2: .* got the number 1e400"):
+    with pytest.raises(xt.errors.FormatError, match=r"line 2: .* got the number 1e400"):
         reader(b'{"x": 1.5}\n{"x": 1e400}')
     with pytest.raises(xt.errors.DTypeError, match="x, line 1"):
         reader(b'{"x": 1e39}', schema=pa.schema({"x": pa.float32()}))
@@ -246,7 +247,7 @@ def test_a_null_record_in_a_large_file_ends_no_process(run_python):
     run_python("""
         import extensor as xt
         for text in (b"null", b"\\n" * 5 + b'null\\n{"x": 1}',
-                     b'{"x": 1}\\n' * 200_000 + b"null\\n" * 200_000):
+                     b'{"x": 1}\\n' * 120_000 + b"null\\n" * 120_000):
             try:
                 xt.read_json(text)
             except xt.errors.StructureError as error:
@@ -383,7 +384,9 @@ SUPPORT = [{"id": "a", "support": {"chrome": {"since": 1}, "edge": {"since": Non
 def test_maps_become_lists_of_key_and_value():
     records = xt.read_json(lines(*SUPPORT), nulls={"support.value.since": "mask"}, maps=["support"])
     assert records.to_py()[0]["support"] == [
-        {"key": b"chrome", "value": {"since": 1}}, {"key": b"edge", "value": {"since": None}}]  # fmt: skip
+        {"key": b"chrome", "value": {"since": 1}},
+        {"key": b"edge", "value": {"since": None}},
+    ]
     assert records["support.key"].to_list() == [[b"chrome", b"edge"], [], [b"opera"]]
     # The type is part of the schema, so that maps= need not be given again.
     assert pa.types.is_map(xt.to_arrow(records).schema.field("support").type)
@@ -419,8 +422,8 @@ def test_a_table_of_many_columns_is_not_warned_of(reader):
 
 
 def test_an_object_of_too_many_keys_is_an_error(reader):
-    text = lines(*({"m": {f"id{i}": 1}} for i in range(10_001)))
-    with pytest.raises(xt.errors.StructureError, match=r"m: .* got 10,001 keys .* maps=\['m'\]"):
+    text = lines(*({"m": {f"id{i}": 1}} for i in range(3_001)))
+    with pytest.raises(xt.errors.StructureError, match=r"m: .* got 3,001 keys .* maps=\['m'\]"):
         reader(text, nulls="mask")
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from extensor._arrow.arrow_type import inner_fields, is_list
 from extensor._arrow.wanted_table import WantedTable
+from extensor._formats.json.keys import expect_few_keys
 from extensor._formats.json.maps import PathTree, as_maps, with_maps
 from extensor._formats.json.source import Text
 from extensor._formats.json.types import is_bytes, value_of
@@ -67,7 +68,7 @@ def exact_records(
         columns = PathTree(wanted.columns)
         records.values = [_chosen(v, columns, conflicts == "union") for v in records.values]
     try:
-        array = arrow_of(records.values, wanted.nulls, conflicts, records.name_of)
+        array = arrow_of(records.values, wanted.nulls, conflicts, records.name_of, expect_few_keys)
     except UnicodeEncodeError as error:
         raise FormatError(
             path=texts[0].name,
@@ -106,13 +107,12 @@ class _Records:
             StructureError: If there is a value that is not a record (also a ValueError).
         """
         source = _decoded(text)
-        number, line, at = 0, 1, 0
-        for value, start in self._values(text.name, source, path):
+        line, at = 1, 0
+        for number, (value, start) in enumerate(self._values(text.name, source, path)):
             if start is not None:
                 line += source.count("\n", at, start)
                 at = start
             where = text.name, number, None if start is None else line
-            number += 1
             self._places.append(where)
             self.values.append(value)
             if not isinstance(value, dict):
@@ -252,7 +252,7 @@ def _kind(value: Any) -> str:
 
 
 def _below(name: str, value: Any, path: tuple[str, ...]) -> Iterable[Any]:
-    """Returns the records at a path of an object: the items of an array, or entries of an object."""
+    """Returns the records at a path of an object: items of an array, or entries of an object."""
     for i, key in enumerate(path):
         if not isinstance(value, dict) or key not in value:
             keys = (

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from extensor._arrow.arrow_type import inner_fields
+from extensor._formats.json.keys import wide_objects
 from extensor._formats.json.source import Text
 from extensor._formats.json.types import (
     InexactError,
@@ -27,8 +29,8 @@ from extensor._formats.json.types import (
 
 _BLOCK = 1 << 20  # bytes
 _SAMPLE = 1 << 16
-_DEPTH = 200
-"""Arrow's parser aborts the process where records are nested some thousand levels deep."""
+_DEPTH = 1000
+"""Arrow's parser aborts the process where records are nested thousands of levels deep (pyarrow 26)."""
 _EXACT_FLOATS = 2**53
 _RECORDS = "records"
 _SPACE = b" \t\r\n"
@@ -54,7 +56,7 @@ def fast_table(
     try:
         return _table(texts, schema, path)
     # The name of a field that is not UTF-8 raises a UnicodeDecodeError when it is read.
-    except (pa.ArrowException, UnicodeDecodeError, KeyError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, KeyError, RecursionError) as error:
         raise InexactError from error
 
 
@@ -78,6 +80,7 @@ def _table(texts: list[Text], schema: pa.Schema | None, path: tuple[str, ...] | 
         wanted = pa.struct([])
         for found in [*order, *(array.type for array in arrays)]:
             wanted = joined(wanted, found)
+        list(wide_objects(wanted, arrays))  # raises before memory is taken
     batches = [pa.RecordBatch.from_struct_array(converted(array, wanted)) for array in arrays]
     return pa.Table.from_batches(batches, schema or pa.schema(wanted.fields))
 
@@ -186,7 +189,7 @@ class _Block:
         )
         # Raise if text, or the name of a field, is not UTF-8.
         table.validate(full=True)
-        str(table.schema)
+        _expect_names(table.schema)
         if self.path is None:
             self._expect_no_null(table)
             return _struct_of(table)
@@ -222,12 +225,15 @@ class _Block:
     def expect_shallow(self) -> None:
         """Raises where a record is nested more deeply than the parser can read."""
         text = np.frombuffer(self.buffer, np.uint8)
+        if self.path is None:
+            ends = np.flatnonzero(text == ord("\n"))
+            # Each level has two brackets.
+            longest = int(np.diff(ends, prepend=-1, append=len(text)).max())
+            if longest <= 2 * _DEPTH:
+                return
         opens = np.flatnonzero((text | 32) == ord("{"))  # also "["
         if len(opens) <= _DEPTH:
             return
-        ends = np.searchsorted(opens, np.flatnonzero(text == ord("\n")))
-        if np.diff(ends, prepend=0, append=len(opens)).max() <= _DEPTH and self.path is None:
-            return  # a line has no more brackets
         bare = bytes(self.buffer).replace(b"\\\\", b"").replace(b'\\"', b"")
         bare = re.sub(rb'"[^"]*"', b"", bare.translate(None, _NO_STRUCTURE).replace(b'""', b""))
         brackets = np.frombuffer(bare, np.uint8)
@@ -241,6 +247,13 @@ def _struct_of(table: pa.Table) -> pa.StructArray:
     if len(batches) == 1:
         return batches[0].to_struct_array()
     return pa.array([{}] * table.num_rows, pa.struct(list(table.schema)))
+
+
+def _expect_names(fields: Any) -> None:
+    """Raises UnicodeDecodeError if the name of a field is not UTF-8."""
+    for field in fields:
+        _ = field.name
+        _expect_names(inner_fields(field.type))
 
 
 def _expect_exact(array: pa.Array, block: _Block) -> None:

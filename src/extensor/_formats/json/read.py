@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import is_list
 from extensor._arrow.wanted_table import WantedTable
 from extensor._formats.json.exact import exact_records
 from extensor._formats.json.fast import fast_table
+from extensor._formats.json.keys import wide_objects
 from extensor._formats.json.maps import map_paths
 from extensor._formats.json.source import texts_of
 from extensor._formats.json.types import InexactError
 from extensor._path import Path, PathLike
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError, StructureError
-
-_MANY_KEYS = 300
-_TOO_MANY_KEYS = 10_000
+from extensor.errors import DTypeError
 
 
 def read_json(
@@ -34,7 +31,7 @@ def read_json(
     records: PathLike | None = None,
     maps: Iterable[PathLike] = (),
 ) -> StructuredTensor:
-    """Returns the records of JSON files, or of JSON text in memory, as a StructuredTensor.
+    r"""Returns the records of JSON files, or of JSON text in memory, as a StructuredTensor.
 
     A text has one object after another, such as one a line; or one array of objects; or, with
     `records=`, one object that contains the records.
@@ -74,7 +71,7 @@ def read_json(
         NullError: If a value is null or missing, and `nulls` does not say what to do (also a
             ValueError).
 
-    >>> xt.read_json(b'{"title": "Tea", "minutes": [5]}\\n{"title": "Bread", "minutes": []}')
+    >>> xt.read_json(b'{"title": "Tea", "minutes": [5]}\n{"title": "Bread", "minutes": []}')
     <StructuredTensor shape=(2,) {title: string, minutes: int64[*]}
      [{title: b'Tea', minutes: [5]}, {title: b'Bread', minutes: []}]>
     """
@@ -99,47 +96,7 @@ def read_json(
             return made
         table = made
     if wanted.schema is None:
-        for text in dict.fromkeys(_wide_objects(table)):
+        chunks = [batch.to_struct_array() for batch in table.to_batches()]
+        for text in wide_objects(pa.struct(list(table.schema)), chunks):
             warnings.warn(text, UserWarning, stacklevel=2)
     return wanted.records(table)
-
-
-def _wide_objects(table: pa.Table) -> Iterator[str]:
-    """Yields a text for each object with so many keys that these may be data.
-
-    Raises:
-        StructureError: If there are more keys than fields can be.
-    """
-    for name, column in zip(table.schema.names, table.columns, strict=True):
-        for chunk in column.chunks:
-            yield from _wide_below(chunk, Path(name))
-    present = sum(table.num_rows - column.null_count for column in table.columns)
-    yield from _wide(table.num_columns, table.num_rows, present, Path())
-
-
-def _wide_below(array: pa.Array, path: Path) -> Iterator[str]:
-    if is_list(array.type) and pa.types.is_nested(array.type.value_type):
-        yield from _wide_below(array.flatten(), path)
-    if not pa.types.is_struct(array.type) or not array.type.num_fields:
-        return
-    children = array.flatten()
-    for field, child in zip(array.type.fields, children, strict=True):
-        if pa.types.is_nested(field.type):
-            yield from _wide_below(child, path / field.name)
-    present = sum(len(child) - child.null_count for child in children)
-    yield from _wide(len(children), len(array) - array.null_count, present, path)
-
-
-def _wide(keys: int, objects: int, present: int, path: Path) -> Iterator[str]:
-    if keys <= _MANY_KEYS or (objects > 10 and present * 2 > keys * objects):
-        return  # where most objects have most keys, these are names of fields
-    mend = f"maps=[{str(path)!r}]" if path else "records=()"
-    mend = f"If the keys are data, such as ids, give {mend}: then they become lists of records."
-    if keys > _TOO_MANY_KEYS:
-        raise StructureError(
-            path=path if path else "read_json",
-            expected=f"objects of at most {_TOO_MANY_KEYS:,} keys",
-            received=f"{keys:,} keys in {objects:,} objects",
-            mend=mend,
-        )
-    yield f"{path if path else 'read_json'}: the keys of objects become {keys:,} fields. {mend}"

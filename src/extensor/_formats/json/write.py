@@ -41,7 +41,8 @@ def write_json(
             compressed.
         schema: The Arrow schema to write, as in `to_arrow`.
         lines: Whether to write one object a line; otherwise, one array.
-        allow_nan: Whether to write `NaN` and `Infinity`, which Python reads, but which are not JSON.
+        allow_nan: Whether to write `NaN` and `Infinity`, which are not JSON, but which Python
+            reads.
 
     Raises:
         DTypeError: If `records` is or yields anything but StructuredTensors of rank 1 (also a

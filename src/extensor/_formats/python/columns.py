@@ -46,10 +46,19 @@ class Columns:
         dtypes: The dtypes that the caller chose.
         nulls: The argument `nulls` of `constant`.
         unions: Whether values of different types become a union.
+        expect_few: Raises if records may have too many fields. It gets the number of fields, of
+            records, of values of all records, and the path.
     """
 
-    def __init__(self, dtypes: Dtypes, nulls: Any, unions: bool) -> None:
+    def __init__(
+        self,
+        dtypes: Dtypes,
+        nulls: Any,
+        unions: bool,
+        expect_few: Callable[[int, int, int, str], None] | None = None,
+    ) -> None:
         self._dtypes = dtypes
+        self._expect_few = expect_few
         self._policies = Nulls(nulls)
         self._nulls = not self._policies.are_errors
         self._unions = unions
@@ -162,6 +171,8 @@ class Columns:
             names = list(dict.fromkeys(itertools.chain.from_iterable(present)))
             inner = [None] * len(names)
             self._expect_strings(names, plain, place)
+            if self._expect_few is not None:
+                self._expect_few(len(names), len(present), sum(map(len, present)), place.text)
         self._expect_fields(plain, present, names, wanted, place)
         arrays: list[pa.Array] = []
         for name, each in zip(names, inner, strict=True):

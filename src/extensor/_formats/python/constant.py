@@ -137,7 +137,11 @@ def constant_value(
 
 
 def arrow_of(
-    records: list[Any], nulls: Any, conflicts: str, name_of: Callable[[int], str]
+    records: list[Any],
+    nulls: Any,
+    conflicts: str,
+    name_of: Callable[[int], str],
+    expect_few: Callable[[int, int, int, str], None] | None = None,
 ) -> pa.StructArray:
     """Returns records as an Arrow array, whose numbers are int64 and float64.
 
@@ -146,8 +150,9 @@ def arrow_of(
         nulls: As in `constant`. A null is a null of the array if `nulls` lets it be one.
         conflicts: As in `constant`.
         name_of: Returns the name of a record from its number, for errors.
+        expect_few: As in `Columns`.
     """
-    columns = Columns(Dtypes(None, wide=True), nulls, conflicts == "union")
+    columns = Columns(Dtypes(None, wide=True), nulls, conflicts == "union", expect_few)
     place = Place(name_of=name_of).records(np.array([0, len(records)]))
     return columns.array(records, None, place) if records else pa.array([], pa.struct([]))
 
