@@ -33,6 +33,7 @@ from bench import (
     pandas_rows,
     path_rows,
     plain_rows,
+    proto_rows,
     string_rows,
     struct_rows,
     type_rows,
@@ -94,6 +95,7 @@ def main() -> int:
             *auto_rows.rows(),
             *dispatch_rows.rows(),
             *plain_rows.rows(),
+            *proto_rows.rows(),
             *keras_rows.rows(),
             *layer_rows.rows(),
         )

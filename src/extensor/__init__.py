@@ -27,6 +27,7 @@ from extensor._formats.json.write import write_json
 from extensor._formats.pandas import from_pandas, to_pandas
 from extensor._formats.parquet import read_parquet, write_parquet
 from extensor._formats.protobuf.read import from_proto, spec_from_proto
+from extensor._formats.protobuf.write import to_proto
 from extensor._formats.spanner.read import read_spanner
 from extensor._formats.spanner.write import write_spanner
 from extensor._functions.fold import foldl, foldr
@@ -113,6 +114,7 @@ __all__ = [
     "to_arrow",
     "to_awkward",
     "to_pandas",
+    "to_proto",
     "types",
     "write_arrow",
     "write_firestore",

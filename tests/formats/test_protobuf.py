@@ -27,3 +27,18 @@ def test_both_engines_give_what_protobuf_gives(data):
     spec = xt.spec_from_proto(cls, nulls=nulls)
     assert spec.is_compatible_with(records)
     assert spec.is_compatible_with(decoded)
+
+
+@MANY
+@given(st.data())
+def test_records_become_the_messages_that_they_came_from(data):
+    cls = data.draw(proto_types.classes())
+    messages = data.draw(st.lists(proto_types.messages(cls), max_size=4))
+    nulls = data.draw(st.sampled_from([None, "mask"]))
+    records = xt.from_proto(messages, cls, nulls=nulls)
+    write = lambda r: xt.to_proto(r, cls)  # noqa: E731
+    if data.draw(st.booleans()):
+        write = tf.function(write, autograph=False)
+    again = [cls.FromString(one) for one in write(records).numpy()]
+    wanted = [proto_types.record(message) for message in messages]
+    assert [proto_types.record(message) for message in again] == wanted

@@ -130,7 +130,7 @@ def _column(field: Field, kind: Type, array: pa.Array) -> pa.Array:
                     "The program that wrote the message left it out.",
                 )
             return values
-    if field.is_map and isinstance(kind, Record) and len(kind.fields) == 2:
+    if field.is_map and isinstance(kind, Record) and len(kind.shown) == 2:
         key, value = values.flatten()
         if pa.types.is_large_list(array.type):
             return type(array).from_arrays(array.offsets, values)
@@ -224,7 +224,7 @@ def _expect_none(field: Field, array: pa.Array) -> None:
         )
 
 
-def first_bad(serialized: Sequence[bytes], read: Callable[[Sequence[bytes]], Any]) -> int:
+def first_bad(serialized: list[bytes], read: Callable[[list[bytes]], Any]) -> int:
     """Returns the number of the first message that a function refuses.
 
     Args:

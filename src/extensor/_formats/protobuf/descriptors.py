@@ -135,6 +135,10 @@ class _Absent:
         # A value in place of all nulls is for the fields that it fits; others stay lists.
         return None if found == "error" and not is_chosen else found
 
+    def is_known(self, path: Path) -> None:
+        """Marks a path as one that exists, though its policy is that of the field around it."""
+        self._used.add(path.names)
+
     def expect_all_used(self) -> None:
         for names in self._by_path:
             if names not in self._used:
@@ -185,6 +189,8 @@ class _Fields:
         around = {**around, descriptor.full_name: around.get(descriptor.full_name, 0) + 1}
         known = _known(descriptor)
         names = _names(descriptor) if chosen is None else list(chosen)
+        if descriptor.GetOptions().map_entry:
+            names.sort()  # the key first
         fields: list[AnyField] = []
         for name in names:
             if name not in known:
@@ -193,7 +199,7 @@ class _Fields:
             wanted = None if schema is None else schema.field(name).type
             found = known[name]
             if isinstance(found, OneofDescriptor):
-                fields.append(self._oneof(found, inner, wanted, path / name, around))
+                fields += self._oneof(found, inner, wanted, path / name, around)
             else:
                 fields.append(self._field(found, name, inner, wanted, path / name, around))
         return Record(descriptor.full_name, tuple(fields))
@@ -208,11 +214,7 @@ class _Fields:
         around: Mapping[str, int],
         is_member: bool = False,
     ) -> Field:
-        inside = wanted
-        if wanted is not None and _is_list(wanted):
-            inside = wanted.value_type
-            if pa.types.is_map(wanted):
-                inside = pa.struct([wanted.key_field, wanted.item_field])
+        inside = None if wanted is None else _item_of(wanted)
         kind = self._type(found, chosen, inside, path, around)
         entry = found.message_type if found.message_type is not None else None
         is_map = entry is not None and entry.GetOptions().map_entry
@@ -252,8 +254,9 @@ class _Fields:
         wanted: Any,
         path: Path,
         around: Mapping[str, int],
-    ) -> Oneof:
-        if chosen is not None:
+    ) -> list[AnyField]:
+        union = None if wanted is None else _item_of(wanted)
+        if chosen:
             name = next(iter(chosen))
             raise FieldError(
                 path=path / name,
@@ -261,12 +264,23 @@ class _Fields:
                 received=str(path / name),
                 mend=f'Write columns=["{name}"] for one field of the oneof.',
             )
-        members = tuple(
-            self._field(m, m.name, None, None, path / m.name, around, is_member=True)
-            for m in found.fields
-        )
-        made = Oneof(found.name, path, Count.OPTIONAL, members)
-        return self._with_policy(made, made.arrow.type.value_type, wanted)
+        variants = {} if union is None else {union.field(i).name: union.field(i).type
+                                             for i in range(union.num_fields)}  # fmt: skip
+        members: list[Field] = []
+        for m in found.fields:
+            if union is None or m.name in variants:
+                inside = variants.get(m.name)
+                inner = None if inside is None else _chosen_inside(inside)
+                self._absent.is_known(path / m.name)
+                members.append(
+                    self._field(m, m.name, inner, inside, path / m.name, around, is_member=True)
+                )
+        cut = [m for m in members if isinstance(m.type, Cut)]
+        members = [m for m in members if m not in cut]
+        if not members:
+            return [*cut]
+        made = Oneof(found.name, path, Count.OPTIONAL, tuple(members))
+        return [self._with_policy(made, _item_of(made.arrow.type), wanted), *cut]
 
     def _type(
         self,
@@ -354,6 +368,13 @@ def _is_list(arrow: pa.DataType) -> bool:
     return pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_map(arrow)
 
 
+def _item_of(arrow: pa.DataType) -> pa.DataType:
+    """Returns the type of the items of a list, or the type itself."""
+    if pa.types.is_map(arrow):
+        return pa.struct([("key", arrow.key_type), ("value", arrow.item_type)])
+    return arrow.value_type if _is_list(arrow) else arrow
+
+
 def _oneof_of(found: FieldDescriptor) -> OneofDescriptor | None:
     """Returns the oneof of a field, if it is not one that only marks `optional` in proto3."""
     oneof = found.containing_oneof
@@ -390,6 +411,19 @@ def _known(descriptor: Descriptor) -> dict[str, Any]:
         if oneof is not None:
             known.setdefault(oneof.name, oneof)
     return {**known, **{found.full_name: found for found in _extensions(descriptor)}}
+
+
+@functools.lru_cache(1024)
+def has_extensions(descriptor: Descriptor) -> bool:
+    """Returns whether a message type, or one inside it, may have extensions."""
+    seen: dict[str, Descriptor] = {}
+    waiting = [descriptor]
+    while waiting:
+        one = waiting.pop()
+        if one.full_name not in seen:
+            seen[one.full_name] = one
+            waiting += [f.message_type for f in one.fields if f.message_type is not None]
+    return any(one.is_extendable for one in seen.values())
 
 
 def _extensions(descriptor: Descriptor) -> list[FieldDescriptor]:
@@ -443,10 +477,8 @@ def _chosen_by(fields: Any) -> Chosen:
 
 def _chosen_inside(arrow: pa.DataType) -> Chosen | None:
     if pa.types.is_struct(arrow):
-        return _chosen_by(arrow.fields) or None
-    if pa.types.is_map(arrow):
-        return _chosen_by([arrow.key_field, arrow.item_field])
-    return _chosen_inside(arrow.value_type) if _is_list(arrow) else None
+        return _chosen_by(arrow.fields)
+    return _chosen_inside(_item_of(arrow)) if _is_list(arrow) else None
 
 
 def _no_field(path: Path, known: list[str]) -> FieldError:

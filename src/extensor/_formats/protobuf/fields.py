@@ -148,8 +148,7 @@ class Field:
     @property
     def arrow(self) -> pa.Field:
         """The Arrow field."""
-        assert not isinstance(self.type, Cut)
-        arrow = self.type.arrow
+        arrow = _arrow(self.type)
         if self.is_map and arrow.num_fields == 2:
             key, value = arrow.fields
             return pa.field(self.name, pa.map_(key.type, value), False)
@@ -177,15 +176,16 @@ class Oneof:
     @property
     def arrow(self) -> pa.Field:
         """The Arrow field."""
-        variants = [pa.field(m.name, _type(m).arrow, True) for m in self.members]
+        variants = [pa.field(m.name, _arrow(m.type), True) for m in self.members]
         return _counted(self.name, pa.dense_union(variants), self.count)
 
 
 AnyField = Field | Oneof
 
 
-def _type(member: Field) -> Any:
-    return member.type
+def _arrow(kind: Type) -> pa.DataType:
+    assert not isinstance(kind, Cut)  # records have no field for it
+    return kind.arrow
 
 
 def _counted(name: str, arrow: pa.DataType, count: Count) -> pa.Field:

@@ -20,7 +20,7 @@ from extensor._formats.protobuf.fields import (
     Type,
     Wrapper,
 )
-from extensor._formats.protobuf.wire import ROOT, flat_type, inner_fields
+from extensor._formats.protobuf.wire import ROOT, flat_type, inner_fields, varint
 from extensor._path import Path
 from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.dense import DenseStructuredTensor
@@ -229,18 +229,10 @@ def _unpadded(field: Field, values: Any, counts: Any) -> Any:
 
 def _without_tags(field: Field, values: Any) -> Any:
     """Returns groups without the tags before and after them."""
-    size = len(_varint(field.number << 3 | 3))
+    size = len(varint(field.number << 3 | 3))
     lengths = tf.maximum(tf.strings.length(values) - 2 * size, 0)
     starts = tf.minimum(tf.fill(tf.shape(values), size), tf.strings.length(values))
     return tf.strings.substr(values, starts, lengths)
-
-
-def _varint(number: int) -> bytes:
-    parts: list[int] = []
-    while number > 127:
-        parts.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*parts, number])
 
 
 def _decoded_by_length(

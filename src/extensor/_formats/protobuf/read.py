@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import functools
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,14 +19,14 @@ from extensor._formats.protobuf.columns import (
     first_bad,
     read_table,
 )
-from extensor._formats.protobuf.descriptors import descriptor_of, record_of
+from extensor._formats.protobuf.descriptors import descriptor_of, has_extensions, record_of
 from extensor._formats.protobuf.fields import Count, Record, records_of
 from extensor._formats.protobuf.graph import GraphReader
-from extensor._path import PathLike
+from extensor._path import Path, PathLike
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor, DenseStructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError, FormatError, NullError
+from extensor.errors import DTypeError, FormatError, NullError, UnsupportedTypeError
 
 
 @refuse_deep_nesting("from_proto")
@@ -92,8 +94,7 @@ def from_proto(
     >>> xt.from_proto(serialized[0], Name, columns=["name_part"])
     <StructuredTensor shape=() {name_part: string} {name_part: b'a'}>
     """
-    reader = _Reader(message, columns, schema, nulls, row_splits_dtype, max_depth)
-    return reader.read(serialized)
+    return _reader(message, columns, schema, nulls, row_splits_dtype, max_depth).read(serialized)
 
 
 @refuse_deep_nesting("spec_from_proto")
@@ -124,8 +125,28 @@ def spec_from_proto(
     ├── name_part: string
     └── is_extension: bool
     """
-    reader = _Reader(message, columns, schema, nulls, row_splits_dtype, max_depth)
+    reader = _reader(message, columns, schema, nulls, row_splits_dtype, max_depth)
     return reader.wanted.spec(reader.record.schema)
+
+
+def _reader(message: Any, columns: Any, schema: Any, nulls: Any, *rest: Any) -> _Reader:
+    descriptor = descriptor_of(message)
+    # Schemas and dicts are compared slowly. A pool may get more extensions.
+    is_plain = (
+        schema is None
+        and not has_extensions(descriptor)
+        and (nulls is None or isinstance(nulls, str))
+    )
+    if is_plain and not isinstance(columns, (str, bytes, Path)):
+        columns = tuple(columns) if isinstance(columns, Iterable) else columns
+        with contextlib.suppress(TypeError):  # not hashable
+            return _known_reader(descriptor, columns, nulls, *rest)
+    return _Reader(descriptor, columns, schema, nulls, *rest)
+
+
+@functools.lru_cache(64)
+def _known_reader(descriptor: Descriptor, columns: Any, nulls: Any, *rest: Any) -> _Reader:
+    return _Reader(descriptor, columns, None, nulls, *rest)
 
 
 class _Reader:
@@ -133,14 +154,14 @@ class _Reader:
 
     def __init__(
         self,
-        message: Any,
+        descriptor: Descriptor,
         columns: Iterable[PathLike] | None,
         schema: Any,
         nulls: Any,
         row_splits_dtype: Any,
         max_depth: int | None,
     ) -> None:
-        self.descriptor: Descriptor = descriptor_of(message)
+        self.descriptor = descriptor
         wanted = WantedTable(
             columns if schema is not None else None, schema, nulls, row_splits_dtype
         )
@@ -155,14 +176,19 @@ class _Reader:
         if tf.is_symbolic_tensor(serialized):
             return self._read_in_graph(serialized)
         messages, is_one = _messages(serialized)
-        if not self.record.shown:
-            records = DenseStructuredTensor.of_parts(1, {}, tf.zeros([len(messages)], tf.bool))
-            self._table(messages)
-        elif self._has_groups():
-            records = self._read_groups(messages)
-        else:
-            records = self.wanted.records(self._table(messages))
+        records = self._or_first_bad(self._records, messages)
         return records[0] if is_one else records
+
+    def _records(self, messages: list[bytes]) -> StructuredTensor:
+        if self._has_groups():
+            return self._with_groups(messages)
+        try:
+            table = read_table(self.record, messages, "from_proto")
+        except SplitError:
+            table = read_table(self.record, self._canonical(messages), "from_proto")
+        if not self.record.shown:
+            return DenseStructuredTensor.of_parts(1, {}, tf.zeros([len(messages)], tf.bool))
+        return self.wanted.records(table)
 
     def _read_in_graph(self, serialized: Any) -> StructuredTensor:
         if serialized.dtype != tf.string or serialized.shape.rank not in (0, 1):
@@ -172,36 +198,50 @@ class _Reader:
                 received=f"dtype {serialized.dtype.name}, shape {serialized.shape}",
                 mend="Reshape it to one dimension.",
             )
+        natural = WantedTable(None, None, self.wanted.nulls, self.wanted.row_splits_dtype)
+        if self.wanted.schema is not None and (
+            self.wanted.spec().record != natural.spec(self.record.schema).record
+        ):
+            raise UnsupportedTypeError(
+                path="from_proto: schema",
+                expected="the types of the message type, because a graph does not convert them",
+                received=f"{self.wanted.spec()}, not {natural.spec(self.record.schema)}"[:500],
+                mend="Convert the fields with tf.cast.",
+            )
         is_one = serialized.shape.rank == 0
         vector = serialized[None] if is_one else serialized
-        records = GraphReader(self.wanted.row_splits_dtype).records(self.record, vector)
+        records = self._by_ops(vector)
         return records[0] if is_one else records
 
     def _has_groups(self) -> bool:
         return any(f.is_group for r in records_of(self.record) for f in r.on_wire())
 
-    def _read_groups(self, messages: list[bytes]) -> StructuredTensor:
+    def _with_groups(self, messages: list[bytes]) -> StructuredTensor:
         # ptars does not read groups. tf.io.decode_proto does, but it finds fewer errors.
-        self._canonical(messages)
-        return GraphReader(self.wanted.row_splits_dtype).records(
-            self.record, tf.constant(messages, tf.string, [len(messages)])
-        )
+        messages = self._canonical(messages)
+        try:
+            return self._by_ops(tf.constant(messages, tf.string, [len(messages)]))
+        except tf.errors.OpError as error:
+            raise BadMessageError(
+                None,
+                f"a message of type {self.record.name}",
+                error.message.splitlines()[0],
+                "Correct the message, or choose other columns with columns=.",
+            ) from error
 
-    def _table(self, messages: list[bytes]) -> pa.Table:
+    def _by_ops(self, messages: Any) -> StructuredTensor:
+        return GraphReader(self.wanted.row_splits_dtype).records(self.record, messages)
+
+    def _or_first_bad(self, read: Callable[[list[bytes]], Any], messages: list[bytes]) -> Any:
+        """Returns what a function reads, or raises for the first message that it refuses."""
         try:
-            return self._table_of(messages)
+            return read(messages)
         except BadMessageError:
-            number = first_bad(messages, self._table_of)
+            number = first_bad(messages, read)
         try:
-            return self._table_of(messages[number : number + 1])
+            return read(messages[number : number + 1])
         except BadMessageError as error:
             raise _bad(number, error) from error
-
-    def _table_of(self, messages: list[bytes]) -> pa.Table:
-        try:
-            return read_table(self.record, messages, "from_proto")
-        except SplitError:
-            return read_table(self.record, self._canonical(messages), "from_proto")
 
     def _canonical(self, messages: list[bytes]) -> list[bytes]:
         """Returns messages as protobuf itself writes them, with each field once."""

@@ -92,6 +92,8 @@ def flat_type(fields: list[Field]) -> bytes:
         proto.label = Proto.LABEL_REPEATED if is_list else Proto.LABEL_OPTIONAL
         if isinstance(field.type, Leaf):
             proto.type = field.type.wire
+            if is_list and proto.type not in _NEVER_PACKED:
+                proto.options.packed = field.is_packed
         elif field.is_group:
             proto.type = Proto.TYPE_GROUP
             proto.type_name = f".{ROOT}.F{i}"
@@ -100,3 +102,12 @@ def flat_type(fields: list[Field]) -> bytes:
         else:
             proto.type = Proto.TYPE_BYTES
     return FileDescriptorSet(file=[file]).SerializeToString(deterministic=True)
+
+
+def varint(number: int) -> bytes:
+    """Returns a number as the wire has it."""
+    parts: list[int] = []
+    while number > 127:
+        parts.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*parts, number])

@@ -1,0 +1,320 @@
+"""to_proto: records to serialized messages, by tf.io.encode_proto, inside of graphs and outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import tensorflow as tf
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
+
+from extensor._arrow.schema import masks_of_spec, schema_from_spec
+from extensor._authoring.rows import uncut_rows
+from extensor._formats.protobuf.descriptors import descriptor_of, record_of
+from extensor._formats.protobuf.fields import (
+    Count,
+    Field,
+    Leaf,
+    Oneof,
+    Record,
+    Time,
+    Type,
+    Wrapper,
+)
+from extensor._formats.protobuf.wire import ROOT, flat_type, inner_fields, varint
+from extensor._path import Path
+from extensor._protocol.spec_of import spec_of
+from extensor._struct.deep_nesting import refuse_deep_nesting
+from extensor._struct.masked import is_masked
+from extensor._struct.row_splits import outer_sizes
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, FormatError, StructureError
+
+_CELLS = 1 << 18
+
+
+@refuse_deep_nesting("to_proto")
+def to_proto(records: StructuredTensor, message: Any) -> tf.Tensor:
+    """Returns records as serialized messages.
+
+    Works inside of graphs and outside. `tf.io.encode_proto` writes the messages, so a SavedModel
+    returns serialized messages in every TensorFlow server.
+
+    The fields have the forms that `from_proto` gives them. A field that a message may lack may
+    also be one value for each record, or a MaskedTensor: it is left out where it is not valid. Of
+    a proto3 field without presence, zeros are left out. Fields that the records do not have are
+    left out.
+
+    Args:
+        records: A StructuredTensor of shape `[]` or `[n]`.
+        message: The class of the messages, or its descriptor.
+
+    Returns:
+        A string tensor of the shape of the records.
+
+    Raises:
+        FieldError: If the message type lacks a field of the records (also a KeyError).
+        DTypeError: If a field has another dtype or structure (also a TypeError).
+        FormatError: If a value does not fit: two values of a field that is not repeated, or text
+            that is not UTF-8 (also a ValueError). In a graph, an error of TensorFlow.
+        StructureError: If the rank is more than 1, or a required field is missing (also a
+            ValueError).
+
+    >>> from google.protobuf import descriptor_pb2
+    >>> Name = descriptor_pb2.UninterpretedOption.NamePart
+    >>> names = xt.struct.constant([{"name_part": "a", "is_extension": True}])
+    >>> serialized = xt.to_proto(names, Name)
+    >>> Name.FromString(serialized[0].numpy()).name_part
+    'a'
+    """
+    if not isinstance(records, StructuredTensor):
+        raise DTypeError(
+            path="to_proto: records",
+            expected="a StructuredTensor",
+            received=type(records).__name__,
+            mend="Make records with xt.struct.constant.",
+        )
+    if records.rank > 1:
+        raise StructureError(
+            path="to_proto: records",
+            expected="records of rank 0 or 1",
+            received=f"rank {records.rank}",
+            mend="Give records.values, the records of all rows.",
+        )
+    is_one = records.rank == 0
+    rows = records[None] if is_one else records
+    spec = spec_of(rows)
+    schema = schema_from_spec(spec)
+    names = rows.field_names()
+    descriptor = descriptor_of(message)
+    record = record_of(descriptor, None, schema, masks_of_spec(spec), None) if names else None
+    serialized = tf.fill(_count_of(rows), "") if record is None else _encoded(rows, record)
+    return serialized[0] if is_one else serialized
+
+
+Column = tuple[Any, Any]
+"""All values of a field, and the number of values of each message."""
+
+
+def _encoded(records: Any, record: Record) -> tf.Tensor:
+    columns: list[Column] = []
+    for field in record.fields:
+        value = records.field_value(field.name)
+        if isinstance(field, Oneof):
+            columns += _members(field, value)
+        else:
+            columns.append(_column(field, value))
+    fields = record.on_wire()
+    coded = [
+        (_coded(field, field.type, values), counts)
+        for field, (values, counts) in zip(fields, columns, strict=True)
+    ]
+    return _messages(fields, coded)
+
+
+def _column(field: Field, value: Any) -> Column:
+    if field.count in (Count.MANY, Count.OPTIONAL):
+        rows = uncut_rows(value)
+        if rows is None:
+            raise _wrong_form(field.path, "a list of values for each record", value)
+        values, splits = rows
+        counts = splits[1:] - splits[:-1]
+        if field.count is Count.OPTIONAL:
+            _expect(
+                tf.reduce_all(counts <= 1),
+                field.path,
+                "at most one value, because the field is not repeated",
+                "lists of several values",
+            )
+        return values, counts
+    if is_masked(value):
+        present = value.mask
+        if present.shape.rank != 1:
+            raise _wrong_form(field.path, "one mask element for each record", value)
+        return tf.boolean_mask(value.values, present), tf.cast(present, tf.int32)
+    if uncut_rows(value) is not None:
+        raise _wrong_form(field.path, "one value for each record", value)
+    kind = field.type
+    if field.count is Count.ONE and isinstance(kind, Leaf):
+        present = tf.not_equal(_plain(value), _zero(_plain(value)))
+        return tf.boolean_mask(value, present), tf.cast(present, tf.int32)
+    return value, tf.ones(_count_of(value), tf.int32)
+
+
+def _plain(value: Any) -> Any:
+    """Returns values that equal zero where they are a default value, which -0.0 is not."""
+    if not value.dtype.is_floating:
+        return value
+    return tf.bitcast(value, tf.int64 if value.dtype == tf.float64 else tf.int32)
+
+
+def _count_of(value: Any) -> Any:
+    return tf.cast(outer_sizes(value, 1), tf.int32)
+
+
+def _members(field: Oneof, value: Any) -> list[Column]:
+    """Returns the columns of the fields of a oneof, from a union."""
+    rows = uncut_rows(value)
+    if rows is None:
+        codes, owner = value.codes, None
+    else:
+        flat, splits = rows
+        lengths = splits[1:] - splits[:-1]
+        _expect(
+            tf.reduce_all(lengths <= 1), field.path, "at most one value", "lists of several values"
+        )
+        value, codes = flat, flat.codes
+        owner = tf.cast(lengths, tf.int32)
+    columns: list[Column] = []
+    for member in field.members:
+        values = value.variants[member.name]
+        here = tf.cast(tf.equal(codes, value.names.index(member.name)), tf.int32)
+        if is_masked(values):
+            valid = values.mask
+            at = tf.cast(tf.where(tf.equal(here, 1))[:, 0], tf.int32)
+            here = tf.tensor_scatter_nd_update(here, at[:, None], tf.cast(valid, tf.int32))
+            values = tf.boolean_mask(values.values, valid)
+        if owner is not None:
+            at = tf.where(tf.equal(owner, 1))
+            shape = tf.cast(tf.shape(owner), tf.int64)
+            here = tf.scatter_nd(at, here, shape)
+        columns.append((values, here))
+    return columns
+
+
+def _coded(field: Field, kind: Type, values: Any) -> Any:
+    """Returns values as they are in a message: numbers, text, or serialized messages."""
+    if isinstance(kind, Leaf):
+        dtype = getattr(values, "dtype", None)
+        if dtype != kind.dtype:
+            if dtype is None or not _widens(dtype, kind.dtype):
+                raise _wrong_form(field.path, f"{kind.dtype.name} values", values)
+            values = tf.cast(values, kind.dtype)
+        if kind.wire == Proto.TYPE_STRING:
+            _expect_utf8(field.path, values)
+        return values
+    if isinstance(kind, Record):
+        if not isinstance(values, StructuredTensor):
+            raise _wrong_form(field.path, "records", values)
+        return _encoded(values, kind) if kind.fields else tf.fill(_count_of(values), "")
+    inner = inner_fields(kind)
+    if isinstance(kind, Wrapper):
+        parts = [_coded(field, kind.value, values)]
+    else:
+        assert isinstance(kind, Time)
+        parts = _seconds(field, kind, values)
+    present = [tf.cast(tf.not_equal(_plain(part), _zero(_plain(part))), tf.int32) for part in parts]
+    columns = [
+        (tf.boolean_mask(part, tf.equal(here, 1)), here)
+        for part, here in zip(parts, present, strict=True)
+    ]
+    return _messages(inner, columns)
+
+
+def _zero(part: Any) -> Any:
+    return (
+        tf.constant("" if part.dtype == tf.string else 0, part.dtype)
+        if (part.dtype != tf.bool)
+        else tf.constant(False)
+    )
+
+
+def _widens(given: tf.DType, wanted: tf.DType) -> bool:
+    if given.is_integer and wanted.is_integer:
+        return given.min >= wanted.min and given.max <= wanted.max
+    return given.is_floating and wanted.is_floating and given.size <= wanted.size
+
+
+def _seconds(field: Field, kind: Time, values: Any) -> list[Any]:
+    if values.dtype != tf.int64:
+        raise _wrong_form(field.path, "int64 nanoseconds", values)
+    billion = tf.constant(10**9, tf.int64)
+    seconds = tf.math.floordiv(values, billion)
+    nanos = values - seconds * billion
+    if pa.types.is_duration(kind.arrow):
+        # The parts of a duration have one sign.
+        late = tf.logical_and(seconds < 0, nanos > 0)
+        seconds = tf.where(late, seconds + 1, seconds)
+        nanos = tf.where(late, nanos - billion, nanos)
+    return [seconds, tf.cast(nanos, tf.int32)]
+
+
+def _expect_utf8(path: Path, values: Any) -> None:
+    # Replacing what is not UTF-8 changes it.
+    same = tf.equal(tf.strings.unicode_transcode(values, "UTF-8", "UTF-8"), values)
+    _expect(tf.reduce_all(same), path, "UTF-8, because the field is a string", "other bytes")
+
+
+def _messages(fields: list[Field], columns: list[Column]) -> tf.Tensor:
+    """Returns messages of columns."""
+    plain = [i for i, field in enumerate(fields) if not field.is_group]
+    nrows = tf.shape(columns[0][1])[0]
+    parts: list[Any] = []
+    if plain:
+        parts.append(_of_columns([fields[i] for i in plain], [columns[i] for i in plain]))
+    for field, (values, counts) in zip(fields, columns, strict=True):
+        if field.is_group:
+            begin, end = (varint(field.number << 3 | wire) for wire in (3, 4))
+            parts.append(_joined(tf.strings.join([begin, values, end]), counts, nrows))
+    return parts[0] if len(parts) == 1 else tf.strings.join(parts)
+
+
+def _of_columns(fields: list[Field], columns: list[Column]) -> tf.Tensor:
+    source = b"bytes://" + flat_type(fields)
+    counts = [tf.cast(count, tf.int32) for _, count in columns]
+    nrows = tf.shape(counts[0])[0]
+    names = [f"f{i}" for i in range(len(fields))]
+
+    def encoded(values: list[Any], sizes: list[Any], some: list[str]) -> Any:
+        return tf.io.encode_proto(tf.stack(sizes, 1), values, some, ROOT, source)
+
+    def together() -> Any:
+        padded = [
+            tf.RaggedTensor.from_row_lengths(values, count, validate=False).to_tensor()
+            for (values, _), count in zip(columns, counts, strict=True)
+        ]
+        return encoded(padded, counts, names)
+
+    def one_by_one() -> Any:
+        # Each value is a message of its own; messages one after another are one message.
+        parts = [
+            _joined(
+                encoded([values[:, None]], [tf.ones_like(values, tf.int32)], [name]), count, nrows
+            )
+            for (values, _), count, name in zip(columns, counts, names, strict=True)
+        ]
+        return tf.strings.join(parts)
+
+    if all(field.count is not Count.MANY for field in fields):
+        return together()
+    longest = tf.stack([tf.reduce_max(tf.concat([count, [0]], 0)) for count in counts])
+    cells = tf.cast(nrows, tf.int64) * tf.reduce_sum(tf.cast(longest, tf.int64))
+    total = tf.reduce_sum(tf.stack([tf.size(values, tf.int64) for values, _ in columns]))
+    return tf.cond(cells <= 4 * total + _CELLS, together, one_by_one)
+
+
+def _joined(values: Any, counts: Any, nrows: Any) -> Any:
+    """Returns the strings of each message joined, in their order."""
+    # tf.repeat pads to the largest count.
+    ends = tf.cumsum(counts)
+    rows = tf.searchsorted(ends, tf.range(tf.size(values)), side="right")
+    return tf.strings.unsorted_segment_join(values, rows, nrows)
+
+
+def _expect(condition: Any, path: Path, expected: str, received: str) -> None:
+    if tf.is_symbolic_tensor(condition):
+        tf.debugging.Assert(condition, [f"{path}: expected {expected}, got {received}."])
+    elif not bool(condition):
+        raise FormatError(
+            path=path, expected=expected, received=received, mend="Correct the values."
+        )
+
+
+def _wrong_form(path: Path, expected: str, value: Any) -> DTypeError:
+    shown = getattr(value, "dtype", None)
+    return DTypeError(
+        path=path,
+        expected=expected,
+        received=type(value).__name__ + (f" of {shown.name}" if shown is not None else ""),
+        mend="Convert the field, or choose others with records.select.",
+    )

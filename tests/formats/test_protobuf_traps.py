@@ -1,0 +1,301 @@
+"""What messages may hold beside plain fields, and what damaged messages give."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import tensorflow as tf
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
+
+import extensor as xt
+from tests.samples.proto_types import add, file_of, message_class
+
+INT, TEXT = Proto.TYPE_INT32, Proto.TYPE_STRING
+
+
+def in_graph(serialized, cls, **options):
+    """The records as a function reads them that was traced for any number of messages."""
+    read = tf.function(lambda s: xt.from_proto(s, cls, **options), autograph=False)
+    read = read.get_concrete_function(tf.TensorSpec([None], tf.string))
+    return read(tf.constant(serialized, tf.string, [len(serialized)]))
+
+
+def both(serialized, cls, **options):
+    """The records of both engines, which must be equal."""
+    records = xt.from_proto(serialized, cls, **options).to_py()
+    assert in_graph(serialized, cls, **options).to_py() == records
+    return records
+
+
+@pytest.fixture(scope="module")
+def recipe():
+    file = file_of()
+    step = file.message_type.add(name="Step")
+    add(step, "minutes", INT)
+    add(step, "tool", TEXT, optional=True)
+    message = file.message_type.add(name="Recipe")
+    add(message, "title", TEXT)
+    add(message, "steps", ".t.Step", repeated=True)
+    add(message, "best", ".t.Step")
+    return message_class(file, "t.Recipe")
+
+
+@pytest.fixture(scope="module")
+def choice():
+    file = file_of()
+    inner = file.message_type.add(name="In")
+    add(inner, "x", INT)
+    add(inner, "y", INT)
+    message = file.message_type.add(name="M")
+    message.oneof_decl.add(name="kind")
+    add(message, "a", INT).oneof_index = 0
+    add(message, "b", TEXT).oneof_index = 0
+    add(message, "c", ".t.In").oneof_index = 0
+    return message_class(file, "t.M")
+
+
+@pytest.fixture(scope="module")
+def tree():
+    file = file_of()
+    message = file.message_type.add(name="Tree")
+    add(message, "name", TEXT)
+    add(message, "below", ".t.Tree", repeated=True)
+    return message_class(file, "t.Tree")
+
+
+def test_one_message_is_one_record(recipe):
+    one = recipe(title="tea").SerializeToString()
+    for serialized in (one, bytearray(one), recipe(title="tea"), tf.constant(one)):
+        record = xt.from_proto(serialized, recipe)
+        assert record.rank == 0
+        assert record.to_py() == {"title": b"tea", "steps": [], "best": []}
+    decoded = tf.function(lambda s: xt.from_proto(s, recipe))(tf.constant(one))
+    assert decoded.rank == 0
+    assert decoded.to_py() == record.to_py()
+
+
+def test_a_batch_is_a_vector(recipe):
+    one = recipe(title="tea").SerializeToString()
+    arrays = ([one], (one,), np.array([one], object), pa.array([one]), tf.constant([one]))
+    for serialized in arrays:
+        assert xt.from_proto(serialized, recipe)["title"].numpy().tolist() == [b"tea"]
+    assert both([], recipe) == []
+
+
+def test_a_column_that_nobody_asked_for_is_not_decoded(recipe):
+    broken = recipe(title="tea").SerializeToString() + b"\x12\x02\x08\x80"  # a damaged step
+    assert both([broken], recipe, columns=["title"]) == [{"title": b"tea"}]
+    with pytest.raises(xt.errors.FormatError, match="record 0"):
+        xt.from_proto([broken], recipe)
+
+
+def test_columns_are_paths(recipe):
+    message = recipe(title="tea", steps=[{"minutes": 5}], best={"tool": "pot"})
+    got = both([message.SerializeToString()], recipe, columns=["steps.minutes", "best.tool"])
+    assert got == [{"steps": [{"minutes": 5}], "best": [{"tool": [b"pot"]}]}]
+    with pytest.raises(xt.errors.FieldError, match=r"steps\.minute: .* Did you mean minutes"):
+        xt.from_proto([], recipe, columns=["steps.minute"])
+    with pytest.raises(xt.errors.FieldError):
+        xt.from_proto([], recipe, columns=["title.x"])
+
+
+def test_a_damaged_message_is_named(recipe):
+    good = recipe(title="tea").SerializeToString()
+    messages = [good] * 10
+    messages[7] = b"\x0a\x09x"
+    with pytest.raises(xt.errors.FormatError, match=r"record 7: .*unexpected EOF"):
+        xt.from_proto(messages, recipe)
+    with pytest.raises(tf.errors.DataLossError):
+        in_graph(messages, recipe)
+    with pytest.raises(xt.errors.NullError, match="record 1"):
+        xt.from_proto([good, None], recipe)
+    with pytest.raises(xt.errors.DTypeError, match="str in record 1"):
+        xt.from_proto([good, "tea"], recipe)
+    with pytest.raises(xt.errors.DTypeError, match="shape"):
+        xt.from_proto(tf.constant([[good]]), recipe)
+    with pytest.raises(xt.errors.DTypeError, match="message class"):
+        xt.from_proto([good], "t.Recipe")
+
+
+def test_parts_of_a_message_are_merged(recipe, choice):
+    tool, minutes = recipe(best={"tool": "pot"}), recipe(best={"minutes": 5})
+    parts = tool.SerializeToString() + minutes.SerializeToString()
+    for nulls, wanted in ((None, [{"minutes": 5, "tool": [b"pot"]}]),
+                          ("default", {"minutes": 5, "tool": b"pot"})):  # fmt: skip
+        got = both([parts, b""], recipe, columns=["best"], nulls=nulls)
+        assert got[0]["best"] == wanted
+    c = choice(c={"x": 1}).SerializeToString() + choice(c={"y": 2}).SerializeToString()
+    assert both([c], choice) == [{"kind": [{"x": 1, "y": 2}]}]
+
+
+def test_the_last_field_of_a_oneof_counts(choice):
+    serialized = choice(b="x").SerializeToString() + choice(a=3).SerializeToString()
+    assert xt.from_proto([serialized, b""], choice).to_py() == [{"kind": [3]}, {"kind": []}]
+    # tf.io.decode_proto does not say which of two fields is the last.
+    with pytest.raises(tf.errors.InvalidArgumentError, match="two fields of this oneof"):
+        in_graph([serialized], choice)
+
+
+def test_a_field_of_a_oneof_is_read_alone(choice):
+    messages = [choice(a=0), choice(b="x"), choice()]
+    serialized = [message.SerializeToString() for message in messages]
+    assert both(serialized, choice, columns=["a"]) == [{"a": [0]}, {"a": []}, {"a": []}]
+    assert both(serialized, choice, nulls={"kind": "mask"}) == [
+        {"kind": 0}, {"kind": b"x"}, {"kind": None}
+    ]  # fmt: skip
+
+
+def test_a_recursive_type_needs_a_depth(tree):
+    message = tree(name="a", below=[{"name": "b", "below": [{"name": "c"}]}])
+    serialized = [message.SerializeToString()]
+    with pytest.raises(xt.errors.StructureError, match=r"recursive type t\.Tree.*max_depth"):
+        xt.from_proto(serialized, tree)
+    assert both(serialized, tree, max_depth=2) == [
+        {"name": b"a", "below": [{"name": b"b", "below": [{"name": b"c"}]}]}
+    ]
+    assert both(serialized, tree, columns=["below.below.name"]) == [
+        {"below": [{"below": [{"name": b"c"}]}]}
+    ]
+    with pytest.raises(xt.errors.FormatError, match=r"record 1, below\.below: .*max_depth"):
+        xt.from_proto([b"", *serialized], tree, max_depth=1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="max_depth"):
+        in_graph(serialized, tree, max_depth=1)
+
+
+def test_extensions_are_fields_of_their_full_names():
+    file = file_of("proto2")
+    message = file.message_type.add(name="M")
+    message.extension_range.add(start=100, end=200)
+    add(message, "x", INT)
+    more = file.extension.add(name="size", number=100, label=1, type=INT, extendee=".t.M")
+    more.default_value = "7"
+    file.extension.add(name="tags", number=101, label=3, type=TEXT, extendee=".t.M")
+    cls = message_class(file, "t.M")
+    message = cls(x=1)
+    pool = cls.DESCRIPTOR.file.pool
+    message.Extensions[pool.FindExtensionByName("t.tags")].append("a")
+    serialized = [message.SerializeToString()]
+    assert both(serialized, cls) == [{"x": [1], "t.size": [], "t.tags": [b"a"]}]
+    assert both(serialized, cls, columns=["t.size"], nulls="default") == [{"t.size": 7}]
+    records = xt.from_proto(serialized, cls)
+    assert xt.to_proto(records, cls).numpy().tolist() == serialized
+
+
+def test_unknown_fields_are_skipped(recipe):
+    unknown = b"\x9b\x06\x08\x01\x9c\x06" + b"\xa2\x06\x01x" + recipe(title="a").SerializeToString()
+    assert both([unknown], recipe, columns=["title"]) == [{"title": b"a"}]
+
+
+def test_a_required_field_that_is_missing_is_an_error():
+    file = file_of("proto2")
+    add(file.message_type.add(name="M"), "x", INT, required=True)
+    cls = message_class(file, "t.M")
+    with pytest.raises(xt.errors.FormatError, match=r"record 1, x: .*required"):
+        xt.from_proto([cls(x=1), cls()], cls)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"x: .*required"):
+        in_graph([b""], cls)
+
+
+def test_nulls_fill_a_field_that_is_not_there(recipe):
+    serialized = [recipe(best={"tool": "pot"}).SerializeToString(), b""]
+    got = both(serialized, recipe, columns=["best.tool"],
+               nulls={"best": "default", "best.tool": xt.fill("none")})  # fmt: skip
+    assert got == [{"best": {"tool": b"pot"}}, {"best": {"tool": b"none"}}]
+    with pytest.raises(xt.errors.NullError, match="best"):
+        xt.from_proto(serialized, recipe, nulls={"best": "error"})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="best"):
+        in_graph(serialized, recipe, nulls={"best": "error"})
+    with pytest.raises(xt.errors.FieldError, match=r"bests: .*Did you mean best"):
+        xt.from_proto(serialized, recipe, nulls={"bests": "mask"})
+
+
+def test_a_time_that_does_not_fit_is_an_error():
+    file = file_of()
+    add(file.message_type.add(name="M"), "at", ".google.protobuf.Timestamp")
+    cls = message_class(file, "t.M")
+    late = cls(at={"seconds": 253402300799})  # the year 9999
+    with pytest.raises(xt.errors.FormatError, match=r"record 1, at: .*1677"):
+        xt.from_proto([cls(), late], cls)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at: "):
+        in_graph([late.SerializeToString()], cls)
+
+
+def test_a_schema_pins_the_records(recipe):
+    message = recipe(title="tea", steps=[{"minutes": 5}])
+    records = xt.from_proto([message], recipe, columns=["title", "steps.minutes"],
+                            nulls={}, row_splits_dtype=tf.int32)  # fmt: skip
+    spec = xt.spec_of(records)
+    again = xt.from_proto([message.SerializeToString()], recipe, schema=spec)
+    assert xt.spec_of(again) == spec
+    decoded = in_graph([message.SerializeToString()], recipe, schema=spec)
+    assert spec.is_compatible_with(decoded) or xt.spec_of(decoded) == spec
+
+
+def test_one_long_list_among_many_does_not_take_the_memory_of_a_rectangle(recipe, run_python):
+    # 2,000 messages padded to 100,000 steps each were 200 million strings: 4.8 GB.
+    code = """
+import resource
+import tensorflow as tf, extensor as xt
+from google.protobuf import descriptor_pb2 as d
+DT = d.DescriptorProto
+long = DT(field=[{"number": i} for i in range(100_000)], reserved_name=["a"] * 100_000)
+messages = [long.SerializeToString()] + [DT(name="x").SerializeToString()] * 2_000
+columns = ["name", "field.number", "reserved_name"]
+read = tf.function(lambda s: xt.from_proto(s, DT, columns=columns), autograph=False)
+read = read.get_concrete_function(tf.TensorSpec([None], tf.string))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+records = read(tf.constant(messages))
+assert records["reserved_name"].row_lengths()[0] == 100_000
+assert records["field"][0].to_py() == xt.from_proto(messages[0], DT, columns)["field"].to_py()
+assert records["name"][1].numpy().tolist() == [b"x"]
+again = xt.to_proto(records, DT)
+assert again[0] == xt.to_proto(xt.from_proto(messages[:1], DT, columns), DT)[0]
+grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+assert grown < 1000, grown
+"""
+    run_python(code)
+
+
+def test_a_saved_model_takes_and_returns_messages_in_a_process_without_extensor(
+    recipe, run_python, tmp_path
+):
+    class Model(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        def serve(self, serialized):
+            records = xt.from_proto(serialized, recipe, columns=["title", "steps"])
+            longer = records.with_updates({"steps.minutes": records["steps.minutes"] + 1})
+            return {"minutes": records["steps.minutes"].flat_values,
+                    "longer": xt.to_proto(longer, recipe)}  # fmt: skip
+
+    model = Model()
+    tf.saved_model.save(model, str(tmp_path / "it"), signatures=model.serve)
+    message = recipe(title="tea", steps=[{"minutes": 5}, {"tool": "pot"}])
+    code = f"""
+import sys
+import tensorflow as tf
+model = tf.saved_model.load({str(tmp_path / "it")!r})
+got = model.signatures["serving_default"](serialized=tf.constant([{message.SerializeToString()!r}]))
+assert got["minutes"].numpy().tolist() == [5, 0]
+print(got["longer"].numpy()[0].hex())
+assert "extensor" not in sys.modules and "ptars" not in sys.modules
+"""
+    done = run_python(code, fresh=True)
+    longer = recipe.FromString(bytes.fromhex(done.stdout.strip().splitlines()[-1]))
+    assert longer == recipe(title="tea", steps=[{"minutes": 6}, {"minutes": 1, "tool": "pot"}])
+
+
+def test_to_proto_refuses_what_the_type_does_not_hold(recipe):
+    records = xt.struct.constant([{"titel": "tea"}])
+    with pytest.raises(xt.errors.FieldError, match=r"titel: .*Did you mean title"):
+        xt.to_proto(records, recipe)
+    with pytest.raises(xt.errors.DTypeError, match="title: expected string"):
+        xt.to_proto(xt.struct.constant([{"title": 5}]), recipe)
+    with pytest.raises(xt.errors.DTypeError, match="steps"):
+        xt.to_proto(xt.struct.constant([{"steps": {"minutes": 5}}]), recipe)
+    with pytest.raises(xt.errors.FormatError, match=r"best: .*not repeated"):
+        xt.to_proto(xt.struct.constant([{"best": [{"minutes": 5}, {"minutes": 6}]}]), recipe)
+    with pytest.raises(xt.errors.FormatError, match=r"title: .*UTF-8"):
+        xt.to_proto(xt.struct.constant([{"title": b"\xff"}]), recipe)
+    with pytest.raises(xt.errors.DTypeError, match="StructuredTensor"):
+        xt.to_proto({"title": "tea"}, recipe)
+    one = xt.to_proto(xt.struct.constant({"title": "tea"}), recipe)
+    assert recipe.FromString(one.numpy()) == recipe(title="tea")
