@@ -10,12 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._files.files import File, FilePath, files_at, whole_output
 from extensor._path import PathLike
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError, FormatError, StructureError
+from extensor.errors import DTypeError, ExtensorError, FormatError, StructureError
 
 _SUFFIXES = (".arrow", ".arrows", ".feather", ".ipc")
 _COMPRESSED = (".bz2", ".gz", ".lz4", ".zst")
@@ -73,9 +74,10 @@ def read_arrow(
         # A cast reads by the offsets of its input, which is checked for that; `from_arrow` checks
         # what is not cast.
         with _readable(name):
+            leaf_paths(table.schema)  # raises for a name that is not UTF-8
             if wanted.schema is not None and not wanted.schema.equals(table.schema):
                 table.validate(full=True)
-        parts.append((name, wanted.table(table)))
+            parts.append((name, wanted.table(table)))
     if not parts:
         raise StructureError(
             path="read_arrow",
@@ -215,6 +217,7 @@ def _table_in(name: str, stream: pa.NativeFile, wanted: WantedTable) -> pa.Table
             return _stream(name, stream)
         with pa.ipc.open_file(stream) as reader:
             schema = reader.schema
+        leaf_paths(schema)
         names = wanted.pruned(schema).names if wanted.schema is None else wanted.schema.names
         numbers = [i for i, field in enumerate(schema.names) if field in names]
         chosen = None if len(numbers) == len(schema) else numbers
@@ -254,9 +257,11 @@ def _readable(name: str) -> Generator[None]:
     """Replaces pyarrow's errors about a source by errors that name it."""
     try:
         yield
+    except ExtensorError:
+        raise
     except (pa.ArrowException, KeyError, UnicodeDecodeError, OSError, MemoryError) as error:
         # An OSError with an errno comes from the system (no permission, too many open files).
-        if isinstance(error, FormatError) or (isinstance(error, OSError) and error.errno):
+        if isinstance(error, OSError) and error.errno:
             raise
         reason = (str(error).splitlines() or ["no reason given"])[0]
         raise FormatError(
