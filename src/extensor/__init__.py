@@ -30,6 +30,9 @@ from extensor._formats.protobuf.read import from_proto, spec_from_proto
 from extensor._formats.protobuf.write import to_proto
 from extensor._formats.spanner.read import read_spanner
 from extensor._formats.spanner.write import write_spanner
+from extensor._formats.tfrecord.files import read_tfrecord, write_tfrecord
+from extensor._formats.tfrecord.parsed import from_tf_example, from_tf_sequence_example
+from extensor._formats.tfrecord.serialized import to_tf_example, to_tf_sequence_example
 from extensor._functions.fold import foldl, foldr
 from extensor._functions.gradient import ForwardAccumulator, recompute_grad
 from extensor._functions.numpy_function import numpy_function
@@ -88,6 +91,8 @@ __all__ = [
     "from_awkward",
     "from_pandas",
     "from_proto",
+    "from_tf_example",
+    "from_tf_sequence_example",
     "is_deferred_assertion_context",
     "keras",
     "nest",
@@ -98,6 +103,7 @@ __all__ = [
     "read_json",
     "read_parquet",
     "read_spanner",
+    "read_tfrecord",
     "recompute_grad",
     "register_extension_type",
     "register_type_spec",
@@ -115,12 +121,15 @@ __all__ = [
     "to_awkward",
     "to_pandas",
     "to_proto",
+    "to_tf_example",
+    "to_tf_sequence_example",
     "types",
     "write_arrow",
     "write_firestore",
     "write_json",
     "write_parquet",
     "write_spanner",
+    "write_tfrecord",
 ]
 
 install()

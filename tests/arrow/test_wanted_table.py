@@ -77,3 +77,10 @@ def test_bad_arguments_are_errors(arguments, error, message):
     with pytest.raises(error, match=message) as caught:
         WantedTable(**arguments).records(TABLE)
     assert isinstance(caught.value, errors.ExtensorError)
+
+
+def test_a_spec_of_some_records_reads_any_number():
+    table = TABLE.drop_columns(["score"])
+    spec = xt.spec_of(WantedTable().records(table.slice(0, 1)))
+    records = WantedTable(schema=spec).records(table)
+    assert records.to_py() == xt.from_arrow(table).to_py()

@@ -9,7 +9,7 @@ import fsspec
 import pytest
 
 from extensor import errors
-from extensor._files.files import file_at, files_at, whole_output
+from extensor._files.files import file_at, files_at, local_path, whole_output, whole_path
 
 
 @pytest.fixture
@@ -126,3 +126,21 @@ def test_fsspec_is_needed_for_urls_that_pyarrow_does_not_know(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(errors.MissingDependencyError, match=r"extensor\[fsspec\]"):
         file_at("memory://x")
+
+
+@pytest.mark.parametrize("root", ["local", "memory"])
+def test_paths_for_libraries_without_streams(root, tmp_path, memory):
+    folder = str(tmp_path) if root == "local" else "memory://whole_path"
+    with whole_output(f"{folder}/it") as stream:
+        stream.write(b"old")
+    with pytest.raises(RuntimeError), whole_path(f"{folder}/it") as path:  # noqa: PT012
+        pathlib.Path(path).write_bytes(b"half")
+        raise RuntimeError
+    with local_path(file_at(f"{folder}/it")) as path:
+        assert pathlib.Path(path).read_bytes() == b"old"
+    with whole_path(f"{folder}/it") as path:
+        pathlib.Path(path).write_bytes(b"new")
+    with local_path(file_at(f"{folder}/it")) as path:
+        assert pathlib.Path(path).read_bytes() == b"new"
+    with pytest.raises(errors.MissingFileError), local_path(file_at(f"{folder}/none")):
+        pass

@@ -28,7 +28,7 @@ class WantedTable:
     Args:
         columns: Paths of the fields to read; None for all.
         schema: The spec of a StructuredTensor of rank 1, a pyarrow Schema, or None for the schema
-            of the source.
+            of the source. A spec describes any number of records, whatever its own number is.
         nulls: The policies for nulls. None is "error", or, with a spec, the masks of the spec.
         row_splits_dtype: The dtype of row splits; None for tf.int64, or, with a spec, its own.
 
@@ -47,7 +47,7 @@ class WantedTable:
         row_splits_dtype: Any = None,
     ) -> None:
         self.columns = columns
-        self._spec = schema if isinstance(schema, StructuredTensorSpec) else None
+        self._spec = schema._any_length() if isinstance(schema, StructuredTensorSpec) else None
         if self._spec is not None:
             schema = schema_from_spec(self._spec)
             nulls = masks_of_spec(self._spec) if nulls is None else nulls

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -260,6 +262,45 @@ def whole_output(path: FilePath) -> Generator[pa.NativeFile]:
             file.system.delete_file(unfinished)
         raise
     file.system.move(unfinished, file.inner)
+
+
+@contextlib.contextmanager
+def whole_path(path: FilePath) -> Generator[str]:
+    """Yields a path of the operating system, for a writer that takes no stream.
+
+    What is written there becomes the file at `path` if no error occurs, as by `whole_output`.
+
+    Raises:
+        MissingFileError, DirectoryError, FormatError: As `whole_output`.
+    """
+    file = file_at(path)
+    if file.is_local:
+        with _whole_local(file) as unfinished:
+            yield unfinished
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        local = os.path.join(folder, "file")
+        yield local
+        with whole_output(path) as stream, open(local, "rb") as source:
+            shutil.copyfileobj(source, stream)
+
+
+@contextlib.contextmanager
+def local_path(file: File) -> Generator[str]:
+    """Yields the path of a file, or of a temporary copy if it is not a local one.
+
+    Raises:
+        MissingFileError, DirectoryError: As `File.open`.
+    """
+    with file.open() as stream:
+        if file.is_local:
+            yield file.inner
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            local = os.path.join(folder, "file")
+            with open(local, "wb") as copy:
+                shutil.copyfileobj(stream, copy)
+            yield local
 
 
 @contextlib.contextmanager

@@ -1,0 +1,1 @@
+"""tf.Example, SequenceExample and TFRecord files to StructuredTensors and back."""

@@ -1,0 +1,289 @@
+"""Reading and writing of TFRecord files of Examples and SequenceExamples."""
+
+# This file calls methods of specs that are private to extensor.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import bisect
+import gzip
+import os
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._arrow.wanted_table import WantedTable
+from extensor._files.files import File, FilePath, files_at, local_path, whole_path
+from extensor._formats.tfrecord.inferred import inferred
+from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE
+from extensor._formats.tfrecord.parsed import Parser, wanted_spec
+from extensor._formats.tfrecord.serialized import to_tf_example, to_tf_sequence_example
+from extensor._path import PathLike
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, FormatError, StructureError
+
+_FRAME = 16
+"""Bytes around each record: its length, and two checksums."""
+
+_BATCH = 4096
+_CHUNK = 1 << 20
+
+
+def read_tfrecord(
+    paths: FilePath | Iterable[FilePath],
+    columns: Iterable[PathLike] | None = None,
+    schema: Any = None,
+    nulls: Any = None,
+    row_splits_dtype: Any = None,
+    keys: Mapping[PathLike, str] | None = None,
+    context: Iterable[PathLike] = (),
+    message: str | None = None,
+) -> StructuredTensor:
+    """Returns the records of TFRecord files of tf.Examples or tf.SequenceExamples.
+
+    Gzip and zlib compression are detected. Without a schema, all records are parsed twice, the
+    first time in Python: give `schema=` for large files. A feature that has one value wherever it
+    occurs is a field without a list then; all others are lists.
+
+    Args:
+        paths: Files, folders, patterns or URLs.
+        columns: Paths of the fields to read. Default: all.
+        schema: The spec of the records, or an Arrow schema. Default: that of the features.
+        nulls: The policies for features that are missing, as in `from_tf_example`.
+        row_splits_dtype: As in `from_tf_example`.
+        keys: As in `from_tf_example`; it needs a schema.
+        context: As in `from_tf_sequence_example`; without a schema, it is found out.
+        message: "Example" or "SequenceExample". Default: SequenceExample if a record has feature
+            lists.
+
+    Returns:
+        A StructuredTensor of shape `[number of records]`.
+
+    Raises:
+        FormatError: If a file is no TFRecord file, or is damaged or truncated, or a record is not
+            the message (also a ValueError). A file that was cut exactly between two records is
+            complete: the format does not store the number of records.
+        MissingFileError: If a path does not exist (also a FileNotFoundError).
+        StructureError: If there is no file, or no record and no schema (also a ValueError).
+        DTypeError, NullError, FieldError, UnsupportedTypeError: As in `from_tf_example`.
+
+    >>> path = getfixture("tmp_path") / "recipes.tfrecord"
+    >>> xt.write_tfrecord(xt.struct.constant([{"title": "Tea", "minutes": [5, 2]}]), path)
+    >>> xt.read_tfrecord(path).to_py()
+    [{'minutes': [5, 2], 'title': b'Tea'}]
+    """
+    _expect_message(message)
+    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    files = files_at(paths)
+    parts = [_serialized(file) for file in files]
+    ends = np.cumsum([int(tf.size(part)) for part in parts]).tolist()
+    serialized = tf.concat(parts, 0)
+
+    def name_of(number: int) -> str:
+        file = bisect.bisect_right(ends, number)
+        return f"record {number - (ends[file - 1] if file else 0)} of {files[file].path}"
+
+    if message is None:
+        message = _message(serialized)
+    if schema is not None:
+        spec = wanted_spec(wanted, schema, row_splits_dtype)
+    elif keys:
+        raise StructureError(
+            path="keys",
+            expected="a schema",
+            received="none",
+            mend="Give schema=, whose paths keys= names.",
+        )
+    else:
+        found, lists = inferred(serialized.numpy(), message, name_of)
+        spec = wanted.spec(found)
+        names = set(spec.field_names())
+        context = [path for path in lists if path[0] in names] if message == SEQUENCE else ()
+    return Parser(spec, message, wanted.nulls, keys, context).records(serialized, name_of)
+
+
+def write_tfrecord(
+    records: StructuredTensor | Iterable[StructuredTensor],
+    path: FilePath,
+    schema: Any = None,
+    keys: Mapping[PathLike, str] | None = None,
+    context: Iterable[PathLike] = (),
+    message: str = EXAMPLE,
+    compression: str | tf.io.TFRecordOptions | None = None,
+) -> None:
+    """Writes records to a TFRecord file, as tf.Examples or tf.SequenceExamples.
+
+    The file appears at `path` only when it is complete.
+
+    Args:
+        records: A StructuredTensor of rank 1, or an iterable of batches of one schema, such as a
+            dataset.
+        path: The file. An existing file is replaced.
+        schema: As in `to_tf_example`.
+        keys: As in `to_tf_example`.
+        context: As in `to_tf_sequence_example`.
+        message: "Example", or "SequenceExample" for lists of lists.
+        compression: "GZIP", "ZLIB", "", or a `tf.io.TFRecordOptions`. Default: "GZIP" if the path
+            ends with ".gz", else none.
+
+    Raises:
+        DTypeError: If `records` is or yields anything but StructuredTensors (also a TypeError).
+        StructureError: If there is no batch, batches have different specs, or the message cannot
+            hold a field (also a ValueError).
+        MissingFileError, DirectoryError: If the folder of `path` does not exist, or `path` is a
+            folder (also a FileNotFoundError, an IsADirectoryError).
+        UnsupportedTypeError, NullError, FieldError: As in `to_tf_example`.
+
+    >>> path = getfixture("tmp_path") / "recipes.tfrecord.gz"
+    >>> xt.write_tfrecord(xt.struct.constant([{"title": "Tea"}]), path)
+    >>> len(list(tf.data.TFRecordDataset(path, "GZIP")))
+    1
+    """
+    _expect_message(message)
+    context = tuple(context)
+    if compression is None:
+        compression = "GZIP" if os.fsdecode(path).endswith(".gz") else ""
+    batches = [records] if isinstance(records, StructuredTensor) else records
+    if not isinstance(batches, Iterable):
+        batches = [batches]  # `to_tf_example` raises, as for any batch of the wrong type
+    with whole_path(path) as unfinished, tf.io.TFRecordWriter(unfinished, compression) as writer:
+        first: Any = None
+        for batch in batches:
+            if message == EXAMPLE:
+                serialized = to_tf_example(batch, schema, keys)
+            else:
+                serialized = to_tf_sequence_example(batch, schema, keys, context)
+            spec = batch.__tf_type_spec__()._any_length()
+            first = spec if first is None else first
+            if schema is None and spec != first:
+                raise StructureError(
+                    path="write_tfrecord",
+                    expected=f"batches of one spec: {first}",
+                    received=str(spec),
+                    mend="Give schema=, or convert the batches to one spec.",
+                )
+            for one in serialized.numpy():
+                writer.write(one)
+        if first is None:
+            raise StructureError(
+                path="write_tfrecord",
+                expected="at least one batch of records",
+                received="0 batches",
+                mend="To write an empty file, give a batch of 0 records.",
+            )
+
+
+def _expect_message(message: Any) -> None:
+    if message not in (None, EXAMPLE, SEQUENCE):
+        raise DTypeError(
+            path="message",
+            expected=f'"{EXAMPLE}" or "{SEQUENCE}"',
+            received=repr(message)[:80],
+            mend="Leave it out for the default.",
+        )
+
+
+def _message(serialized: tf.Tensor) -> str:
+    """Returns which message records are: an Example is a SequenceExample without feature lists."""
+    if not serialized.shape[0]:
+        return EXAMPLE
+    try:
+        sizes = tf.io.decode_proto(
+            serialized, f"tensorflow.{SEQUENCE}", ["feature_lists"], [tf.string]
+        ).sizes
+    except tf.errors.DataLossError:
+        return EXAMPLE  # parsing it raises an error that names the record
+    return SEQUENCE if tf.reduce_any(sizes > 0) else EXAMPLE
+
+
+def _serialized(file: File) -> tf.Tensor:
+    """Returns the bytes of each record of a file.
+
+    Raises:
+        FormatError: If the file is damaged or truncated.
+    """
+    with local_path(file) as path:
+        if _is_plain(path):
+            return _frames(path, file.path)
+        # TensorFlow accepts a compressed file without its last bytes, and ignores what follows a
+        # zlib stream. So it is not used to decompress.
+        with tempfile.TemporaryDirectory() as folder:
+            plain = os.path.join(folder, "plain")
+            with open(path, "rb") as source, open(plain, "wb") as target:
+                for chunk in _decompressed(source, file.path):
+                    target.write(chunk)
+            return _frames(plain, file.path)
+
+
+def _is_plain(path: str) -> bool:
+    with open(path, "rb") as file:
+        start = file.read(2)
+    is_zlib = len(start) == 2 and start[0] == 0x78 and int.from_bytes(start, "big") % 31 == 0
+    if start != b"\x1f\x8b" and not is_zlib:
+        return True
+    # The length of the first record may look like this too. Then its checksum is right.
+    try:
+        next(iter(tf.data.TFRecordDataset(path)), None)
+    except (tf.errors.DataLossError, tf.errors.OutOfRangeError):
+        return False
+    return True
+
+
+def _decompressed(source: Any, path: str) -> Iterator[bytes]:
+    is_gzip = source.peek(1)[:1] == b"\x1f"
+    try:
+        if is_gzip:
+            with gzip.GzipFile(fileobj=source) as stream:
+                while chunk := stream.read(_CHUNK):
+                    yield chunk
+            return
+        stream = zlib.decompressobj()
+        while chunk := source.read(_CHUNK):
+            yield stream.decompress(chunk)
+            if stream.unused_data:
+                raise zlib.error("bytes follow the end of the stream")
+        yield stream.flush()
+        if not stream.eof:
+            raise zlib.error("the stream has no end")
+    except (EOFError, OSError, zlib.error) as error:
+        raise FormatError(
+            path=path,
+            expected="a complete TFRecord file",
+            received=f"a {'gzip' if is_gzip else 'zlib'} file that does not decompress ({error})",
+            mend="Write the file again.",
+        ) from error
+
+
+def _frames(path: str, name: str) -> tf.Tensor:
+    batches: list[Any] = []
+    size = 0
+    try:
+        for batch in tf.data.TFRecordDataset(path, buffer_size=_CHUNK).batch(_BATCH):
+            batches.append(batch)
+            size += int(tf.reduce_sum(tf.strings.length(batch))) + _FRAME * int(tf.size(batch))
+    except tf.errors.DataLossError as error:
+        raise _damaged(name, path, str(error)) from error
+    # TensorFlow takes a start of fewer than 12 bytes for the end of the file.
+    if size != os.path.getsize(path):
+        raise _damaged(name, path, "the file ends in the header of a record")
+    return tf.concat(batches, 0) if batches else tf.zeros([0], tf.string)
+
+
+def _damaged(name: str, path: str, reason: str) -> FormatError:
+    count = 0
+    try:
+        for _ in tf.data.TFRecordDataset(path):
+            count += 1
+    except tf.errors.DataLossError:
+        pass
+    kind = "truncated" if "truncated" in reason or "ends in" in reason else "damaged"
+    return FormatError(
+        path=f"record {count} of {name}",
+        expected="a complete record of a TFRecord file",
+        received=f"a {kind} one" if count else f"a {kind} one, or a file of another format",
+        mend="Write the file again.",
+    )

@@ -1,0 +1,221 @@
+"""Where the fields of records are stored in an Example or SequenceExample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._path import Path, PathLike
+from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.masked import is_masked
+from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.spec import StructuredTensorSpec
+from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
+
+_INT64 = (tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.bool)
+_FLOAT = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
+
+EXAMPLE, SEQUENCE = "Example", "SequenceExample"
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A field that is not records, and the feature that stores it.
+
+    Attributes:
+        path: The path of the field.
+        key: The name of the feature.
+        dtype: The dtype of the field.
+        stored: The dtype of the feature: int64, float32 or string.
+        dims: The sizes of the dense dimensions of each value.
+        lists: The number of lists around a value, those of records included.
+        is_masked: Whether the feature is missing where the field is null.
+        is_sequence: Whether the feature is in the feature lists of a SequenceExample.
+        splits: The dtype of the row splits.
+    """
+
+    path: Path
+    key: str
+    dtype: tf.DType
+    stored: tf.DType
+    dims: tuple[int, ...]
+    lists: int
+    is_masked: bool
+    is_sequence: bool
+    splits: tf.DType
+
+    @property
+    def size(self) -> int:
+        """How many numbers or strings are in a value."""
+        return math.prod(self.dims)
+
+
+def layout(
+    spec: StructuredTensorSpec,
+    message: str,
+    keys: Mapping[PathLike, str] | None = None,
+    context: Iterable[PathLike] = (),
+) -> dict[Path, Leaf]:
+    """Returns where each leaf of the records of a spec is stored.
+
+    Args:
+        spec: The spec of records of rank 1.
+        message: `EXAMPLE` or `SEQUENCE`.
+        keys: The names of features, by path. The default is the names of the path, joined by dots.
+        context: The paths of lists in the context of a SequenceExample.
+
+    Raises:
+        DTypeError: If `spec` is no spec of a StructuredTensor, or the message stores no values of a
+            dtype (also a TypeError).
+        StructureError: If its rank is not 1, two fields have one key, or the message stores no
+            field of a structure (also a ValueError).
+        UnsupportedTypeError: If the message stores no values of a type (also a TypeError).
+        FieldError: If `keys` or `context` names a field that does not exist (also a KeyError).
+    """
+    if not isinstance(spec, StructuredTensorSpec):
+        raise DTypeError(
+            path="schema",
+            expected="the spec of a StructuredTensor, or a pyarrow Schema",
+            received=repr(spec)[:80],
+            mend="Give xt.spec_of(records).",
+        )
+    if spec.rank != 1 or not isinstance(spec, DenseStructuredTensorSpec):
+        raise StructureError(
+            path="schema",
+            expected=f"the spec of records of rank 1: one record for each {message}",
+            received=f"shape {spec.shape}",
+            mend="Give the spec of a vector of records.",
+        )
+    named = {Path.of(path): key for path, key in (keys or {}).items()}
+    in_context = {Path.of(path) for path in context}
+    leaves: dict[Path, Leaf] = {}
+    paths_of_keys: dict[str, Path] = {}
+    for path, leaf_spec, splits in _leaves(spec, Path(), None):
+        key = named.pop(path, ".".join(path.names))
+        leaf = _leaf(path, key, leaf_spec, splits, message, path in in_context)
+        in_context.discard(path)
+        if key in paths_of_keys:
+            raise StructureError(
+                path=path,
+                expected="a feature of its own for each field",
+                received=f"the feature {key!r}, which stores {paths_of_keys[key]} too",
+                mend="Name the features with keys={path: name}.",
+            )
+        paths_of_keys[key] = path
+        leaves[path] = leaf
+    for name, paths in (("keys", named), ("context", in_context)):
+        for path in paths:
+            raise FieldError(
+                path=f"{name}, {path}",
+                expected=f"one of the fields {', '.join(map(str, leaves))}",
+                received=str(path),
+                mend="Give the path of a field that is not records.",
+            )
+    return leaves
+
+
+def _leaves(
+    spec: StructuredTensorSpec, path: Path, splits: tf.DType | None
+) -> Iterator[tuple[Path, tf.TypeSpec, tf.DType | None]]:
+    """Yields each leaf: path, spec, and the dtype of the splits of a list of records around it."""
+    if isinstance(spec, RaggedStructuredTensorSpec):
+        inner, row_splits = spec.component_specs
+        if splits or not isinstance(inner, DenseStructuredTensorSpec) or spec.shape.rank != 2:
+            raise StructureError(
+                path=path,
+                expected="records, or lists of records",
+                received="lists of lists of records",
+                mend="Write nested lists of records to Parquet, or leave the field out.",
+            )
+        yield from _leaves(inner, path, row_splits.dtype)
+        return
+    fields = spec.field_specs if isinstance(spec, DenseStructuredTensorSpec) else {}
+    if not fields:
+        raise StructureError(
+            path=path if path else "schema",
+            expected="records with at least one field",
+            received="records without fields",
+            mend="A feature stores values. Leave the field out.",
+        )
+    for name, field in fields.items():
+        if isinstance(field, StructuredTensorSpec):
+            yield from _leaves(field, path / name, splits)
+        else:
+            yield path / name, field, splits
+
+
+def _leaf(
+    path: Path, key: str, spec: Any, outer: tf.DType | None, message: str, is_in_context: bool
+) -> Leaf:
+    values, is_null = spec, False
+    while is_masked(values):
+        is_null = is_null or values.mask.shape.rank == 1
+        values = values.values
+    is_ragged = isinstance(values, tf.RaggedTensorSpec) and values.ragged_rank > 0
+    is_plain = isinstance(values, (tf.TensorSpec, tf.RaggedTensorSpec))
+    if not is_plain or (is_ragged and values.flat_values_spec is not None):
+        raise UnsupportedTypeError(
+            path=path,
+            expected=f"numbers, strings, and lists of them, which are all that a {message} stores",
+            received=type(values).__qualname__,
+            mend="Leave the field out, or write Parquet.",
+        )
+    dtype = values.dtype
+    stored = (
+        tf.int64 if dtype in _INT64
+        else tf.float32 if dtype in _FLOAT
+        else tf.string if dtype == tf.string
+        else None
+    )  # fmt: skip
+    if stored is None:
+        raise DTypeError(
+            path=path,
+            expected="integers that fit into int64, floats, bools or strings",
+            received=f"dtype {dtype.name}",
+            mend=f"A {message} stores int64, float32 and bytes. Convert the field.",
+        )
+    ragged_rank = values.ragged_rank if is_ragged else 0
+    shape, splits = values.shape, values.row_splits_dtype if is_ragged else outer or tf.int64
+    dims = shape[1 + ragged_rank :] if shape.rank is not None else shape
+    if not dims.is_fully_defined() or any(size is not None for size in shape[1 : 1 + ragged_rank]):
+        raise StructureError(
+            path=path,
+            expected="dimensions of a known size, or lists",
+            received=f"shape {shape}",
+            mend="Give the size of each dense dimension in the schema.",
+        )
+    if math.prod(dims.as_list()) == 0 or (outer and is_null and message == EXAMPLE):
+        # A value without numbers is not told from a missing one.
+        raise StructureError(
+            path=path,
+            expected="values of at least one number" if not is_null
+            else "lists without nulls among their items",
+            received=f"shape {shape}" if not is_null else "a mask",
+            mend="Leave the field out, or fill its nulls.",
+        )  # fmt: skip
+    lists = ragged_rank + (outer is not None)
+    limit = 1 if message == EXAMPLE or is_in_context else 2
+    if lists > limit:
+        raise StructureError(
+            path=path,
+            expected="at most one list around a value, which is all that an Example stores"
+            if limit == 1 else "at most two lists around a value",
+            received=f"{lists} lists",
+            mend="Use xt.to_tf_sequence_example and xt.from_tf_sequence_example."
+            if limit == 1 and lists == 2 else "Write Parquet.",
+        )  # fmt: skip
+    return Leaf(
+        path=path,
+        key=key,
+        dtype=dtype,
+        stored=stored,
+        dims=tuple(dims.as_list()),
+        lists=lists,
+        is_masked=is_null and not lists,
+        is_sequence=message == SEQUENCE and lists > 0 and not is_in_context,
+        splits=splits,
+    )

@@ -1,0 +1,287 @@
+"""StructuredTensors to serialized Examples and SequenceExamples, in a graph and eagerly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._arrow.wanted_table import WantedTable
+from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, Leaf, layout
+from extensor._formats.tfrecord.parsed import wanted_spec
+from extensor._path import Path, PathLike
+from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.masked import is_masked
+from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, NullError
+
+_LISTS = {
+    tf.int64: ("tensorflow.Int64List", "int64_list"),
+    tf.float32: ("tensorflow.FloatList", "float_list"),
+    tf.string: ("tensorflow.BytesList", "bytes_list"),
+}
+
+
+def to_tf_example(
+    records: StructuredTensor, schema: Any = None, keys: Mapping[PathLike, str] | None = None
+) -> tf.Tensor:
+    """Returns records as serialized tf.Examples, in a graph or eagerly.
+
+    Integers and bools become int64 values, floats float32 values, strings bytes. A null of a field
+    without a list is a missing feature. `from_tf_example` says which feature a field is.
+
+    Args:
+        records: A StructuredTensor of rank 1.
+        schema: The spec, or the Arrow schema, to which the records are cast. Default: their own.
+        keys: The names of features by path, as in `from_tf_example`.
+
+    Returns:
+        A string vector of as many Examples.
+
+    Raises:
+        DTypeError: If `records` is no StructuredTensor, or has a dtype that Examples do not hold,
+            such as uint64, or float64, which would lose digits (also a TypeError).
+        StructureError: If its rank is not 1, or Examples cannot hold a field, such as a list of
+            lists (also a ValueError).
+        UnsupportedTypeError: If Examples cannot hold a field, such as a union (also a TypeError).
+        NullError: If a list is null, or holds nulls (also a ValueError; inside a tf.function,
+            tf.errors.InvalidArgumentError).
+        FieldError: If a key names no field (also a KeyError).
+
+    >>> recipes = xt.struct.constant([{"title": "Tea", "minutes": [5, 2]}])
+    >>> example = tf.train.Example.FromString(xt.to_tf_example(recipes).numpy()[0])
+    >>> example.features.feature["minutes"].int64_list.value
+    [5, 2]
+    """
+    columns, count = _columns(records, EXAMPLE, schema, keys, ())
+    return _message([(("tensorflow.Example", "features"), _features(columns, count))], count)
+
+
+def to_tf_sequence_example(
+    records: StructuredTensor,
+    schema: Any = None,
+    keys: Mapping[PathLike, str] | None = None,
+    context: Iterable[PathLike] = (),
+) -> tf.Tensor:
+    """Returns records as serialized tf.SequenceExamples, in a graph or eagerly.
+
+    `from_tf_sequence_example` says which feature, or list of features, a field is.
+
+    Args:
+        records: A StructuredTensor of rank 1.
+        schema: The spec, or the Arrow schema, to which the records are cast. Default: their own.
+        keys: The names of features by path, as in `from_tf_example`.
+        context: The paths of the lists that become features of the context.
+
+    Returns:
+        A string vector of as many SequenceExamples.
+
+    Raises:
+        DTypeError, StructureError, UnsupportedTypeError, NullError, FieldError: As in
+            `to_tf_example`, but for lists of lists.
+
+    >>> recipes = xt.struct.constant([{"title": "Tea", "words": [["boil"], ["pour", "wait"]]}])
+    >>> message = xt.to_tf_sequence_example(recipes).numpy()[0]
+    >>> lists = tf.train.SequenceExample.FromString(message).feature_lists
+    >>> [feature.bytes_list.value for feature in lists.feature_list["words"].feature]
+    [[b'boil'], [b'pour', b'wait']]
+    """
+    columns, count = _columns(records, SEQUENCE, schema, keys, context)
+    in_context = [column for column in columns if not column.leaf.is_sequence]
+    in_lists = [column for column in columns if column.leaf.is_sequence]
+    parts = [
+        (("tensorflow.SequenceExample", "context"), _features(in_context, count)),
+        (("tensorflow.SequenceExample", "feature_lists"), _feature_lists(in_lists, count)),
+    ]
+    return _message([part for part in parts if part[1] is not None], count)
+
+
+class _Column:
+    """The values of a field: without lists, the splits of the lists, and which are not null."""
+
+    __slots__ = ("leaf", "mask", "splits", "values")
+
+    def __init__(self, leaf: Leaf, values: Any, splits: list[Any], mask: Any) -> None:
+        self.leaf = leaf
+        self.values = values
+        self.splits = splits
+        self.mask = mask
+
+
+def _columns(
+    records: Any, message: str, schema: Any, keys: Any, context: Iterable[PathLike]
+) -> tuple[list[_Column], Any]:
+    """Returns the columns of records, and the number of records."""
+    if not isinstance(records, StructuredTensor):
+        raise DTypeError(
+            path="records",
+            expected="a StructuredTensor",
+            received=type(records).__name__,
+            mend='Name the column of a plain tensor: xt.DenseStructuredTensor([n], {"x": tensor}).',
+        )
+    if schema is not None:
+        records = wanted_spec(WantedTable(schema=schema), schema, None).cast(records)
+    spec = records.__tf_type_spec__()
+    leaves = layout(spec, message, keys, context)
+    for leaf in leaves.values():
+        if leaf.dtype == tf.float64:
+            raise DTypeError(
+                path=leaf.path,
+                expected=f"floats of at most 32 bits, because a {message} stores float32",
+                received="float64",
+                mend="Give tf.cast(field, tf.float32), or write Parquet.",
+            )
+    columns = [
+        _column(leaves[path], value, splits)
+        for path, value, splits in _leaves(spec, records, Path(), [])
+    ]
+    first = columns[0]
+    count = tf.shape(first.splits[0])[0] - 1 if first.splits else tf.shape(first.values)[0]
+    return columns, count
+
+
+def _leaves(
+    spec: Any, value: Any, path: Path, splits: list[Any]
+) -> Iterator[tuple[Path, Any, list[Any]]]:
+    """Yields the path and value of each leaf, and the splits of the lists of records around it."""
+    if isinstance(spec, RaggedStructuredTensorSpec):
+        values, row_splits = spec.to_components(value)
+        yield from _leaves(spec.component_specs[0], values, path, [*splits, row_splits])
+    elif isinstance(spec, DenseStructuredTensorSpec):
+        names = sorted(spec.field_specs)  # as the components
+        for name, inner in zip(names, spec.to_components(value), strict=True):
+            yield from _leaves(spec.field_specs[name], inner, path / name, splits)
+    else:
+        yield path, value, splits
+
+
+def _column(leaf: Leaf, value: Any, splits: list[Any]) -> _Column:
+    mask = None
+    while is_masked(value):
+        if leaf.is_masked and value.mask.shape.rank == 1:
+            mask = value.mask if mask is None else mask & value.mask
+        else:
+            value = _without_nulls(leaf, value)
+            continue
+        value = value.values
+    splits = list(splits)
+    while isinstance(value, tf.RaggedTensor):
+        splits.append(value.row_splits)
+        value = value.values
+    value = tf.convert_to_tensor(value)  # a Variable
+    if leaf.dtype != leaf.stored:
+        value = tf.cast(value, leaf.stored)
+    return _Column(leaf, value, splits, mask)
+
+
+def _without_nulls(leaf: Leaf, value: Any) -> Any:
+    """Returns the values of a mask that must be True everywhere."""
+    mask = value.mask
+    holds = tf.reduce_all(mask.flat_values if isinstance(mask, tf.RaggedTensor) else mask)
+    error = NullError(
+        path=leaf.path,
+        expected="lists without nulls: a feature is a list of values",
+        received="a null list, or a null in a list",
+        mend="Fill the nulls with records[path].fill(value).",
+    )
+    if tf.executing_eagerly():
+        if not holds:
+            raise error
+        return value.values
+    with tf.control_dependencies([tf.debugging.Assert(holds, [str(error)])]):
+        return tf.nest.map_structure(tf.identity, value.values, expand_composites=True)
+
+
+def _features(columns: list[_Column], count: Any) -> Any:
+    """Returns a serialized `Features` for each record."""
+    # Messages of one type that follow one another are one message, with the entries of all.
+    parts: list[Any] = []
+    for column in columns:
+        leaf, mask = column.leaf, column.mask
+        splits = column.splits[0] if column.splits else None
+        feature = _feature(leaf, column.values, splits)
+        entry = _entry("tensorflow.Features", "FeatureEntry", leaf.key, feature)
+        sizes = tf.ones([count], tf.int32) if mask is None else tf.cast(mask, tf.int32)
+        parts.append(_wrapped("tensorflow.Features", "feature", entry, sizes))
+    return tf.strings.join(parts) if parts else None
+
+
+def _feature_lists(columns: list[_Column], count: Any) -> Any:
+    """Returns a serialized `FeatureLists` for each record."""
+    parts: list[Any] = []
+    for column in columns:
+        leaf, splits = column.leaf, column.splits
+        feature = _feature(leaf, column.values, splits[1] if len(splits) > 1 else None)
+        step = _wrapped("tensorflow.FeatureList", "feature", feature)
+        rows = tf.ragged.row_splits_to_segment_ids(splits[0], out_type=tf.int64)
+        steps = tf.strings.unsorted_segment_join(step, rows, tf.cast(count, tf.int64))
+        steps = tf.ensure_shape(steps, [None])
+        entry = _entry("tensorflow.FeatureLists", "FeatureListEntry", leaf.key, steps)
+        parts.append(_wrapped("tensorflow.FeatureLists", "feature_list", entry))
+    return tf.strings.join(parts) if parts else None
+
+
+def _message(parts: list[tuple[tuple[str, str], Any]], count: Any) -> tf.Tensor:
+    serialized = [_wrapped(*names, inner) for names, inner in parts]
+    return serialized[0] if len(serialized) == 1 else tf.strings.join(serialized)
+
+
+def _wrapped(message: str, field: str, inner: Any, sizes: Any = None) -> Any:
+    """Returns messages that have one field, with the given bytes, or without where a size is 0."""
+    inner = inner[:, tf.newaxis]
+    sizes = tf.ones_like(inner, tf.int32) if sizes is None else sizes[:, tf.newaxis]
+    return _encoded(sizes, [inner], [field], message)
+
+
+def _entry(message: str, entry: str, key: str, value: Any) -> Any:
+    value = value[:, tf.newaxis]
+    keys = tf.fill(tf.shape(value), key)
+    sizes = tf.ones(tf.stack([tf.shape(value)[0], 2]), tf.int32)
+    return _encoded(sizes, [keys, value], ["key", "value"], f"{message}.{entry}")
+
+
+def _encoded(sizes: Any, values: list[Any], fields: list[str], message: str) -> Any:
+    return tf.io.encode_proto(sizes, values, fields, message)
+
+
+def _feature(leaf: Leaf, values: Any, splits: Any) -> Any:
+    """Returns a serialized `Feature` for each row of values."""
+    message, field = _LISTS[leaf.stored]
+    size = leaf.size
+    if splits is None:
+        values = tf.reshape(values, [-1, size])
+        sizes = tf.fill(tf.stack([tf.shape(values)[0], 1]), size)
+        lists = _encoded(sizes, [values], ["value"], message)
+    else:
+        lists = _lists(tf.reshape(values, [-1]), splits * size, message)
+    return _wrapped("tensorflow.Feature", field, lists)
+
+
+def _lists(values: Any, splits: Any, message: str) -> Any:
+    """Returns a serialized list for each row of values.
+
+    `tf.io.encode_proto` takes a dense matrix. One long row would make it large, so rows are encoded
+    with those of a similar length: the matrices hold at most twice as many values as the rows. A
+    list cannot be encoded in pieces, because TensorFlow's parser reads only the first one.
+    """
+    rows = tf.RaggedTensor.from_row_splits(values, splits, validate=False)
+    lengths = tf.cast(rows.row_lengths(), tf.int32)
+    # 0 for rows of 0 or 1 values, 1 for 2 values, 2 for 3 and 4, ...
+    log = tf.math.log(tf.cast(tf.maximum(lengths, 1), tf.float64)) / tf.math.log(
+        tf.constant(2.0, tf.float64)
+    )
+    kinds = tf.cast(tf.math.ceil(log - 1e-9), tf.int32)
+    order = tf.argsort(kinds, stable=True)
+    count = tf.reduce_max(tf.concat([kinds, [0]], 0)) + 1
+    found = tf.TensorArray(tf.string, count, infer_shape=False, element_shape=[None])
+
+    def encode(kind: Any, found: Any) -> tuple[Any, Any]:
+        chosen = tf.gather(rows, tf.reshape(tf.where(tf.equal(kinds, kind)), [-1]))
+        sizes = tf.cast(chosen.row_lengths(), tf.int32)[:, tf.newaxis]
+        lists = _encoded(sizes, [chosen.to_tensor()], ["value"], message)
+        return kind + 1, found.write(kind, lists)
+
+    _, found = tf.while_loop(lambda kind, _: kind < count, encode, (tf.constant(0), found))
+    return tf.gather(found.concat(), tf.math.invert_permutation(order))
