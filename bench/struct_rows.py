@@ -37,13 +37,23 @@ def rows() -> list[Row]:
         *_against_both("trace and first call, one field + 1", Within(1.5), _trace),
         Row(
             "DenseStructuredTensor(shape, 8 fields), vs tf StructuredTensor.from_fields",
-            Under(20e-6),
+            Under(10e-6),
             lambda folder: _pair(_construct, _theirs()),
+        ),
+        Row(
+            "DenseStructuredTensor(shape, 8 fields) and its spec, vs tf StructuredTensor",
+            Under(25e-6),
+            lambda folder: _pair(_construct_and_describe, _theirs()),
         ),
         Row(
             "with_updates of 1 of 8 fields, vs tf StructuredTensor",
             Under(10e-6),
             _with_updates,
+        ),
+        Row(
+            "with_updates of 1 of 8 fields and its spec, vs tf StructuredTensor",
+            Under(15e-6),
+            _with_updates_and_describe,
         ),
         Row("struct.constant of 50,000 recipes, vs pa.array alone", Within(1.6), _constant),
         Row("to_py of 50,000 recipes, vs to_pylist of Arrow", Within(1.5), _to_py),
@@ -119,9 +129,20 @@ def _construct(kind: _Kind) -> Call:
     return lambda: kind.make(fields)
 
 
+def _construct_and_describe(kind: _Kind) -> Call:
+    fields = _fields()
+    return lambda: tf.type_spec_from_value(kind.make(fields))
+
+
+def _with_updates_and_describe(folder: Path) -> tuple[Call, Call]:
+    ours, theirs = _with_updates(folder)
+    return lambda: ours().__tf_type_spec__(), lambda: tf.type_spec_from_value(theirs())
+
+
 def _with_updates(folder: Path) -> tuple[Call, Call]:
     new = tf.zeros([_LENGTH])
     ours, theirs = _ours().make(_fields()), _theirs().make(_fields())
+    ours.__tf_type_spec__()  # which the value keeps
     return lambda: ours.with_updates(x0=new), lambda: theirs.with_updates({"x0": new})
 
 

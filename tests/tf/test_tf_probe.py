@@ -663,6 +663,22 @@ def conversion_functions():
     assert _tf_value_spec.converted_spec(1.0) is None
 
 
+def constructed_ragged_tensors():
+    values, splits = tf.constant([5.0, 20.0, 8.0]), tf.constant([0, 2, 3])
+    made, public = (
+        cut(cut(values, splits), splits[1:] - 2)
+        for cut in (
+            _tf.ragged_tensor,
+            lambda v, s: tf.RaggedTensor.from_row_splits(v, s, validate=False),
+        )
+    )
+    assert vars(made).keys() == vars(public).keys(), "RaggedTensor: it has other attributes"
+    rows, public_rows = made.values._row_partition, public.values._row_partition
+    assert vars(rows).keys() == vars(public_rows).keys(), "RowPartition: it has other attributes"
+    assert made.to_list() == public.to_list() == [[[5.0, 20.0]]]
+    assert tf.type_spec_from_value(made) == tf.type_spec_from_value(public)
+
+
 def attrs_classes():
     plain, hidden = (attrs.make_class(name, ["x"]) for name in ("Plain", "Hidden"))
     _tf_nest.composite_first(hidden)
@@ -730,6 +746,7 @@ PROBES = {
     "tf.nest.is_nested": attrs_classes,
     "_DEFERRED_ASSERTION_CONTEXT": deferred_assertions,
     "_sig_cache": signatures_of_constructors,
+    "row_partition._row_partition_factory_key": constructed_ragged_tensors,
     **{
         probe.__name__: probe
         for probe in (

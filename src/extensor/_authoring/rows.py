@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
 from extensor._protocol.symbolic import symbolic_rows
+from extensor._tf import ragged_tensor
 from extensor.errors import DTypeError
 
 
@@ -84,7 +85,7 @@ def cut_rows(values: Any, row_splits: tf.Tensor, sizes: Sequence[Any] | None = N
         return symbolic
     if isinstance(values, tf.RaggedTensor):
         row_splits = tf.cast(row_splits, values.row_splits.dtype)
-    rows = tf.RaggedTensor.from_row_splits(values, row_splits, validate=False)
+    rows = ragged_tensor(values, row_splits)
     if sizes is None or len(sizes) == 1:
         return rows
     sizes = [tf.cast(size, row_splits.dtype) for size in sizes]

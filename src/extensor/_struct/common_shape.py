@@ -62,18 +62,33 @@ def merged_shape(
     rank = shape.rank
     if rank == 0:
         return shape
-    found = shape
+    found, sizes = shape, shape.as_list()
     for name, value in added.items():
+        if _outer_sizes(value, rank) == sizes:  # most fields
+            continue
         value_shape = shape_of(value)
         merged = _merged(found, value_shape, rank)
         if merged is None:
             raise _other_sizes(at / name, found, value_shape, shape, {**kept, **added})
-        found = merged
+        found, sizes = merged, merged.as_list()
         _expect_mask_of_records(value, rank, at / name)
     if rank > 1:
         for axis in range(1, rank):
             found = _with_rows(found, axis, kept, added, at)
     return found
+
+
+def _outer_sizes(value: Any, rank: int) -> list[int | None] | None:
+    """Returns the first sizes of a tensor, or the number of rows of a RaggedTensor; else None.
+
+    The shape of a RaggedTensor is made anew each time that it is read, which is slow.
+    """
+    if isinstance(value, tf.Tensor):
+        return None if value.shape.rank is None else value.shape.as_list()[:rank]
+    if rank == 1 and isinstance(value, tf.RaggedTensor):
+        count = value.row_splits.shape[0]
+        return [None if count is None else count - 1]
+    return None
 
 
 def _expect_mask_of_records(value: Any, rank: int, path: Path) -> None:

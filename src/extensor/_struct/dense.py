@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, KeysView, Mapping
+from collections.abc import Callable, Iterable, KeysView, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -48,6 +48,11 @@ from extensor.errors import DTypeError, StructureError
 
 _set = object.__setattr__
 
+_KnownSpecs = tuple[Mapping[str, tf.TypeSpec], frozenset[str]]
+"""The specs of the fields of other records, and the names of fields that have changed since."""
+
+_UNKNOWN: _KnownSpecs = {}, frozenset()
+
 
 class DenseStructuredTensor(StructuredTensor):
     """A collection of records in which every dimension has one size.
@@ -71,10 +76,11 @@ class DenseStructuredTensor(StructuredTensor):
       {title: b'Flapjacks'}]>
     """
 
-    __slots__ = ("_fields", "_hint", "_metadata", "_rank", "_rows")
+    __slots__ = ("_fields", "_hint", "_known_specs", "_metadata", "_rank", "_rows")
 
     _fields: dict[str, Any]
     _hint: StructuredTensorSpec | None
+    _known_specs: _KnownSpecs
     _metadata: Metadata
     _rank: int
     _rows: Any
@@ -82,7 +88,10 @@ class DenseStructuredTensor(StructuredTensor):
     def __init__(self, shape: Any, fields: Mapping[str, Any], dims: Any = None) -> None:
         shape = known_rank(shape, type(self).__name__)
         expect_fields(fields, f"{type(self).__name__}.fields", "values", "titles")
-        kept = {name: as_field(value, Path(name)) for name, value in fields.items()}
+        kept = {
+            name: value if isinstance(value, tf.Tensor) else as_field(value, Path(name))
+            for name, value in fields.items()
+        }
         shape = common_shape(shape, kept)
         rank = shape.rank
         counter = None
@@ -116,6 +125,7 @@ class DenseStructuredTensor(StructuredTensor):
         _set(self, "_shape", shape)
         _set(self, "_spec", None)
         _set(self, "_metadata", extra)
+        _set(self, "_known_specs", _UNKNOWN)
 
     @classmethod
     def of_parts(
@@ -239,8 +249,19 @@ class DenseStructuredTensor(StructuredTensor):
     def _describe(self) -> StructuredTensorSpec:
         if self._hint is not None:
             return self._hint.refined(self)
-        specs = {name: spec_of_field(value) for name, value in self._fields.items()}
+        known, changed = self._known_specs
+        specs = {
+            name: known[name] if name in known and name not in changed else spec_of_field(value)
+            for name, value in self._fields.items()
+        }
         return DenseStructuredTensorSpec(self.shape, specs, *self._metadata)
+
+    def _specs_without(self, changed: Iterable[str]) -> _KnownSpecs:
+        """Returns the specs of fields that are known, for records in which some are changed."""
+        if self._spec is not None:
+            return self._spec.record._field_specs, frozenset(changed)
+        known, before = self._known_specs
+        return (known, before.union(changed)) if known else _UNKNOWN
 
     def _names(self) -> KeysView[str]:
         return self._fields.keys()
@@ -271,6 +292,7 @@ class DenseStructuredTensor(StructuredTensor):
         hint = self._hint_for(fields)
         result = DenseStructuredTensor.of_parts(self._rank, fields, None, hint, extra)
         _set(result, "_shape", shape)
+        _set(result, "_known_specs", self._specs_without(updates))
         return result
 
     def _selected(self, names: Any) -> DenseStructuredTensor:
@@ -282,6 +304,7 @@ class DenseStructuredTensor(StructuredTensor):
         hint = self._hint_for(fields)
         result = DenseStructuredTensor.of_parts(self._rank, fields, counter, hint, extra)
         _set(result, "_shape", self._shape)
+        _set(result, "_known_specs", self._specs_without(()))
         return result
 
     def _hint_for(self, fields: dict[str, Any]) -> StructuredTensorSpec | None:
@@ -386,8 +409,17 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         rank = self._shape.rank
         where = f"{type(self).__name__}.field_specs"
         expect_fields(field_specs, where, "specs", "tf.TensorSpec([None], tf.string)")
-        found, fixed = self._shape, self._shape.is_fully_defined()
+        found, sizes = self._shape, self._shape.as_list()
+        has_sizes, marks = rank == 0, False
+        kept: dict[str, tf.TypeSpec] = {}
         for name, spec in field_specs.items():
+            if (
+                spec.__class__ is tf.TensorSpec
+                and spec.shape.rank is not None
+                and spec.shape.as_list()[:rank] == sizes
+            ):  # most fields
+                kept[name], has_sizes = spec, True
+                continue
             if not isinstance(spec, tf.TypeSpec):
                 raise DTypeError(
                     path=Path(name),
@@ -395,6 +427,9 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
                     received=type(spec).__name__,
                     mend="Describe a field by a spec such as tf.TensorSpec([None], tf.string).",
                 )
+            kept[name] = plain_spec(spec)
+            marks = marks or marks_rows(spec)
+            has_sizes = has_sizes or hasattr(spec, "shape")
             field_shape = getattr(spec, "shape", None)
             if field_shape is None or field_shape.rank is None:
                 continue
@@ -405,9 +440,10 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
                     received=f"shape {field_shape}",
                     mend="Include the outer dimensions of the records in the field's spec.",
                 )
-            if not fixed:
+            if None in sizes:
                 found = found.merge_with(field_shape[:rank])
-        self._field_specs = {name: plain_spec(spec) for name, spec in field_specs.items()}
+                sizes = found.as_list()
+        self._field_specs = kept
         self._order = sorted(field_specs)
         # Without fields, a tensor of one byte a record stores the number of records. (With no
         # component at all, Dataset.unbatch aborts the process: TensorFlow 2.21.)
@@ -419,9 +455,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         )
         # Whether this spec has information that the fields' values do not have: that a field is
         # one row of a ragged tensor, or, if no field has a shape, the number of records.
-        self._has_extra_information = any(map(marks_rows, field_specs.values())) or (
-            rank > 0 and not any(hasattr(s, "shape") for s in field_specs.values())
-        )
+        self._has_extra_information = marks or not has_sizes
         self._metadata = NONE
         if types or dims:
             self._metadata = Metadata(types, checked_dims(dims, rank, type(self).__name__))

@@ -118,7 +118,7 @@ def spec_of_field(value: Any, hint: Any = None) -> tf.TypeSpec:
             stacking such rows gives a ragged tensor. If it contains such a spec, it is the result.
     """
     if isinstance(value, tf.Tensor):
-        if isinstance(hint, tf.RaggedTensorSpec):
+        if hint is not None and isinstance(hint, tf.RaggedTensorSpec):
             return tf.RaggedTensorSpec(value.shape, value.dtype, 0, hint.row_splits_dtype)
         return tf.TensorSpec(value.shape, value.dtype)
     if isinstance(value, BaseResourceVariable):

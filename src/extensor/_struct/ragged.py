@@ -376,7 +376,7 @@ class RaggedStructuredTensor(StructuredTensor):
             return RaggedStructuredTensor.of_parts(values, splits, self._name)
         for _ in range(inner - outer):
             if isinstance(values, RaggedStructuredTensor):
-                splits = tf.gather(values._row_splits, splits)
+                splits = index.gathered(values._row_splits, splits)
                 values = values._values
             else:
                 size = values.shape[1]

@@ -18,7 +18,7 @@ from extensor._protocol.symbolic import symbolic_rows
 from extensor._struct.field import row_splits_dtypes, shape_of
 from extensor._struct.parts import row_parts
 from extensor._struct.records import Records
-from extensor._tf import BaseResourceVariable
+from extensor._tf import BaseResourceVariable, ragged_tensor
 from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
 
 
@@ -151,7 +151,7 @@ def cut(values: Any, row_splits: Any, at: Path) -> Any:
         UnsupportedTypeError: If values of this type cannot be cut (also a TypeError).
     """
     if isinstance(values, (tf.Tensor, tf.RaggedTensor, BaseResourceVariable)):
-        return tf.RaggedTensor.from_row_splits(values, row_splits, validate=False)
+        return ragged_tensor(values, row_splits)
     rows = symbolic_rows(values, row_splits)
     if rows is not None:
         return rows

@@ -44,6 +44,7 @@ from extensor._tf._tf_protocol import (
     own_spec,
     variables_read,
 )
+from extensor._tf._tf_ragged import ragged_tensor
 from extensor._tf._tf_registry import (
     DOTLESS,
     name_for_saving,
@@ -102,6 +103,7 @@ __all__ = [
     "nan_equal_to_itself",
     "number_key",
     "own_spec",
+    "ragged_tensor",
     "ranks_only",
     "refuse",
     "registered_name",

@@ -1,5 +1,6 @@
 """Indexing: fields by name, records by position."""
 
+from extensor._struct.index.pick import gathered as gathered
 from extensor._struct.index.select import select as select
 from extensor._struct.index.take import ALL as ALL
 from extensor._struct.index.take import gather as gather

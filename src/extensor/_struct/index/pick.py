@@ -307,6 +307,20 @@ def sliced(value: Any, key: Key) -> Any:
     return result
 
 
+def gathered(value: Any, numbers: Any) -> Any:
+    """Returns `tf.gather(value, numbers)`: the elements of a tensor at numbers of its first axis."""
+    if (
+        isinstance(value, tf.Tensor)
+        and hasattr(value, "numpy")
+        and hasattr(numbers, "numpy")
+        and isinstance(numbers, tf.Tensor)
+        and tf.executing_eagerly()
+    ):
+        # tf.gather takes longer than its kernel does for a few hundred numbers.
+        return tf.raw_ops.GatherV2(params=value, indices=numbers, axis=0)
+    return tf.gather(value, numbers)
+
+
 def is_whole(part: Any, size: int) -> bool:
     """Returns whether a position is a range of all elements of a dimension, in their order."""
     return (

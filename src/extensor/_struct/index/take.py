@@ -19,12 +19,12 @@ from extensor._struct import reshape
 from extensor._struct.dims import moved
 from extensor._struct.index import key
 from extensor._struct.index.key import ALL as ALL
-from extensor._struct.index.pick import Positions, is_whole, not_negative, pick, sliced
+from extensor._struct.index.pick import Positions, gathered, is_whole, not_negative, pick, sliced
 from extensor._struct.masked import is_masked
 from extensor._struct.parts import map_parts
 from extensor._struct.records import Records
 from extensor._struct.row_splits import cut, outer_sizes
-from extensor._tf import BaseResourceVariable, CompositeTensor, stacked, unstacked
+from extensor._tf import BaseResourceVariable, CompositeTensor, ragged_tensor, stacked, unstacked
 
 _GATHERED = (tf.RaggedTensor, BaseResourceVariable)  # composites that tf.gather itself takes
 
@@ -184,8 +184,7 @@ def numbered(value: Any, count: int) -> tuple[Any, Any]:
     """
     if hasattr(value, "row_splits") and count > 1:
         numbers, flat = numbered(value.values, count - 1)
-        rows = tf.RaggedTensor.from_row_splits(numbers, value.row_splits, validate=False)
-        return rows, flat
+        return ragged_tensor(numbers, value.row_splits), flat
     sizes: Any = list(tf.TensorShape(getattr(value, "shape", None))[:count])
     if None in sizes:
         found = outer_sizes(value, count)
@@ -236,8 +235,8 @@ def gather(value: Any, numbers: Any) -> Any:
         by_part = map_parts(value, lambda part: gather(part, numbers), result)
         if by_part is not None:
             return by_part
-        return unbox(result, [tf.gather(b, numbers) for b in box(spec, value, 1)])
-    taken = tf.gather(value, numbers)
+        return unbox(result, [gathered(b, numbers) for b in box(spec, value, 1)])
+    taken = gathered(value, numbers)
     if isinstance(value, tf.RaggedTensor) and numbers.shape.rank == 1:
         nrows = numbers.shape[0]
         if nrows is not None and isinstance(taken, tf.RaggedTensor):

@@ -1,5 +1,8 @@
 """Fields copied to records above or below them."""
 
+# This file calls methods of records that are private to this package.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -18,6 +21,7 @@ from extensor._struct.paths.place import (
     value_at,
 )
 from extensor._struct.paths.rows import flat_lists, list_rank, repeated, size_of
+from extensor._struct.tensor import StructuredTensor
 from extensor.errors import FieldError
 
 
@@ -43,20 +47,20 @@ def promote(st: Any, source: PathLike, target: PathLike) -> Any:
     >>> xt.struct.promote(recipes, "steps.minutes", "minutes")["minutes"]
     <tf.RaggedTensor [[5, 20], [8]]>
     """
-    names = _source(st, source)
+    names, parent = _source(st, source)
     new = new_field(st, target)
     if names[: len(new) - 1] != new[:-1] or len(new) > len(names):
         raise not_in_line(names, new, "above", "broadcast")
-    return put(st, new, _promoted(st, names, new[:-1]))
+    return put(st, new, _promoted(st, names, parent, new[:-1]))
 
 
-def _promoted(st: Any, names: Names, above: Names) -> Any:
-    parent, outside = records_at(st, names[:-1]), records_at(st, above).rank
-    if parent.rank == outside:
+def _promoted(st: Any, names: Names, parent: Any, above: Names) -> Any:
+    rank, outside = parent.rank, records_at(st, above).rank
+    if rank == outside:
         return value_at(st, names)
     # The lists are merged around the records, because cutting a tensor at each level is slow.
-    flat = flat_lists(parent.with_only(names[-1:]), outside, parent.rank - outside)
-    value = flat.field_value(names[-1:])
+    flat = flat_lists(parent._selected(names[-1:]), outside, rank - outside)
+    value = value_at(flat, names[-1:])
     return flat_lists(value, outside, list_rank(value, outside + 1) - outside)
 
 
@@ -82,21 +86,20 @@ def broadcast(st: Any, source: PathLike, target: PathLike) -> Any:
     >>> xt.struct.broadcast(recipes, "title", "steps.title")["steps.title"]
     <tf.RaggedTensor [[b'Snickerdoodles', b'Snickerdoodles'], [b'Flapjacks']]>
     """
-    names = _source(st, source)
+    names, parent = _source(st, source)
     new = new_field(st, target)
     if new[: len(names) - 1] != names[:-1]:
         raise not_in_line(names, new, "below", "promote")
-    return put(st, new, _broadcast(st, value_at(st, names), names[:-1], new[:-1]))
+    return put(st, new, _broadcast(st, value_at(st, names), parent.rank, new[:-1]))
 
 
-def _broadcast(st: Any, value: Any, above: Names, below: Names) -> Any:
+def _broadcast(st: Any, value: Any, depth: int, below: Names) -> Any:
     like = records_at(st, below)
-    depth = records_at(st, above).rank
     return repeated(value, like, depth, like.rank - depth)
 
 
-def _source(st: Any, path: PathLike) -> Names:
-    """Returns the names of the path of a field that exists."""
+def _source(st: Any, path: PathLike) -> tuple[Names, Any]:
+    """Returns the names of the path of a field that exists, and the records that hold it."""
     names = names_of(st, path)
     if not names:
         raise FieldError(
@@ -105,9 +108,11 @@ def _source(st: Any, path: PathLike) -> Names:
             received="the path of the records themselves",
             mend="Name a field of the records.",
         )
-    if names not in st:
+    parent = value_at(st, names[:-1])
+    if not isinstance(parent, StructuredTensor) or names[-1] not in parent._names():
         value_at(st, names)  # raises the error that lists the fields
-    return names
+        parent = records_at(st, names[:-1])
+    return names, parent
 
 
 def promote_and_broadcast(st: Any, sources: Mapping[str, PathLike], parent: PathLike = ()) -> Any:
@@ -132,13 +137,14 @@ def promote_and_broadcast(st: Any, sources: Mapping[str, PathLike], parent: Path
     below = names_of(st, parent)
     updates: dict[Names, Any] = {}
     for name, path in sources.items():
-        names = _source(st, path)
+        names, parent = _source(st, path)
         new = new_field(st, (*below, name))
         common = 0
         while common < min(len(names) - 1, len(below)) and names[common] == below[common]:
             common += 1
-        value = _promoted(st, names, below[:common])
-        updates[new] = _broadcast(st, value, below[:common], below)
+        value = _promoted(st, names, parent, below[:common])
+        depth = records_at(st, below[:common]).rank
+        updates[new] = _broadcast(st, value, depth, below)
     return st.with_updates(updates)
 
 

@@ -225,7 +225,7 @@ def composed(levels: list[Level], dtype: tf.DType) -> Any:
             inner = level.splits
             if inner.dtype != splits.dtype:
                 inner = tf.cast(inner, splits.dtype)
-            splits = tf.gather(inner, splits)
+            splits = index.gathered(inner, splits)
     return splits
 
 

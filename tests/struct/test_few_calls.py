@@ -1,0 +1,98 @@
+"""What one call of a small value costs: a fixed number of Python calls, counted and not timed."""
+
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+
+Dense, Ragged = xt.DenseStructuredTensor, xt.RaggedStructuredTensor
+
+NAMES = [f"x{i}" for i in range(8)]
+FIELDS = {name: tf.fill([32], float(i)) for i, name in enumerate(NAMES)}
+NEW = tf.zeros([32])
+
+
+def calls_of(function):
+    """Returns how many functions of Python and C the second call of a function runs."""
+    count = 0
+
+    def seen(frame, event, arg):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    function()
+    sys.setprofile(seen)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def deep():
+    """Returns records with an id, and three levels of lists around a field x."""
+    value = Dense([5], {"x": tf.range(5.0)})
+    for splits in ([0, 1, 3, 5], [0, 2, 3], [0, 1, 1, 2]):
+        value = Dense([None], {"list": Ragged.from_row_splits(value, splits)})
+    return value.with_updates(id=tf.range(3))
+
+
+def test_promote_walks_to_the_field_once_and_runs_one_gather_a_list(monkeypatch):
+    records, path = deep(), ("list", "list", "list", "x")
+    gathers = []
+    plain = tf.raw_ops.GatherV2
+    monkeypatch.setattr(tf.raw_ops, "GatherV2", lambda **kw: (gathers.append(kw), plain(**kw))[1])
+    promoted = xt.struct.promote(records, path, "x")["x"]
+    assert len(gathers) == 2
+    assert promoted.to_list() == [[0.0, 1.0, 2.0], [], [3.0, 4.0]]
+    assert promoted.flat_values is records[path].flat_values
+    # tf.gather twice and tf.RaggedTensor.from_row_splits alone are 280.
+    assert calls_of(lambda: xt.struct.promote(records, path, "x")) < 450
+
+
+def spec_of_new_records():
+    return Dense([32], FIELDS).__tf_type_spec__()
+
+
+def test_records_of_tensors_are_made_and_described_in_few_calls():
+    assert calls_of(lambda: Dense([32], FIELDS)) < 130
+    assert calls_of(spec_of_new_records) < 320
+
+
+def test_the_specs_of_unchanged_fields_are_not_made_again():
+    records = Dense([32], FIELDS)
+    spec = records.__tf_type_spec__()
+    changed = records.with_updates(x0=NEW, more=NEW).without("x1").with_updates(x1=tf.range(32))
+    new = changed.__tf_type_spec__()
+    assert [n for n in NAMES if new.field_specs[n] is spec.field_specs[n]] == NAMES[2:]
+    assert new == Dense([32], {n: changed[n] for n in changed.field_names()}).__tf_type_spec__()
+    assert new.field_specs["x1"].dtype == tf.int32
+    assert calls_of(lambda: records.with_updates(x0=NEW).__tf_type_spec__()) < 160
+
+
+def test_a_field_that_was_removed_is_described_anew_when_it_comes_back():
+    records = Dense([2], {"x": [1.0, 2.0], "y": [1, 2]})
+    records.__tf_type_spec__()
+    again = records.without("x").with_updates(x=["a", "b"]).with_updates(z=[1, 2])
+    assert again.__tf_type_spec__().field_specs["x"] == tf.TensorSpec([2], tf.string)
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_a_field_in_rows_is_read_in_few_calls(rank):
+    values = tf.reshape(tf.range(6.0), [6, 1][:rank])
+    records = Ragged.from_row_splits(Dense([6], {"x": values}), [0, 2, 6])
+    public = tf.RaggedTensor.from_row_splits(values, records.row_splits, validate=False)
+    assert tf.type_spec_from_value(records["x"]) == tf.type_spec_from_value(public)
+    np.testing.assert_array_equal(records["x"].flat_values, values)
+    assert calls_of(lambda: records["x"]) < 110
+
+
+def test_rows_of_another_dtype_than_inner_rows_are_cut_as_tensorflow_does():
+    inner = tf.RaggedTensor.from_row_splits([1, 2, 3], tf.constant([0, 1, 3]))
+    outer = tf.constant([0, 2], tf.int64)
+    with pytest.raises(ValueError, match="must have same dtype"):
+        tf.RaggedTensor.from_row_splits(inner, outer, validate=False)
+    assert xt.authoring.cut_rows(inner, outer).row_splits.dtype == tf.int32
