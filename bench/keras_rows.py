@@ -31,6 +31,14 @@ def rows() -> list[Row]:
     return [
         Row(f"Keras train step, {step}", Within(1.05), lambda folder: _train_steps()),
         Row(f"Keras predict, 64 steps, {step}", Within(1.05), lambda folder: _predict_steps()),
+        *(
+            Row(
+                f"Keras subclassed model, eager call, {fields} fields, vs dict of tensors",
+                Within(1.1),
+                functools.partial(_eager_calls, fields=fields),
+            )
+            for fields in (8, 100)
+        ),
         Row(
             "Keras functional model, eager call, 40 fields, vs dict of tensors",
             Within(1.2),
@@ -170,6 +178,26 @@ def _functional_calls(use: Callable[[Any, Any], Any], rows: int = 4) -> tuple[Ca
 
 def _dense(tensors: list[Any]) -> Any:
     return keras.layers.Dense(1)(keras.layers.Concatenate()(tensors))
+
+
+def _eager_calls(folder: Path, fields: int) -> tuple[Call, Call]:
+    random = np.random.default_rng(0)
+    tensors = {f"f{i}": tf.constant(random.random((32, 1), np.float32)) for i in range(fields)}
+    records = xt.DenseStructuredTensor([32], tensors)
+    ours, peer = _concatenated(xt.keras.Model, tensors), _concatenated(keras.Model, tensors)
+    return lambda: ours(records), lambda: peer(tensors)
+
+
+def _concatenated(base: Any, names: Any) -> Any:
+    class Concatenated(base):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(1)
+
+        def call(self, x: Any) -> Any:
+            return self.dense(tf.concat([x[name] for name in names], axis=1))
+
+    return Concatenated()
 
 
 def _direct(folder: Path, method: str) -> tuple[Call, Call]:

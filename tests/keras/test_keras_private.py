@@ -108,6 +108,14 @@ def test_inbound_nodes_are_the_calls_of_a_layer_in_the_graph():
     np.testing.assert_array_equal(model(np.ones([1, 1])), [[2.0]])
 
 
+def test_keras_mask_is_the_attribute_of_a_tensor_that_has_a_mask():
+    ids = tf.constant([[1, 0]])
+    vectors = keras.layers.Embedding(5, 3, mask_zero=True)(ids)
+    assert vectors._keras_mask.numpy().tolist() == [[True, False]]
+    assert _keras_private.has_mask(vectors)
+    assert not _keras_private.has_mask(ids)
+
+
 def test_a_sequential_runs_its_functional_model():
     class Own(_keras_private.OwnGraph, keras.Sequential):
         def functional_model(self, inputs, outputs, name):
@@ -168,6 +176,7 @@ def test_the_table_lists_what_is_probed():
         "_default_save_signature",
         "_functional",
         "_inbound_nodes",
+        "_keras_mask",
         "_layers",
         "_maybe_symbolic_build",
         "_standardize_inputs",

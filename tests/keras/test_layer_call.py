@@ -1,6 +1,8 @@
 """What happens to values before and after `call`: it sees values, whoever calls it and how."""
 
 import collections
+import os
+import sys
 
 import keras
 import numpy as np
@@ -314,3 +316,89 @@ def test_the_masks_of_arguments_are_passed_on(kind):
     embedded = keras.layers.Embedding(5, 2, mask_zero=True)(number)
     model = xt.keras.Model([placeholder, number], Kept()(placeholder, embedded))
     np.testing.assert_array_equal(model([kind.value, numbers]), numbers > 0)
+
+
+class Summed(xt.keras.Model):
+    """Adds up many fields."""
+
+    def call(self, records):
+        return tf.add_n([records[name] for name in records.field_names()])
+
+
+def test_keras_examines_no_tensor_of_the_value_that_an_eager_call_of_a_built_model_passes_on():
+    def python_calls(fields):
+        value = {f"f{i}": tf.ones([2]) for i in range(fields)}
+        records, model = xt.DenseStructuredTensor([2], value), Summed()
+        for _ in range(2):  # the first calls build the model, and fill the caches
+            model(records)
+        calls = collections.Counter()
+
+        def count(frame, event, argument):
+            if event == "call" and f"{os.sep}keras{os.sep}" in frame.f_code.co_filename:
+                calls[frame.f_code.co_name] += 1
+
+        sys.setprofile(count)
+        try:
+            model(records)
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    assert python_calls(2) == python_calls(40)
+
+
+def test_a_value_whose_floats_are_not_of_the_compute_dtype_is_cast_in_each_call():
+    model = Summed(dtype="float16")
+    records = xt.DenseStructuredTensor([2], {"x": [1.0, 2.0]})
+    assert [model(records).dtype for _ in range(2)] == [tf.float16, tf.float16]
+    own = Summed(dtype=keras.DTypePolicy("mixed_float16"))
+    assert [own(records).dtype for _ in range(2)] == [tf.float16, tf.float16]
+
+
+def test_the_masks_of_component_tensors_reach_call_each_time():
+    class Masks(xt.keras.Layer):
+        supports_masking = True
+
+        def call(self, records, mask=None):
+            return tf.zeros([2]) if mask is None else tf.cast(mask[:, 0], tf.float32)
+
+    layer = Masks()
+    words = keras.layers.Embedding(5, 3, mask_zero=True)(tf.constant([[1, 0], [0, 2]]))
+    for expected, tensor in [([0, 0], tf.ones([2, 2, 3])), ([1, 0], words), ([1, 0], words)]:
+        result = layer(xt.DenseStructuredTensor([2], {"words": tensor}))
+        assert result.numpy().tolist() == expected
+
+
+def test_compute_mask_gets_the_value_that_call_gets():
+    class Kept(xt.keras.Layer):
+        supports_masking = True
+
+        def call(self, records):
+            return records["x"] * 2
+
+        def compute_mask(self, records, previous_mask=None):
+            return records["x"] > 0
+
+    layer = Kept()
+    records = xt.DenseStructuredTensor([2], {"x": [1.0, -2.0]})
+    for _ in range(2):
+        assert layer(records)._keras_mask.numpy().tolist() == [True, False]
+
+
+@pytest.mark.parametrize("names", ["*args", "records, /", "records, training=False"])
+def test_values_reach_call_by_any_kind_of_parameter(names):
+    first = names.split(",")[0].strip("*")
+    source = f"def call(self, {names}): return {first}[0] if {first!r} == 'args' else {first}"
+    namespace = {}
+    exec(source, namespace)
+    layer = type("Own", (xt.keras.Layer,), {"call": namespace["call"]})()
+    for _ in range(2):
+        assert same(layer(RECORDS), RECORDS)
+
+
+def test_a_built_layer_takes_placeholders():
+    layer = Doubled()
+    layer(RECORDS)
+    placeholder = xt.keras.Input(tf.type_spec_from_value(RECORDS))
+    model = xt.keras.Model(placeholder, layer(placeholder)["taste"])
+    np.testing.assert_array_equal(model(RECORDS), RECORDS["taste"] * 2)

@@ -14,6 +14,7 @@ name. Tested with Keras 3.10 to 3.15.
 | `_clone_sequential_model` | What `keras.models.clone_model` calls for every Sequential. It always creates a `keras.Sequential`, which takes no values. A wrapper creates an `xt.keras.Sequential` of an `xt.keras.Sequential`. |
 | `serialization_lib` | The module in which `keras.saving.serialize_keras_object` finds itself for the parts of a configuration. It writes a TypeSpec so that Keras cannot read it again, and rejects other values. A wrapper writes the specs and values of extensor. |
 | `Operation._inbound_nodes` | Keras builds a layer of extensor for component tensors. In the graph, the arguments of the call are whole values. |
+| `_keras_mask` | The attribute of a tensor that has a mask. Keras passes on the masks of tensors, not of whole values. |
 | `Model._call_has_training_arg` | Whether `call` takes `training`. An exported model sets it to False, like Keras itself. |
 """  # noqa: E501 - a table row is one line
 
@@ -105,6 +106,11 @@ def serialize_with(own: Callable[[Any], Any]) -> None:
 
     for module in (serialization_lib, keras.saving, keras.utils):
         module.serialize_keras_object = serialize_keras_object  # type: ignore[attr-defined]
+
+
+def has_mask(tensor: Any) -> bool:
+    """Returns whether a layer of Keras set a mask for an eager or graph tensor."""
+    return tensor.__dict__.get("_keras_mask") is not None
 
 
 def set_call_arguments(layer: Any, args: Any, kwargs: Any) -> None:

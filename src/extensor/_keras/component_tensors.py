@@ -65,6 +65,13 @@ def batch_first(spec: Any, leaves: list[Any]) -> list[Any]:
     return [leaves[first], *leaves[:first], *leaves[first + 1 :]] if first else list(leaves)
 
 
+@functools.lru_cache(maxsize=1024)
+def float_dtypes(spec: tf.TypeSpec) -> frozenset[str]:
+    """Returns the names of the floating dtypes of the component tensors."""
+    leaves = tf.nest.flatten(spec, expand_composites=True)
+    return frozenset(leaf.dtype.name for leaf in leaves if leaf.dtype.is_floating)
+
+
 def _as_in_nest(spec: Any, tensors: list[Any]) -> list[Any]:
     """Returns the items from `batch_first` in the order of `tf.nest`."""
     first = _batch_leaf(spec)

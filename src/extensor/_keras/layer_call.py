@@ -2,26 +2,40 @@
 
 Arguments are lowered for Keras and raised for `call`. Results of `call` are lowered for Keras and
 raised for the caller. Masks and configurations are converted in the same way.
+
+Keras examines each component tensor several times a call. So the only argument of a layer that is
+built is passed as one object, a `_PassedValue`, if Keras need not cast a tensor in it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any
 
 import keras
+import tensorflow as tf
 
-from extensor._keras._keras_private import set_call_arguments
+from extensor._keras._keras_private import has_mask, set_call_arguments
+from extensor._keras.component_tensors import float_dtypes, to_tensors
 from extensor._keras.graph_node import (
     as_whole_values,
     is_symbolic,
     with_fields,
     with_whole_values,
 )
-from extensor._keras.lowering import contains, is_lowered, lowered, one_mask, raised
+from extensor._keras.lowering import (
+    contains,
+    is_extension,
+    is_lowered,
+    lowered,
+    one_mask,
+    own_spec,
+    raised,
+)
 from extensor._keras.serialization import deserialized, serialized
 
 # The layer that Keras calls. Its `call` gets and returns lowered values. A direct `call`, such as
@@ -30,6 +44,20 @@ _in_keras: ContextVar[Any] = ContextVar("_in_keras", default=None)
 
 # The layer whose values in a graph stay `WholeValue`s.
 _returns_whole: ContextVar[Any] = ContextVar("_returns_whole", default=None)
+
+
+class _PassedValue:
+    """A value that Keras passes on to `call` without a look at its component tensors.
+
+    Args:
+        value: The value.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"<{tf.type_spec_from_value(self.value)}>"  # as a `SpecKey`, for errors of Keras
 
 
 class TakesValues:
@@ -66,6 +94,13 @@ class TakesValues:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the outputs of the layer for values or placeholders."""
+        passed = _passed_value(self, args, kwargs)
+        if passed is not None:
+            token = _in_keras.set(self)
+            try:
+                return raised(super().__call__(**passed, **kwargs))  # type: ignore[misc]
+            finally:
+                _in_keras.reset(token)
         args, kwargs = lowered((args, kwargs))
         token = _in_keras.set(self)
         try:
@@ -114,6 +149,36 @@ def is_called_by_keras(layer: Any) -> bool:
     return _in_keras.get() is layer
 
 
+def _passed_value(layer: Any, args: Any, kwargs: Any) -> dict[str, _PassedValue] | None:
+    """Returns the keyword argument that passes on a value, or None if it must be lowered.
+
+    Keras accepts an argument that is not a tensor by its name only.
+    """
+    if len(args) != 1 or not kwargs.keys() <= {"training"} or not is_extension(args[0]):
+        return None
+    name = _name_of_input(type(layer).call)
+    if name is None or not layer.built or layer.input_spec is not None:
+        return None
+    (value,) = args
+    spec = own_spec(value)
+    if layer.autocast and not float_dtypes(spec) <= {layer.compute_dtype}:
+        return None
+    tensors = to_tensors(spec, value)
+    if not all(isinstance(tensor, tf.Tensor) and not has_mask(tensor) for tensor in tensors):
+        return None
+    return {name: _PassedValue(value)}
+
+
+@functools.lru_cache(maxsize=1024)
+def _name_of_input(call: Any) -> str | None:
+    """Returns the name of the first parameter of a `call` that takes values, if it has one."""
+    if not hasattr(call, "takes_values"):
+        return None
+    parameters = list(inspect.signature(call).parameters.values())[1:2]
+    named = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    return named[0] if named else None
+
+
 def _lowered(_: Any, outputs: Any) -> Any:
     return lowered(outputs)
 
@@ -125,7 +190,8 @@ def _is_mask(name: str) -> bool:
 def _with_one_mask(compute_mask: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(compute_mask)
     def compute_one_mask(self: Any, inputs: Any, previous_mask: Any = None) -> Any:
-        return compute_mask(self, raised(inputs), one_mask(previous_mask))
+        own = inputs.value if isinstance(inputs, _PassedValue) else raised(inputs)
+        return compute_mask(self, own, one_mask(previous_mask))
 
     return compute_one_mask
 
@@ -138,6 +204,13 @@ def _with_serialized_values(get_config: Callable[..., Any]) -> Callable[..., Any
     return serialized_config
 
 
+def _raised_by_name(kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: item.value if isinstance(item, _PassedValue) else raised(item)
+        for name, item in kwargs.items()
+    }
+
+
 def _with_values(
     method: Callable[..., Any], lower: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
@@ -148,9 +221,10 @@ def _with_values(
         token = _in_keras.set(None)
         try:
             masks = {name: one_mask(kwargs.pop(name)) for name in list(kwargs) if _is_mask(name)}
-            outputs = method(self, *raised(args), **raised(kwargs), **masks)
+            outputs = method(self, *raised(args), **_raised_by_name(kwargs), **masks)
         finally:
             _in_keras.reset(token)
         return lower(self, outputs)
 
+    method_with_values.takes_values = True  # type: ignore[attr-defined]
     return method_with_values

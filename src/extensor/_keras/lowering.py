@@ -133,7 +133,12 @@ def map_leaves(function: Callable[[Any], Any], structure: Any) -> Any:
 
 def spec_of_value(value: Any) -> tf.TypeSpec:
     """Returns the spec of a value or placeholder, with any batch size."""
-    return any_batch_size(remembered_spec(value) or spec_of_field(value))
+    return any_batch_size(own_spec(value))
+
+
+def own_spec(value: Any) -> tf.TypeSpec:
+    """Returns the spec of a value or placeholder."""
+    return remembered_spec(value) or spec_of_field(value)
 
 
 def spec_of_lowered(form: dict[str, Any]) -> tf.TypeSpec:
