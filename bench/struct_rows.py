@@ -59,8 +59,13 @@ def rows() -> list[Row]:
         Row("to_py of 50,000 recipes, vs to_pylist of Arrow", Within(1.5), _to_py),
         Row("batch(256) of 20k nested records, vs dict of the same tensors", Within(1.0), _batch),
         Row("range.map.batch(256) of 20k nested records, vs dict", Within(1.0), _map_batch),
-        *_against_both("nest.flatten into components", NoLimit(), _flatten),
-        *_against_both("nest.pack_sequence_as", NoLimit(), _pack),
+        *_against_both("nest.flatten into components", Within(1.5), _flatten),
+        *_against_both("nest.pack_sequence_as", Within(2), _pack),
+        Row(
+            "nest.assert_same_structure of components, vs dict of 8 tensors",
+            Within(3),
+            lambda folder: _pair(_compare, _dict()),
+        ),
     ]
 
 
@@ -211,6 +216,11 @@ def _map_batch(folder: Path) -> tuple[Call, Call]:
 def _flatten(kind: _Kind) -> Call:
     value = kind.make(_fields())
     return lambda: kind.nest.flatten(value, expand_composites=True)
+
+
+def _compare(kind: _Kind) -> Call:
+    value, other = kind.make(_fields()), kind.make(_fields())
+    return lambda: tf.nest.assert_same_structure(value, other, expand_composites=True)
 
 
 def _pack(kind: _Kind) -> Call:

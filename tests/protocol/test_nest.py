@@ -1,5 +1,7 @@
 """Nests: what the text says of flatten, pack_sequence_as, map_structure, assert_same_structure."""
 
+import sys
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -231,3 +233,75 @@ def test_any_nest_survives_flatten_and_pack(nest):
     xt.nest.assert_same_structure(nest, packed, expand_composites=True)
     mapped = xt.nest.map_structure(lambda t: t, nest, expand_composites=True)
     assert all(a is b for a, b in zip(components_by_hand(mapped), flat, strict=True))
+
+
+def python_calls(function):
+    """How many functions of Python a call runs; the first call fills the caches."""
+    function()
+    calls = 0
+
+    def count(frame, event, argument):
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("kind", ["records", "masked", "parcel"])
+def test_comparing_values_again_computes_nothing_of_their_specs_again(kind):
+    def calls(count):
+        def value():
+            parts = {f"x{i}": tf.ones([2, 3]) for i in range(count)}
+            if kind == "records":
+                return xt.DenseStructuredTensor([2], parts)
+            return parcel(parts) if kind == "parcel" else parcel({n: masked() for n in parts})
+
+        a, b = value(), value()
+        spec_a, spec_b = map(tf.type_spec_from_value, (a, b))
+        assert spec_a is not spec_b or kind != "records"
+        return python_calls(
+            lambda: (spec_a._with_tensor_ranks_only(), spec_b._without_tensor_names())
+        )
+
+    assert calls(2) == calls(20)
+
+
+def test_comparing_equal_records_runs_as_much_python_for_many_fields_as_for_few():
+    def calls(count):
+        a, b = (
+            xt.DenseStructuredTensor([2], {f"x{i}": tf.ones([2]) for i in range(count)})
+            for _ in range(2)
+        )
+        return python_calls(lambda: tf.nest.assert_same_structure(a, b, expand_composites=True))
+
+    assert calls(2) == calls(20)
+
+
+def test_specs_that_were_found_equal_keep_the_order_of_their_fields_and_their_dimensions():
+    tensors = {"a": tf.TensorSpec([2]), "b": tf.TensorSpec([2])}
+    one = xt.DenseStructuredTensorSpec([2], tensors, dims="row")
+    other = xt.DenseStructuredTensorSpec([2], dict(reversed(tensors.items())))
+    assert one == other
+    assert (one.field_names(), one.dims) == (("a", "b"), ("row",))
+    assert (other.field_names(), other.dims) == (("b", "a"), (None,))
+    ranks = one._with_tensor_ranks_only()
+    assert (ranks.field_names(), ranks.dims) == (("a", "b"), ("row",))
+    assert other._with_tensor_ranks_only().field_names() == ("b", "a")
+
+
+@given(st.recursive(st.integers(), lambda inner: st.lists(inner) | st.tuples(inner, inner)))
+def test_lists_and_tuples_are_packed_as_tensorflow_packs_them(structure):
+    from tensorflow.python.util import nest_util
+
+    def packed(like):
+        flat = list(range(len(tf.nest.flatten(structure))))
+        return nest_util._tf_core_pack_sequence_as([structure], flat, False, like)
+
+    replaced = nest_util.sequence_like
+    assert packed(replaced) == packed(replaced.__wrapped__)
+    assert type(packed(replaced)[0]) is type(packed(replaced.__wrapped__)[0])

@@ -352,12 +352,13 @@ class DerivedSpec(StackableTypeSpec):
                 return tf.TensorShape([None] * leaf.rank)
             return leaf
 
-        return self._mapped(relax)
+        return self._once("_ranks_only", lambda: self._mapped(relax))
 
     def _without_tensor_names(self) -> Any:
-        return self._mapped(
-            lambda leaf: _tf.without_names(leaf) if isinstance(leaf, tf.TypeSpec) else leaf
-        )
+        def unname(leaf: Any) -> Any:
+            return _tf.without_names(leaf) if isinstance(leaf, tf.TypeSpec) else leaf
+
+        return self._once("_unnamed_tensors", lambda: self._mapped(unname))
 
     def _mapped(self, function: Callable[[Any], Any]) -> Any:
         """Returns the spec with a function applied to the leaves of every part."""

@@ -12,7 +12,8 @@ import tensorflow as tf
 from extensor._patches.patch import REPLACED, changes, plain_of, replaces
 from extensor._protocol.stand_in import StandIn
 from extensor._tf._tf_composite import CompositeTensor, Container, refused
-from extensor._tf._tf_protocol import admitting, forget_answers
+from extensor._tf._tf_protocol import Extension, admitting, forget_answers, own_spec
+from extensor._tf._tf_spec import from_components
 
 
 @changes(
@@ -63,9 +64,6 @@ def _hook(abstract: Any, make: Callable[[Any, Callable[[type], Any]], Any]) -> N
     forget_answers()
 
 
-_PLAIN_KINDS = (tuple, dict, list)  # the most frequent types
-
-
 @replaces(
     "tensorflow.python.util.nest_util.sequence_like",
     reason="It rebuilds containers, and asserts that one that is also a composite tensor has one "
@@ -74,8 +72,16 @@ _PLAIN_KINDS = (tuple, dict, list)  # the most frequent types
 )
 def sequence_like(plain: Any) -> Any:
     def sequence_like(instance: Any, args: Any) -> Any:
-        if type(instance) not in _PLAIN_KINDS and isinstance(instance, Container):
-            raise refused(type(instance))
+        kind = type(instance)
+        if kind is tuple or kind is list:  # what TensorFlow returns after a dozen checks
+            return kind(args)
+        if kind is dict:
+            return plain(instance, args)
+        if isinstance(instance, Container):
+            raise refused(kind)
+        if isinstance(instance, Extension):
+            (components,) = args
+            return from_components(own_spec(instance), components)
         return plain(instance, args)
 
     return sequence_like

@@ -307,6 +307,26 @@ class TypeSpec(tf.TypeSpec):
     def _from_components(self, components: Any) -> Any:
         return self.from_components(components)
 
+    def _with_tensor_ranks_only(self) -> Any:
+        return self._once("_ranks_only", super()._with_tensor_ranks_only)
+
+    def _without_tensor_names(self) -> Any:
+        return self._once("_unnamed_tensors", super()._without_tensor_names)
+
+    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Returns what follows from this spec, computed in the first call.
+
+        tf.nest asks for the same parts of a spec each time that it compares two values.
+
+        Args:
+            name: The name under which the spec keeps it.
+            compute: Computes it.
+        """
+        try:
+            return self.__dict__[name]
+        except KeyError:
+            return self.__dict__.setdefault(name, compute())
+
     # StackableTypeSpec overrides these three.
 
     def _batch(self, batch_size: int | None) -> Any:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, KeysView, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -445,6 +446,13 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
                 sizes = found.as_list()
         self._field_specs = kept
         self._order = sorted(field_specs)
+        self._is_sorted = self._order == list(field_specs)
+        # Returns the fields in a dict by order. An itemgetter of one name returns no tuple.
+        self._picked: Callable[[Any], tuple[Any, ...]] = (
+            operator.itemgetter(*self._order)
+            if len(self._order) > 1
+            else lambda fields: tuple([fields[name] for name in self._order])
+        )
         # Without fields, a tensor of one byte a record stores the number of records. (With no
         # component at all, Dataset.unbatch aborts the process: TensorFlow 2.21.)
         self._counts_rows = not field_specs
@@ -541,6 +549,9 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             self._key = (self._shape, tuple((n, self._field_specs[n]) for n in self._order))
         return self._key
 
+    def _share_key(self, other: Any) -> None:
+        self._key = other._cmp_key()
+
     def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
         """Returns the spec that records of this spec and of another cast to, or None."""
         if isinstance(spec, DenseStructuredTensorSpec):
@@ -624,16 +635,16 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         """Returns the fields, ordered by name."""
         if self._counts_rows:
             return (value._rows,)
-        fields = value._fields
-        return tuple([fields[name] for name in self._order])
+        return self._picked(value._fields)
 
     def from_components(self, components: tuple[Any, ...]) -> Any:
         """Returns the DenseStructuredTensor of the given fields."""
         rank = self._shape.rank
         if self._counts_rows:
             return DenseStructuredTensor.of_parts(rank, {}, components[0], None, self._metadata)
-        by_name = dict(zip(self._order, components, strict=True))
-        fields = {name: by_name[name] for name in self._field_specs}
+        fields = dict(zip(self._order, components, strict=True))
+        if not self._is_sorted:
+            fields = {name: fields[name] for name in self._field_specs}
         return DenseStructuredTensor.of_parts(
             rank, fields, None, self if self._has_extra_information else None, self._metadata
         )

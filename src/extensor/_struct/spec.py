@@ -65,12 +65,18 @@ class StructuredTensorSpec(StackableTypeSpec):
     def _cmp_key(self) -> Any:
         """Returns what makes specs equal: all but the metadata."""
 
+    def _share_key(self, other: Any) -> None:  # noqa: B027 - for specs that keep their key
+        """Takes the key of an equal spec, so that the next comparison compares one object."""
+
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, StructuredTensorSpec)
-            and type(self) is type(other)
-            and self._cmp_key() == other._cmp_key()
-        )
+        if self is other:
+            return True
+        if not isinstance(other, StructuredTensorSpec) or type(self) is not type(other):
+            return False
+        if self._cmp_key() != other._cmp_key():
+            return False
+        self._share_key(other)
+        return True
 
     def __ne__(self, other: object) -> bool:
         return not self == other
