@@ -8,7 +8,6 @@ import tensorflow as tf
 
 import extensor as xt
 
-
 CHECKS = {"cast", "to_tensors"}
 """The methods of a TensorSpec that compare a tensor."""
 

@@ -65,7 +65,7 @@ class StructuredTensorSpec(StackableTypeSpec):
     def _cmp_key(self) -> Any:
         """Returns what makes specs equal: all but the metadata."""
 
-    def _share_key(self, other: Any) -> None:  # noqa: B027 - for specs that keep their key
+    def _share_key(self, other: Any) -> None:
         """Takes the key of an equal spec, so that the next comparison compares one object."""
 
     def __eq__(self, other: object) -> bool:
