@@ -30,7 +30,7 @@ from extensor._formats.json.types import (
 _BLOCK = 1 << 20  # bytes
 _SAMPLE = 1 << 16
 _DEPTH = 1000
-"""Arrow's parser aborts the process where records are nested thousands of levels deep (pyarrow 26)."""
+"""Arrow's parser aborts the process where records nest thousands of levels deep (pyarrow 26)."""
 _EXACT_FLOATS = 2**53
 _RECORDS = "records"
 _SPACE = b" \t\r\n"
