@@ -50,23 +50,16 @@ def written(records, **options):
 def test_what_is_written_is_read_back(schema_and_records, lines):
     schema, data = schema_and_records
     records = xt.from_arrow(data, nulls="mask")
-    text = written(records, lines=lines, allow_nan=True)
+    try:
+        text = written(records, lines=lines, allow_nan=True)
+    except xt.errors.FormatError as error:
+        assert "a key twice" in str(error)  # noqa: PT017 - an Arrow map may, an object may not
+        return
     schema = xt.schema_from_spec(xt.spec_of(records))
     back = xt.read_json(text, schema=schema, nulls="mask")
-    if not _has_repeated_keys(text):
-        assert repr(back.to_py()) == repr(records.to_py())
-        assert xt.schema_from_spec(xt.spec_of(back)).types == schema.types
-
-
-def _has_repeated_keys(text):
-    """Whether an Arrow map has a key twice, which an object cannot."""
-    found = []
-    hook = lambda pairs: found.append(len(dict(pairs)) < len(pairs)) or dict(pairs)  # noqa: E731
-    for line in text.decode().splitlines():
-        if line not in "[]":
-            json.loads(line.strip().removesuffix(",").removeprefix("[").removesuffix("]") or "0",
-                       object_pairs_hook=hook) if line.startswith("{") else None  # fmt: skip
-    return any(found)
+    assert repr(back.to_py()) == repr(records.to_py())
+    found = xt.schema_from_spec(xt.spec_of(back)).types
+    assert found == schema.types, (found, schema.types)
 
 
 @given(samples.schemas_and_records(types=st.recursive(
@@ -74,7 +67,7 @@ def _has_repeated_keys(text):
     lambda inner: st.builds(pa.list_, inner), max_leaves=3)))  # fmt: skip
 def test_pythons_parser_reads_the_same(schema_and_records):
     records = xt.from_arrow(schema_and_records[1])
-    rows = [json.loads(line) for line in written(records, allow_nan=True).decode().splitlines()]
+    rows = [json.loads(line) for line in written(records, allow_nan=True).splitlines()]
     assert repr(rows) == repr(xt.to_arrow(records).to_pylist())
 
 

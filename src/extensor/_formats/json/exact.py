@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from extensor._arrow.arrow_type import inner_fields, is_list
 from extensor._arrow.wanted_table import WantedTable
+from extensor._arrow.write import to_arrow
 from extensor._formats.json.keys import expect_few_keys
 from extensor._formats.json.maps import PathTree, as_maps, with_maps
 from extensor._formats.json.source import Text
@@ -83,7 +84,8 @@ def exact_records(
 
 def _of_schema(values: list[Any], wanted: WantedTable, records: _Records) -> StructuredTensor:
     made = of_spec(values, wanted.spec(), wanted.nulls, name_of=records.name_of)
-    return wanted.cast(made)
+    # Through the schema, so that the records keep exactly its types.
+    return wanted.records(pa.Table.from_batches([to_arrow(made, wanted.schema)]))
 
 
 class _Records:

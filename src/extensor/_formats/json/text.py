@@ -133,10 +133,24 @@ def _maps(array: Any, path: Path, allow_nan: bool) -> pa.StringArray:
     entries = pa.struct([array.type.key_field, array.type.item_field])
     lists = array.cast(pa.list_(pa.field("entries", entries, nullable=False)))
     keys, values = _children(lists.flatten())
+    _expect_keys_once(pc.list_parent_indices(lists), keys, path)
     pairs = pc.binary_join_element_wise(
         json_text(keys, path / "key", allow_nan), json_text(values, path / "value", allow_nan), ":"
     )
     return _surrounded("{", _joined(lists, pairs), "}")
+
+
+def _expect_keys_once(maps: pa.Array, keys: pa.Array, path: Path) -> None:
+    """Raises if one map has a key twice, because an object cannot."""
+    words = keys.cast(decoded(keys.type)).dictionary_encode()
+    codes = words.indices.to_numpy() + maps.to_numpy() * np.int64(len(words.dictionary))
+    if len(np.unique(codes)) < len(codes):
+        raise FormatError(
+            path=path,
+            expected="maps of distinct keys, because they become objects",
+            received="a map that has a key twice",
+            mend="Give schema= with a list of records of key and value for this field.",
+        )
 
 
 def _variants(array: pa.UnionArray, path: Path, allow_nan: bool) -> pa.StringArray:
