@@ -107,6 +107,20 @@ def test_unions_masks_and_maps_are_plain_json():
         b'{"u":1,"m":null}', b'{"u":"x","m":2}', b'{"u":[true],"m":3}']  # fmt: skip
 
 
+def test_a_union_below_a_null_is_written(run_python):
+    run_python("""
+        import io
+        import extensor as xt
+        rows = [{"a": None}, {"a": {"u": 1}}, {"a": {"u": "x"}}]
+        records = xt.struct.constant(rows, nulls="mask", conflicts="union")
+        file = io.BytesIO()
+        xt.write_json(records, file)
+        assert file.getvalue() == b'{"a":null}\\n{"a":{"u":1}}\\n{"a":{"u":"x"}}\\n'
+        back = xt.read_json(file.getvalue(), nulls="mask", conflicts="union")
+        assert back.to_py() == records.to_py()
+    """)
+
+
 def test_floats_are_read_as_floats():
     records = xt.struct.constant([{"x": 1.0}, {"x": -0.0}, {"x": 1e20}, {"x": 3e-7}])
     rows = [json.loads(line)["x"] for line in written(records).splitlines()]

@@ -33,9 +33,9 @@ def wide_objects(arrow: pa.DataType, arrays: list[Any], path: Path = Path()) -> 
         return
     arrays = [array for array in arrays if pa.types.is_struct(array.type)]
     found = [
-        dict(zip([f.name for f in array.type.fields], array.flatten(), strict=True))
+        # Not `flatten`, which aborts the process where a union is below a null.
+        {field.name: array.field(i) for i, field in enumerate(array.type.fields)}
         for array in arrays
-        if array.type.num_fields
     ]
     objects = sum(len(array) - array.null_count for array in arrays)
     present = sum(len(c) - c.null_count for each in found for c in each.values())

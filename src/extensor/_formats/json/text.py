@@ -87,20 +87,25 @@ def _surrounded(start: str, text: pa.StringArray, end: str) -> pa.StringArray:
 
 
 def _objects(array: pa.StructArray, path: Path, allow_nan: bool) -> pa.StringArray:
+    if array.null_count:
+        # What is below a null is not written. `flatten` would give it a null, and so abort the
+        # process where it is a union, which has no nulls of its own.
+        valid = array.is_valid()
+        text = _objects(array.filter(valid), path, allow_nan)
+        present = valid.to_numpy(False)
+        return text.take(pa.array(np.cumsum(present) - 1, pa.int64(), mask=~present))
     parts: list[Any] = []
     for field, child in zip(array.type.fields, _children(array), strict=True):
         name = json.dumps(field.name, ensure_ascii=False)
         parts.append(f"{',' if parts else '{'}{name}:")
         parts.append(json_text(child, path / field.name, allow_nan))
     if not parts:
-        text = pa.array(["{}"] * len(array), pa.string())
-    else:
-        text = pc.binary_join_element_wise(*parts, "}", "")
-    return _with_nulls(text, array)
+        return pa.array(["{}"] * len(array), pa.string())
+    return pc.binary_join_element_wise(*parts, "}", "")
 
 
 def _children(array: pa.StructArray) -> list[pa.Array]:
-    return array.flatten() if array.type.num_fields else []
+    return [array.field(i) for i in range(array.type.num_fields)]
 
 
 def _with_nulls(text: pa.StringArray, array: pa.Array) -> pa.StringArray:
