@@ -1,6 +1,7 @@
 """Serialized messages become records: by ptars outside of graphs, by decode_proto inside."""
 
 import tensorflow as tf
+from google.protobuf import json_format, text_format
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,3 +43,17 @@ def test_records_become_the_messages_that_they_came_from(data):
     again = [cls.FromString(one) for one in write(records).numpy()]
     wanted = [proto_types.record(message) for message in messages]
     assert [proto_types.record(message) for message in again] == wanted
+
+
+@given(st.data())
+def test_json_and_text_are_read_as_protobuf_reads_them(data):
+    cls = data.draw(proto_types.classes())
+    messages = data.draw(st.lists(proto_types.messages(cls), max_size=3))
+    form = data.draw(st.sampled_from(["json", "text"]))
+    print_one = json_format.MessageToJson if form == "json" else text_format.MessageToString
+    texts = [print_one(message, descriptor_pool=cls.DESCRIPTOR.file.pool) for message in messages]
+    records = xt.from_proto(texts, cls, format=form)
+    wanted = [proto_types.record(message) for message in messages]
+    assert proto_types.plain(records.to_py()) == wanted
+    again = xt.from_proto(xt.to_proto(records, cls, format=form), cls, format=form)
+    assert proto_types.plain(again.to_py()) == wanted

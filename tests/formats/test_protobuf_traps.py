@@ -299,3 +299,32 @@ def test_to_proto_refuses_what_the_type_does_not_hold(recipe):
         xt.to_proto({"title": "tea"}, recipe)
     one = xt.to_proto(xt.struct.constant({"title": "tea"}), recipe)
     assert recipe.FromString(one.numpy()) == recipe(title="tea")
+
+
+def test_json_has_the_names_and_forms_of_protobuf():
+    file = file_of()
+    color = file.enum_type.add(name="Color")
+    color.value.add(name="NONE", number=0)
+    color.value.add(name="RED", number=4)
+    message = file.message_type.add(name="M")
+    add(message, "big_number", Proto.TYPE_INT64, json_name="bigNumber")
+    add(message, "color", Proto.TYPE_ENUM).type_name = ".t.Color"
+    add(message, "raw", Proto.TYPE_BYTES, json_name="raw")
+    add(message, "at", ".google.protobuf.Timestamp", json_name="at")
+    cls = message_class(file, "t.M")
+    text = """{"bigNumber": "9007199254740993", "color": "RED", "raw": "_w==",
+               "at": "1970-01-01T00:00:01.5+00:00"}"""
+    record = xt.from_proto(text, cls, format="json")
+    assert record.rank == 0
+    assert record.to_py() == {
+        "big_number": 2**53 + 1, "color": 4, "raw": b"\xff", "at": [1_500_000_000]
+    }  # fmt: skip
+    written = xt.to_proto(record, cls, format="json").numpy()
+    assert b'"bigNumber": "9007199254740993"' in written
+    assert xt.from_proto("color: RED", cls, format="text")["color"] == 4
+    with pytest.raises(xt.errors.FormatError, match=r"record 1: .*as json, got .*colour"):
+        xt.from_proto(["{}", '{"colour": 1}'], cls, format="json")
+    with pytest.raises(xt.errors.StructureError, match="format"):
+        xt.from_proto("{}", cls, format="yaml")
+    with pytest.raises(xt.errors.UnsupportedTypeError, match="format"):
+        in_graph(["{}"], cls, format="json")

@@ -365,7 +365,11 @@ def _leaf(found: FieldDescriptor) -> Leaf:
 
 
 def _is_list(arrow: pa.DataType) -> bool:
-    return pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_map(arrow)
+    return (
+        not pa.types.is_struct(arrow)
+        and not pa.types.is_union(arrow)
+        and (pa.types.is_nested(arrow))
+    )
 
 
 def _item_of(arrow: pa.DataType) -> pa.DataType:

@@ -22,6 +22,7 @@ from extensor._formats.protobuf.columns import (
 from extensor._formats.protobuf.descriptors import descriptor_of, has_extensions, record_of
 from extensor._formats.protobuf.fields import Count, Record, records_of
 from extensor._formats.protobuf.graph import GraphReader
+from extensor._formats.protobuf.text import expect_format, parsed
 from extensor._path import Path, PathLike
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor, DenseStructuredTensorSpec
@@ -38,6 +39,7 @@ def from_proto(
     nulls: Any = None,
     row_splits_dtype: Any = None,
     max_depth: int | None = None,
+    format: str = "binary",
 ) -> StructuredTensor:
     """Returns serialized messages as records.
 
@@ -71,6 +73,9 @@ def from_proto(
         row_splits_dtype: The dtype of row splits. Default: tf.int64.
         max_depth: How often a message type is read inside itself. A message that is nested deeper
             is an error. Needed for recursive types without `columns`.
+        format: "binary" for serialized messages; "json" for messages in the JSON of protobuf, and
+            "text" for those of text_format: str, or bytes in UTF-8. Texts are parsed by protobuf
+            itself, which is slower, and outside of graphs only.
 
     Returns:
         A StructuredTensor of shape `[]` for one message, `[n]` for several.
@@ -94,7 +99,9 @@ def from_proto(
     >>> xt.from_proto(serialized[0], Name, columns=["name_part"])
     <StructuredTensor shape=() {name_part: string} {name_part: b'a'}>
     """
-    return _reader(message, columns, schema, nulls, row_splits_dtype, max_depth).read(serialized)
+    expect_format(format, "from_proto")
+    reader = _reader(message, columns, schema, nulls, row_splits_dtype, max_depth)
+    return reader.read(serialized, format)
 
 
 @refuse_deep_nesting("spec_from_proto")
@@ -172,10 +179,19 @@ class _Reader:
         self.wanted = wanted
         wanted.nulls = _policies(self.record)
 
-    def read(self, serialized: Any) -> StructuredTensor:
+    def read(self, serialized: Any, form: str) -> StructuredTensor:
         if tf.is_symbolic_tensor(serialized):
+            if form != "binary":
+                raise UnsupportedTypeError(
+                    path="from_proto: format",
+                    expected="serialized messages, because no op of TensorFlow parses others",
+                    received=f"format={form!r} in a graph",
+                    mend="Call from_proto outside of the graph.",
+                )
             return self._read_in_graph(serialized)
-        messages, is_one = _messages(serialized)
+        messages, is_one = _messages(serialized, form != "binary")
+        if form != "binary":
+            messages = parsed(messages, self.descriptor, form)
         records = self._or_first_bad(self._records, messages)
         return records[0] if is_one else records
 
@@ -273,12 +289,15 @@ def _policies(record: Record) -> dict[tuple[str, ...], Any] | str:
     return found or "error"
 
 
-def _messages(serialized: Any) -> tuple[list[bytes], bool]:
-    """Returns serialized messages as a list, and whether there is only one."""
-    if isinstance(serialized, (bytes, bytearray, memoryview)):
-        return [bytes(serialized)], True
-    if hasattr(serialized, "SerializePartialToString"):
-        return [serialized.SerializePartialToString()], True
+def _messages(serialized: Any, are_texts: bool) -> tuple[list[bytes], bool]:
+    """Returns serialized messages as a list, and whether there is only one.
+
+    Args:
+        serialized: The messages.
+        are_texts: Whether they may be strings.
+    """
+    if isinstance(serialized, (str, bytes, bytearray, memoryview)) or _is_message(serialized):
+        return _checked([serialized], are_texts), True
     if isinstance(serialized, (pa.Array, pa.ChunkedArray)):
         given = serialized.to_pylist()
     elif hasattr(serialized, "numpy"):
@@ -286,23 +305,29 @@ def _messages(serialized: Any) -> tuple[list[bytes], bool]:
         if array.ndim > 1:
             raise _no_messages(f"shape {array.shape}")
         if not array.ndim:
-            return _checked([array.item()]), True
+            return _checked([array.item()], are_texts), True
         given = array.tolist()
-    elif isinstance(serialized, str) or not isinstance(serialized, Iterable):
+    elif not isinstance(serialized, Iterable):
         raise _no_messages(type(serialized).__name__)
     else:
         given = list(serialized)
-    return _checked(given), False
+    return _checked(given, are_texts), False
 
 
-def _checked(given: list[Any]) -> list[bytes]:
+def _is_message(value: Any) -> bool:
+    return hasattr(value, "SerializePartialToString")
+
+
+def _checked(given: list[Any], are_texts: bool) -> list[bytes]:
     messages: list[bytes] = []
     for i, message in enumerate(given):
         if type(message) is bytes:
             messages.append(message)
         elif isinstance(message, (bytes, bytearray, memoryview)):
             messages.append(bytes(message))
-        elif hasattr(message, "SerializePartialToString"):
+        elif are_texts and isinstance(message, str):
+            messages.append(message.encode())
+        elif _is_message(message) and not are_texts:
             messages.append(message.SerializePartialToString())
         elif message is None:
             raise NullError(

@@ -21,20 +21,22 @@ from extensor._formats.protobuf.fields import (
     Type,
     Wrapper,
 )
+from extensor._formats.protobuf.text import expect_format, printed
 from extensor._formats.protobuf.wire import ROOT, flat_type, inner_fields, varint
 from extensor._path import Path
 from extensor._protocol.spec_of import spec_of
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.masked import is_masked
+from extensor._struct.reshape import merged
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError, FormatError, StructureError
+from extensor.errors import DTypeError, FormatError, StructureError, UnsupportedTypeError
 
 _CELLS = 1 << 18
 
 
 @refuse_deep_nesting("to_proto")
-def to_proto(records: StructuredTensor, message: Any) -> tf.Tensor:
+def to_proto(records: StructuredTensor, message: Any, format: str = "binary") -> tf.Tensor:
     """Returns records as serialized messages.
 
     Works inside of graphs and outside. `tf.io.encode_proto` writes the messages, so a SavedModel
@@ -48,6 +50,7 @@ def to_proto(records: StructuredTensor, message: Any) -> tf.Tensor:
     Args:
         records: A StructuredTensor of shape `[]` or `[n]`.
         message: The class of the messages, or its descriptor.
+        format: "binary"; or "json" or "text", outside of graphs only, as in `from_proto`.
 
     Returns:
         A string tensor of the shape of the records.
@@ -67,6 +70,7 @@ def to_proto(records: StructuredTensor, message: Any) -> tf.Tensor:
     >>> Name.FromString(serialized[0].numpy()).name_part
     'a'
     """
+    expect_format(format, "to_proto")
     if not isinstance(records, StructuredTensor):
         raise DTypeError(
             path="to_proto: records",
@@ -89,6 +93,16 @@ def to_proto(records: StructuredTensor, message: Any) -> tf.Tensor:
     descriptor = descriptor_of(message)
     record = record_of(descriptor, None, schema, masks_of_spec(spec), None) if names else None
     serialized = tf.fill(_count_of(rows), "") if record is None else _encoded(rows, record)
+    if format != "binary":
+        if tf.is_symbolic_tensor(serialized):
+            raise UnsupportedTypeError(
+                path="to_proto: format",
+                expected='format="binary", because no op of TensorFlow writes others',
+                received=f"format={format!r} in a graph",
+                mend="Call to_proto outside of the graph.",
+            )
+        texts = printed(serialized.numpy().tolist(), descriptor, format)
+        serialized = tf.constant(texts, tf.string, [len(texts)])
     return serialized[0] if is_one else serialized
 
 
@@ -114,11 +128,7 @@ def _encoded(records: Any, record: Record) -> tf.Tensor:
 
 def _column(field: Field, value: Any) -> Column:
     if field.count in (Count.MANY, Count.OPTIONAL):
-        rows = uncut_rows(value)
-        if rows is None:
-            raise _wrong_form(field.path, "a list of values for each record", value)
-        values, splits = rows
-        counts = splits[1:] - splits[:-1]
+        values, counts = _lists(field.path, value)
         if field.count is Count.OPTIONAL:
             _expect(
                 tf.reduce_all(counts <= 1),
@@ -141,6 +151,19 @@ def _column(field: Field, value: Any) -> Column:
     return value, tf.ones(_count_of(value), tf.int32)
 
 
+def _lists(path: Path, value: Any) -> Column:
+    """Returns the values of lists, and the length of each."""
+    rows = uncut_rows(value)
+    if rows is not None:
+        values, splits = rows
+        return values, splits[1:] - splits[:-1]
+    shape = getattr(value, "shape", None)
+    if shape is None or shape.rank is None or shape.rank < 2:
+        raise _wrong_form(path, "a list of values for each record", value)
+    sizes = tf.cast(outer_sizes(value, 2), tf.int32)
+    return merged(value, [sizes[0], sizes[1]]), tf.fill(sizes[:1], sizes[1])
+
+
 def _plain(value: Any) -> Any:
     """Returns values that equal zero where they are a default value, which -0.0 is not."""
     if not value.dtype.is_floating:
@@ -154,17 +177,14 @@ def _count_of(value: Any) -> Any:
 
 def _members(field: Oneof, value: Any) -> list[Column]:
     """Returns the columns of the fields of a oneof, from a union."""
-    rows = uncut_rows(value)
-    if rows is None:
-        codes, owner = value.codes, None
-    else:
-        flat, splits = rows
-        lengths = splits[1:] - splits[:-1]
+    owner = None
+    if field.count is Count.OPTIONAL:
+        value, lengths = _lists(field.path, value)
         _expect(
             tf.reduce_all(lengths <= 1), field.path, "at most one value", "lists of several values"
         )
-        value, codes = flat, flat.codes
         owner = tf.cast(lengths, tf.int32)
+    codes = value.codes
     columns: list[Column] = []
     for member in field.members:
         values = value.variants[member.name]
@@ -296,7 +316,7 @@ def _of_columns(fields: list[Field], columns: list[Column]) -> tf.Tensor:
 def _joined(values: Any, counts: Any, nrows: Any) -> Any:
     """Returns the strings of each message joined, in their order."""
     # tf.repeat pads to the largest count.
-    ends = tf.cumsum(counts)
+    ends = tf.cumsum(tf.cast(counts, tf.int32))
     rows = tf.searchsorted(ends, tf.range(tf.size(values)), side="right")
     return tf.strings.unsorted_segment_join(values, rows, nrows)
 

@@ -1,0 +1,74 @@
+"""Messages as JSON and as text, which protobuf itself parses and prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf import json_format, text_format
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.message_factory import GetMessageClass
+
+from extensor.errors import FormatError, StructureError
+
+FORMATS = ("binary", "json", "text")
+
+
+def expect_format(form: Any, function: str) -> None:
+    """Raises unless `form` is the name of a format."""
+    if form not in FORMATS:
+        raise StructureError(
+            path=f"{function}: format",
+            expected='"binary", "json" or "text"',
+            received=repr(form),
+            mend='Leave format out for serialized messages; "json" is JSON, "text" is text_format.',
+        )
+
+
+def parsed(texts: list[bytes], descriptor: Descriptor, form: str) -> list[bytes]:
+    """Returns the serialized messages of texts.
+
+    Args:
+        texts: The texts, in UTF-8.
+        descriptor: The message type.
+        form: "json" or "text".
+
+    Raises:
+        FormatError: If a text is not a message of the type (also a ValueError).
+    """
+    make, pool = GetMessageClass(descriptor), descriptor.file.pool
+    parse: Any = json_format.Parse if form == "json" else text_format.Parse
+    serialized: list[bytes] = []
+    for number, text in enumerate(texts):
+        try:
+            message = parse(text.decode(), make(), descriptor_pool=pool)
+        except (json_format.ParseError, text_format.ParseError, ValueError) as error:
+            raise FormatError(
+                path=f"record {number}",
+                expected=f"a message of type {descriptor.full_name} as {form}",
+                received=str(error)[:500],
+                mend="Correct the text; protobuf accepts the names and forms of its JSON mapping."
+                if form == "json"
+                else "Correct the text.",
+            ) from error
+        serialized.append(message.SerializePartialToString())
+    return serialized
+
+
+def printed(serialized: list[bytes], descriptor: Descriptor, form: str) -> list[bytes]:
+    """Returns the texts of serialized messages, each on one line.
+
+    Args:
+        serialized: The messages.
+        descriptor: The message type.
+        form: "json" or "text".
+    """
+    parse, pool = GetMessageClass(descriptor).FromString, descriptor.file.pool
+
+    def text(message: Any) -> str:
+        if form == "json":
+            return json_format.MessageToJson(message, indent=None, descriptor_pool=pool)
+        return text_format.MessageToString(
+            message, as_utf8=True, as_one_line=True, descriptor_pool=pool
+        )
+
+    return [text(parse(one)).encode() for one in serialized]
