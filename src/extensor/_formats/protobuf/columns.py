@@ -86,8 +86,10 @@ def _handler(file: bytes, is_large: bool) -> Any:
     from ptars import PtarsConfig
     from ptars._lib import ProtoRegistry
 
-    options = {f"use_large_{kind}": is_large for kind in ("string", "binary", "list")}
-    return ProtoRegistry([file]).create_for_message(ROOT, PtarsConfig(**options))
+    config = PtarsConfig(
+        use_large_string=is_large, use_large_binary=is_large, use_large_list=is_large
+    )
+    return ProtoRegistry([file]).create_for_message(ROOT, config)
 
 
 def _in_order(count: int, column: Callable[[str], pa.Array]) -> list[pa.Array]:
@@ -169,7 +171,8 @@ def _nullable(values: pa.Array, messages: pa.Array | None) -> pa.Array:
     """Returns values with nulls where the messages are null."""
     if messages is None:
         return values
-    return pc.if_else(messages.is_valid(), values, pa.scalar(None, values.type))
+    compute: Any = pc  # its functions are made when it is imported
+    return compute.if_else(messages.is_valid(), values, pa.scalar(None, values.type))
 
 
 def _nanoseconds(field: Field, kind: Time, seconds: pa.Array, nanos: pa.Array) -> pa.Array:

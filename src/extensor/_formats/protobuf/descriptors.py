@@ -358,9 +358,9 @@ def _leaf(found: FieldDescriptor) -> Leaf:
     if found.type == Proto.TYPE_ENUM:
         default = int(found.default_value or 0)
         return Leaf(Proto.TYPE_INT32, 0 if _is_repeated(found) else default)
-    zero: Any = {Proto.TYPE_STRING: "", Proto.TYPE_BYTES: b"", Proto.TYPE_BOOL: False}.get(
-        found.type, 0.0 if found.type in (Proto.TYPE_FLOAT, Proto.TYPE_DOUBLE) else 0
-    )
+    zeros: dict[int, Any] = {Proto.TYPE_STRING: "", Proto.TYPE_BYTES: b"", Proto.TYPE_BOOL: False,
+                              Proto.TYPE_FLOAT: 0.0, Proto.TYPE_DOUBLE: 0.0}  # fmt: skip
+    zero = zeros.get(found.type, 0)
     return Leaf(found.type, zero if _is_repeated(found) else found.default_value)
 
 

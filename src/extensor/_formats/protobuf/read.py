@@ -145,10 +145,11 @@ def _reader(message: Any, columns: Any, schema: Any, nulls: Any, *rest: Any) -> 
         and (nulls is None or isinstance(nulls, str))
     )
     if is_plain and not isinstance(columns, (str, bytes, Path)):
-        columns = tuple(columns) if isinstance(columns, Iterable) else columns
+        columns = tuple(columns) if isinstance(columns, Iterable) else columns  # may be an iterator
         with contextlib.suppress(TypeError):  # not hashable
             return _known_reader(descriptor, columns, nulls, *rest)
-    return _Reader(descriptor, columns, schema, nulls, *rest)
+    wanted: Any = columns
+    return _Reader(descriptor, wanted, schema, nulls, *rest)
 
 
 @functools.lru_cache(64)

@@ -7,6 +7,8 @@ read as they are. Fields that nobody asked for are unknown to these types, so th
 
 from __future__ import annotations
 
+from typing import Any
+
 from google.protobuf.descriptor_pb2 import (
     DescriptorProto,
     FileDescriptorProto,
@@ -52,6 +54,10 @@ def _field(name: str, number: int, leaf: Leaf) -> Field:
     return Field(name, Path(name), number, Count.ONE, leaf)
 
 
+def _type(leaf: Leaf) -> Any:
+    return leaf.wire  # an int at run time, and a type of its own for type checkers
+
+
 def _add_message(message: DescriptorProto, name: str, fields: list[Field]) -> None:
     """Adds fields to a message type, which has the full name `name`."""
     optional: list[Proto] = []
@@ -62,7 +68,7 @@ def _add_message(message: DescriptorProto, name: str, fields: list[Field]) -> No
         if is_list and isinstance(field.type, Leaf) and field.type.wire not in _NEVER_PACKED:
             proto.options.packed = field.is_packed
         if isinstance(field.type, Leaf):
-            proto.type = field.type.wire
+            proto.type = _type(field.type)
             is_one = field.count is Count.ONE and field.type.has_own_default
             if field.count is Count.NULLABLE or is_one:
                 proto.proto3_optional = True
@@ -91,7 +97,7 @@ def flat_type(fields: list[Field]) -> bytes:
         is_list = field.count is Count.MANY or not isinstance(field.type, Leaf)
         proto.label = Proto.LABEL_REPEATED if is_list else Proto.LABEL_OPTIONAL
         if isinstance(field.type, Leaf):
-            proto.type = field.type.wire
+            proto.type = _type(field.type)
             if is_list and proto.type not in _NEVER_PACKED:
                 proto.options.packed = field.is_packed
         elif field.is_group:
