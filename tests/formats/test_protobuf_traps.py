@@ -5,9 +5,10 @@ import pyarrow as pa
 import pytest
 import tensorflow as tf
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 import extensor as xt
-from tests.samples.proto_types import add, file_of, message_class
+from tests.samples.proto_types import add, file_of, message_class, plain, record
 
 INT, TEXT = Proto.TYPE_INT32, Proto.TYPE_STRING
 
@@ -328,3 +329,34 @@ def test_json_has_the_names_and_forms_of_protobuf():
         xt.from_proto("{}", cls, format="yaml")
     with pytest.raises(xt.errors.UnsupportedTypeError, match="format"):
         in_graph(["{}"], cls, format="json")
+
+
+def test_the_files_of_protobuf_and_tensorflow_are_read_and_written_unchanged():
+    import tensorflow.core.example.feature_pb2 as feature
+    import tensorflow.core.framework.graph_pb2 as graph
+    import tensorflow.core.protobuf.config_pb2 as config
+
+    known, waiting = {}, [graph.DESCRIPTOR, config.DESCRIPTOR, feature.DESCRIPTOR]
+    waiting.append(Proto.DESCRIPTOR.file)
+    while waiting:
+        file = waiting.pop()
+        known[file.name] = file
+        waiting += [other for other in file.dependencies if other.name not in known]
+    serialized = [file.serialized_pb for file in known.values()]
+    assert len(serialized) > 20
+    messages = [FileDescriptorProto.FromString(one) for one in serialized]
+    columns = ["name", "dependency", "message_type.name", "message_type.field"]
+    records = xt.from_proto(serialized, FileDescriptorProto, columns)
+    wanted = [plain(record(message)) for message in messages]
+    got = plain(records.to_py())
+    for ours, theirs in zip(got, wanted, strict=True):
+        assert [ours["name"], ours["dependency"]] == [theirs["name"], theirs["dependency"]]
+        fields = [m["field"] for m in theirs["message_type"]]
+        assert [m["field"] for m in ours["message_type"]] == fields
+    decoded = in_graph(serialized, FileDescriptorProto, columns=columns)
+    assert plain(decoded.to_py()) == got
+    written = xt.to_proto(decoded, FileDescriptorProto).numpy()
+    again = [FileDescriptorProto.FromString(one) for one in written]
+    assert [m.message_type[0].field if m.message_type else [] for m in again] == [
+        m.message_type[0].field if m.message_type else [] for m in messages
+    ]

@@ -250,6 +250,14 @@ def record(message, absent="list"):
             if absent == "mask":
                 found = found[0] if found else None
             fields[field.name] = found
+    known = message.DESCRIPTOR.is_extendable and message.DESCRIPTOR.file.pool
+    for field in known.FindAllExtensions(message.DESCRIPTOR) if known else ():
+        value = message.Extensions[field]
+        if field.is_repeated:
+            fields[field.full_name] = [_value_of(item, absent) for item in value]
+        else:
+            found = [_value_of(value, absent)] if message.HasExtension(field) else []
+            fields[field.full_name] = found
     return fields
 
 
@@ -261,7 +269,7 @@ def _value_of(value, absent):
         return value.encode() if isinstance(value, str) else value
     if descriptor.full_name in ("google.protobuf.Timestamp", "google.protobuf.Duration"):
         return value.seconds * 10**9 + value.nanos
-    if descriptor.full_name.startswith("google.protobuf.") and "value" in descriptor.fields_by_name:
+    if descriptor.full_name in [f"google.protobuf.{name}" for name in WRAPPERS]:
         return _value_of(value.value, absent)
     return record(value, absent)
 
