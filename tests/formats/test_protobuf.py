@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from tests.samples import proto_types
-from tests.samples.arrow_strategies import MANY
 
 
-@MANY
 @given(st.data())
 def test_both_engines_give_what_protobuf_gives(data):
     cls = data.draw(proto_types.classes())
@@ -30,7 +28,6 @@ def test_both_engines_give_what_protobuf_gives(data):
     assert spec.is_compatible_with(decoded)
 
 
-@MANY
 @given(st.data())
 def test_records_become_the_messages_that_they_came_from(data):
     cls = data.draw(proto_types.classes())
