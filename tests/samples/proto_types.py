@@ -187,6 +187,8 @@ def _set(draw, message):
     if descriptor.full_name in ("google.protobuf.Timestamp", "google.protobuf.Duration"):
         message.seconds = draw(st.integers(-(10**9), 9 * 10**9))
         message.nanos = draw(st.integers(0, 10**9 - 1))
+        if descriptor.name == "Duration" and message.seconds < 0:
+            message.nanos *= -1  # the parts of a duration have one sign
         return
     for field in descriptor.fields:
         if not field.is_required and not draw(st.booleans()):
