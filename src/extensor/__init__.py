@@ -22,6 +22,7 @@ from extensor._formats.arrow import read_arrow, write_arrow
 from extensor._formats.awkward import from_awkward, to_awkward
 from extensor._formats.firestore.read import read_firestore
 from extensor._formats.firestore.write import write_firestore
+from extensor._formats.huggingface import from_huggingface, to_huggingface
 from extensor._formats.json.read import read_json
 from extensor._formats.json.write import write_json
 from extensor._formats.pandas import from_pandas, to_pandas
@@ -89,6 +90,7 @@ __all__ = [
     "foldr",
     "from_arrow",
     "from_awkward",
+    "from_huggingface",
     "from_pandas",
     "from_proto",
     "from_tf_example",
@@ -119,6 +121,7 @@ __all__ = [
     "testing",
     "to_arrow",
     "to_awkward",
+    "to_huggingface",
     "to_pandas",
     "to_proto",
     "to_tf_example",

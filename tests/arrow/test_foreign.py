@@ -41,6 +41,31 @@ def test_an_extension_type_without_a_hash_is_read_as_its_storage_and_comes_back(
     assert back.column(0).storage.equals(array.storage)
 
 
+class Grid(pa.ExtensionType):
+    """An extension type like those of datasets: its shape and value type are its own."""
+
+    shape, value_type = (2, 2), "float32"
+
+    def __init__(self):
+        super().__init__(pa.list_(pa.list_(pa.float32())), "extensor.tests.grid")
+
+    def __arrow_ext_serialize__(self):
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type, serialized):
+        return cls()
+
+
+def test_an_extension_type_may_have_attributes_of_any_meaning():
+    cells = pa.array([[[1, 2], [3, 4]]], pa.list_(pa.list_(pa.float32())))
+    table = pa.table({"x": pa.ExtensionArray.from_storage(Grid(), cells)})
+    records = xt.from_arrow(table)
+    assert "x: float32[*][*]" in repr(records)
+    assert "grid" in str(xt.struct.tree(records)).lower()
+    assert xt.to_arrow(records).schema == table.schema
+
+
 class Exporter:
     """Says that it exports Arrow data, and gives something else."""
 

@@ -51,6 +51,13 @@ def test_a_spec_decides_masks_dtypes_and_row_splits():
         WantedTable(schema=spec, nulls="error").records(TABLE)
 
 
+def test_the_spec_of_records_fits_any_number_of_others():
+    first = xt.from_arrow(TABLE, nulls={"score": "mask"})
+    wanted = WantedTable(schema=xt.spec_of(first))
+    assert wanted.records(TABLE.slice(1)).to_py() == first[1:].to_py()
+    assert wanted.records(pa.concat_tables([TABLE] * 3)).shape == [3 * len(TABLE)]
+
+
 def test_columns_of_a_schema_are_chosen():
     wanted = WantedTable(["id"], TABLE.schema)
     assert wanted.schema == pa.schema({"id": pa.int64()})

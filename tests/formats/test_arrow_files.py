@@ -130,17 +130,22 @@ def test_files_that_differ_only_in_columns_nobody_asked_for_are_read():
     assert xt.read_arrow(parts, schema=schema)["x"].dtype == tf.float64
 
 
-def test_a_column_of_another_type_that_nobody_asked_for_is_not_read():
+@pytest.mark.parametrize("make", [pa.ipc.new_file, pa.ipc.new_stream])
+@pytest.mark.parametrize("compression", [None, "zstd"])
+def test_damage_to_a_column_that_nobody_asked_for_is_not_read(make, compression):
     words = pa.array(["first word", "second word", "third word"])
-    data = bytearray(content(pa.table({"x": [1, 2, 3], "bad": words}), pa.ipc.new_file, 3))
-    offsets = words.buffers()[1].to_pybytes()[:16]
-    at = bytes(data).index(offsets)
+    table = pa.table({"x": [1, 2, 3], "bad": words})
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    data = bytearray(content(table, make, 3, options=options))
+    # The offsets of the words, or the beginning of what was compressed.
+    sought = b"\x28\xb5\x2f\xfd" if compression else words.buffers()[1].to_pybytes()[:16]
+    at = bytes(data).rindex(sought)
     data[at + 4 : at + 8] = b"\xff\xff\xff\x7f"
-    assert xt.read_arrow(data, columns=["x"]).shape == [3]
-    with pytest.raises((xt.errors.StructureError, xt.errors.FormatError)):
-        xt.read_arrow(data)
-    with pytest.raises((xt.errors.StructureError, xt.errors.FormatError)):
-        xt.read_arrow(data, schema=pa.schema({"bad": pa.large_string()}))
+    damaged = bytes(data)
+    assert xt.read_arrow(damaged, columns=["x"]).shape == [3]
+    for arguments in ({}, {"schema": pa.schema({"bad": pa.large_string()})}):
+        with pytest.raises((xt.errors.StructureError, xt.errors.FormatError)):
+            xt.read_arrow(damaged, **arguments)
 
 
 def test_a_spec_pins_what_was_inferred():
@@ -148,6 +153,7 @@ def test_a_spec_pins_what_was_inferred():
     spec = xt.spec_of(records)
     narrow = TABLE.set_column(1, "x", pa.array([1, 2, 3], pa.int8()))
     assert xt.spec_of(xt.read_arrow([narrow], schema=spec)) == spec
+    assert xt.read_arrow([narrow, narrow], schema=spec).shape == [6]
     with pytest.raises(xt.errors.DTypeError, match="title"):
         xt.read_arrow([TABLE.set_column(0, "title", [[[1], [2], [3]]])], schema=spec)
 

@@ -124,6 +124,10 @@ def test_a_frame_comes_back_as_it_was(frame, levels):
     # A spec pins what was inferred, also for a part of the rows.
     pinned = xt.from_pandas(frame, schema=xt.spec_of(records), levels=levels)
     assert repr(pinned.to_py()) == repr(records.to_py())
+    part = xt.from_pandas(frame[:1], schema=xt.spec_of(records), levels=levels)
+    assert repr(part.to_py()) == repr(
+        xt.from_pandas(frame[:1], nulls="mask", levels=levels).to_py()
+    )
     if levels == "dimensions" and isinstance(frame.index, pd.MultiIndex):
         assert records.rank == frame.index.nlevels
 

@@ -124,9 +124,9 @@ def _kept_type(kept: pa.DataType, natural: pa.DataType, value: Any) -> pa.DataTy
     """
     t = pa.types
     if isinstance(kept, pa.BaseExtensionType):
-        shape = getattr(kept, "shape", None)
-        if shape is not None:  # of tensors of one shape
-            order: Any = kept.permutation or range(len(shape))  # pyright: ignore
+        if isinstance(kept, pa.FixedShapeTensorType):  # others may have a shape of their own
+            shape: Any = kept.shape
+            order: Any = kept.permutation or range(len(shape))
             is_same = _sizes(natural) == [shape[i] for i in order]
         else:
             is_same = _kept_type(kept.storage_type, natural, value) == kept.storage_type

@@ -47,7 +47,10 @@ class WantedTable:
         row_splits_dtype: Any = None,
     ) -> None:
         self.columns = columns
-        self._spec = schema._any_length() if isinstance(schema, StructuredTensorSpec) else None
+        self._spec = schema if isinstance(schema, StructuredTensorSpec) else None
+        if self._spec is not None and self._spec.rank == 1:
+            # That of other records, such as xt.spec_of(records), has their number.
+            self._spec = self._spec._any_length()
         if self._spec is not None:
             schema = schema_from_spec(self._spec)
             nulls = masks_of_spec(self._spec) if nulls is None else nulls

@@ -213,9 +213,8 @@ def _table_in(name: str, stream: pa.NativeFile, wanted: WantedTable) -> pa.Table
                 received="a Feather file of version 1, whose support pyarrow ends",
                 mend="Give xt.from_arrow what pyarrow.feather.read_table returns.",
             )
-        if start != _FILE:
-            return _stream(name, stream)
-        with pa.ipc.open_file(stream) as reader:
+        make: Any = pa.ipc.open_file if start == _FILE else pa.ipc.open_stream
+        with make(stream) as reader:
             schema = reader.schema
         leaf_paths(schema)
         names = wanted.pruned(schema).names if wanted.schema is None else wanted.schema.names
@@ -223,33 +222,32 @@ def _table_in(name: str, stream: pa.NativeFile, wanted: WantedTable) -> pa.Table
         chosen = None if len(numbers) == len(schema) else numbers
         options = pa.ipc.IpcReadOptions(included_fields=chosen)
         stream.seek(0)
-        with pa.ipc.open_file(stream, options=options) as reader:
-            return reader.read_all()
+        with make(stream, options=options) as reader:
+            return reader.read_all() if start == _FILE else _of_stream(name, stream, reader)
 
 
-def _stream(name: str, stream: pa.NativeFile) -> pa.Table:
+def _of_stream(name: str, stream: pa.NativeFile, reader: Any) -> pa.Table:
     """Returns the table of an IPC stream.
 
     Raises:
         FormatError: If the stream has no end mark: pyarrow takes one that was cut between two
             batches for whole.
     """
-    with pa.ipc.open_stream(stream) as reader:
-        batches: list[pa.RecordBatch] = []
-        while True:
-            at = stream.tell()
-            try:
-                batches.append(reader.read_next_batch())
-            except StopIteration:
-                break
-        if stream.tell() == at:
-            raise FormatError(
-                path=name,
-                expected="an IPC stream with an end mark",
-                received=f"a stream that ends after {len(batches)} batches without one",
-                mend="It was truncated, or its writer was not closed. Write it again.",
-            )
-        return pa.Table.from_batches(batches, reader.schema)
+    batches: list[pa.RecordBatch] = []
+    while True:
+        at = stream.tell()
+        try:
+            batches.append(reader.read_next_batch())
+        except StopIteration:
+            break
+    if stream.tell() == at:
+        raise FormatError(
+            path=name,
+            expected="an IPC stream with an end mark",
+            received=f"a stream that ends after {len(batches)} batches without one",
+            mend="It was truncated, or its writer was not closed. Write it again.",
+        )
+    return pa.Table.from_batches(batches, reader.schema)
 
 
 @contextlib.contextmanager

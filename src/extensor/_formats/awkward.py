@@ -64,7 +64,7 @@ def from_awkward(
     grid = None
     if isinstance(schema, StructuredTensorSpec) and schema.rank > 1:
         # No table has rows of such a spec, so the records are cast when they are whole.
-        grid, schema = schema, None
+        grid, schema = schema._any_length(), None
         columns = [(name,) for name in grid.field_names()] if columns is None else columns
         nulls = masks_of_spec(grid) if nulls is None else nulls
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)

@@ -131,7 +131,11 @@ def _variant_types(arrow: Any) -> dict[str, Any]:
 
 def _item_type(arrow: Any) -> Any:
     """Returns an Arrow type without its lists."""
+    # Other libraries' types may have a `value_type` that is no type.
+    own = pa.FixedShapeTensorType
     while hasattr(arrow, "value_type") and not pa.types.is_dictionary(arrow):
+        if isinstance(arrow, pa.BaseExtensionType) and not isinstance(arrow, own):
+            break
         arrow = arrow.value_type
     return arrow
 

@@ -1,0 +1,222 @@
+"""Datasets of Hugging Face to StructuredTensors and back, through their Arrow tables.
+
+The feature of a column, such as the names of the classes of a ClassLabel, is in the metadata of its
+Arrow field, which records keep.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.wanted_table import WantedTable
+from extensor._arrow.write import to_arrow
+from extensor._dependency import needed
+from extensor._path import Path, PathLike
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, UnsupportedTypeError
+
+_KEY = b"huggingface"
+
+
+def from_huggingface(
+    dataset: Any,
+    columns: Iterable[PathLike] | None = None,
+    schema: Any = None,
+    nulls: Any = None,
+    row_splits_dtype: Any = None,
+) -> StructuredTensor:
+    """Returns the rows of a Hugging Face Dataset as a StructuredTensor.
+
+    Args:
+        dataset: A `datasets.Dataset`. Rows come in its order, also after `shuffle` and `select`.
+            Its format and transforms have no effect: images and audio stay records of `bytes` and
+            `path`, as they are stored.
+        columns: Paths of the fields to read. Default: all.
+        schema: The spec of a StructuredTensor, or a pyarrow Schema; by default that of the dataset.
+        nulls: What to do with nulls, as in `from_arrow`. By default, the `path` of images and audio
+            is masked; other nulls are an error.
+        row_splits_dtype: As in `from_arrow`.
+
+    Returns:
+        A StructuredTensor of shape `[number of rows]`. `Array2D` and its kin are dense tensors if
+        their shape is fixed.
+
+    Raises:
+        MissingDependencyError: If datasets is not installed (also an ImportError).
+        DTypeError: If it is no Dataset, but a DatasetDict or an IterableDataset, or a column does
+            not fit the schema (also a TypeError).
+        NullError, FieldError, UnsupportedTypeError: As in `from_arrow`.
+
+    >>> import datasets
+    >>> dataset = datasets.Dataset.from_list([{"title": "bread", "steps": [{"minutes": 60}]},
+    ...                                       {"title": "tea", "steps": []}])
+    >>> xt.from_huggingface(dataset.select([1]))
+    <StructuredTensor shape=(1,) {title: string, steps: [*] {minutes: int64}}
+     [{title: b'tea', steps: []}]>
+    """
+    datasets = needed("datasets", "huggingface", "from_huggingface")
+    if not isinstance(dataset, datasets.Dataset):
+        raise _no_dataset(datasets, dataset)
+    if columns is not None and not isinstance(columns, (str, bytes, Path)):
+        columns = list(columns)
+    names = _wanted_names(dataset.column_names, columns, schema)
+    table = dataset.with_format("arrow", columns=names)[:].replace_schema_metadata(None)
+    for i, name in enumerate(table.schema.names):
+        column = _dense(table.column(i))
+        field = pa.field(name, column.type)
+        feature = dataset.features[name]
+        if datasets.Features.from_arrow_schema(pa.schema([field]))[name] != feature:
+            field = field.with_metadata({_KEY: json.dumps(_to_dict(datasets, feature))})
+        table = table.set_column(i, field, column)
+    if nulls is None and schema is None:
+        # Most images have no path, and nobody needs it beside the bytes.
+        files = [
+            place for name in names for place in _paths(dataset.features[name], Path(name))
+        ]  # fmt: skip
+        wanted = WantedTable(columns, None, "error").spec(table.schema) if files else None
+        nulls = {str(place): "mask" for place in files if wanted and _has(wanted, place)} or None
+    return WantedTable(columns, schema, nulls, row_splits_dtype).records(table)
+
+
+def _no_dataset(datasets: Any, data: Any) -> DTypeError:
+    mend = "Load one with datasets.load_dataset, or make one with Dataset.from_list."
+    if isinstance(data, Mapping):
+        mend = f"Choose a split: {', '.join(f'dataset[{name!r}]' for name in list(data)[:5])}."
+    elif isinstance(data, datasets.IterableDataset):
+        mend = (
+            'Read it in batches: dataset.with_format("arrow").iter(1000) yields tables, of which '
+            "each is for xt.from_arrow and all are for xt.read_arrow."
+        )
+    return DTypeError(
+        path="from_huggingface",
+        expected="a datasets.Dataset",
+        received=type(data).__name__,
+        mend=mend,
+    )
+
+
+def _wanted_names(names: list[str], columns: Any, schema: Any) -> list[str]:
+    """Returns the columns to read; others may be of any type."""
+    if isinstance(schema, pa.Schema):
+        chosen = set(schema.names)
+    elif schema is not None and hasattr(schema, "field_names"):
+        chosen = set(schema.field_names())
+    elif isinstance(columns, list):
+        chosen = {
+            column if isinstance(column, str) and column in names else (*Path.of(column), "")[0]
+            for column in columns
+        }
+    else:
+        return names
+    # Without one of them, the error of the reader lists all columns.
+    return [name for name in names if name in chosen] if chosen <= set(names) else names
+
+
+def _to_dict(datasets: Any, feature: Any) -> Any:
+    return datasets.Features({"": feature}).to_dict()[""]
+
+
+def _paths(feature: Any, at: Path) -> Iterator[Path]:
+    """Yields the place of the paths of images, audio and other files."""
+    if isinstance(feature, Mapping):
+        for name, inner in feature.items():
+            yield from _paths(inner, at / name)
+    elif hasattr(feature, "decode_example"):
+        stored = getattr(feature, "pa_type", None)
+        if stored is not None and pa.types.is_struct(stored) and "path" in stored.names:
+            yield at / "path"
+    elif hasattr(feature, "feature"):
+        yield from _paths(feature.feature, at)
+
+
+def _has(spec: Any, place: Path) -> bool:
+    try:
+        return spec.field_spec(place) is not None
+    except KeyError:
+        return False
+
+
+def _dense(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Returns a column of arrays of one shape as fixed-size lists; others as they are."""
+    shape = getattr(column.type, "shape", None)
+    is_array = isinstance(column.type, pa.ExtensionType) and isinstance(shape, tuple)
+    if not is_array or column.null_count or None in shape or not shape:
+        return column
+    chunks: list[pa.Array] = []
+    for chunk in column.chunks:
+        values = chunk.storage
+        for _ in shape:
+            values = values.flatten()
+        for size in reversed(shape):
+            if size == 0 or len(values) % size:
+                return column
+            values = pa.FixedSizeListArray.from_arrays(values, size)
+        if len(values) != len(chunk):  # rows of other shapes
+            return column
+        chunks.append(values)
+    kind = column.type.storage_type
+    for _ in shape:
+        kind = kind.value_type
+    for size in reversed(shape):
+        kind = pa.list_(kind, size)
+    return pa.chunked_array(chunks, kind)
+
+
+def to_huggingface(records: StructuredTensor, schema: Any = None) -> Any:
+    """Returns records as a Hugging Face Dataset.
+
+    The features of columns that came from a Dataset come back: ClassLabel, Image, Array2D and
+    others. Other features follow from the Arrow types.
+
+    Args:
+        records: A StructuredTensor of rank 1 that holds values.
+        schema: The Arrow schema to convert by, as in `to_arrow`.
+
+    Raises:
+        MissingDependencyError: If datasets is not installed (also an ImportError).
+        DTypeError: If `records` is not a StructuredTensor of rank 1 (also a TypeError).
+        UnsupportedTypeError: If datasets has no feature for a type (also a TypeError).
+        FieldError, StructureError, FormatError: As in `to_arrow`.
+
+    >>> recipes = xt.struct.constant([{"title": "bread", "steps": [{"minutes": 60}]}])
+    >>> xt.to_huggingface(recipes)[0]
+    {'title': 'bread', 'steps': [{'minutes': 60}]}
+    """
+    datasets = needed("datasets", "huggingface", "to_huggingface")
+    data = to_arrow(records, schema)
+    if not isinstance(data, pa.RecordBatch):
+        raise DTypeError(
+            path="to_huggingface",
+            expected="records of rank 1",
+            received=f"shape {records.shape}",
+            mend="Give a vector of records; a record may have lists of records.",
+        )
+    features = {field.name: _feature(datasets, field) for field in data.schema}
+    plain = pa.schema([field.remove_metadata() for field in data.schema])
+    table = pa.Table.from_arrays(data.columns, schema=plain) if features else pa.table(data)
+    return datasets.Dataset(
+        datasets.table.InMemoryTable(
+            datasets.table.table_cast(table, datasets.Features(features).arrow_schema)
+        )
+    )
+
+
+def _feature(datasets: Any, field: pa.Field) -> Any:
+    """Returns the feature that a field came with, or that of its Arrow type."""
+    kept = (field.metadata or {}).get(_KEY)
+    if kept is not None:
+        return datasets.Features.from_dict({"": json.loads(kept)})[""]
+    try:
+        plain = field.remove_metadata()
+        return datasets.Features.from_arrow_schema(pa.schema([plain]))[field.name]
+    except (ValueError, NotImplementedError, TypeError) as error:
+        raise UnsupportedTypeError(
+            path=Path(field.name),
+            expected="a type that datasets has a feature for",
+            received=f"Arrow type {field.type} ({str(error).splitlines()[0]})",
+            mend="Give schema= with another type, or leave the field out with without.",
+        ) from error
