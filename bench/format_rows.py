@@ -1,10 +1,11 @@
-"""Reading and writing of Arrow files, and conversion of Awkward Arrays."""
+"""Reading and writing of Arrow files; conversion of Awkward Arrays and of datasets."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import awkward as ak
+import datasets
 import pyarrow as pa
 
 import extensor as xt
@@ -22,7 +23,16 @@ def rows() -> list[Row]:
         Row(f"write_arrow, {what} to_arrow and pyarrow's writer", Within(1.2), _out),
         Row(f"write_arrow, {what} pyarrow's writer alone", Within(2), _out_alone),
         Row(f"from_awkward, {what} ak.to_arrow and from_arrow", Within(1.2), _awkward),
+        Row(f"from_huggingface, {what} its table and from_arrow", Within(1.2), _huggingface),
     ]
+
+
+def _huggingface(folder: Path) -> tuple[Call, Call]:
+    dataset = datasets.Dataset(recipe.recipes(_COUNT))
+    peer = dataset.with_format("arrow")
+    if xt.from_huggingface(dataset)[-5:].to_py() != xt.from_arrow(peer[:])[-5:].to_py():
+        raise AssertionError("from_huggingface changed the records.")
+    return lambda: xt.from_huggingface(dataset), lambda: xt.from_arrow(peer[:])
 
 
 def _write(batch: pa.RecordBatch, path: Path) -> None:

@@ -144,7 +144,7 @@ def _dense(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Returns a column of arrays of one shape as fixed-size lists; others as they are."""
     shape = getattr(column.type, "shape", None)
     is_array = isinstance(column.type, pa.ExtensionType) and isinstance(shape, tuple)
-    if not is_array or column.null_count or None in shape or not shape:
+    if not is_array or column.null_count or not shape or any(size is None for size in shape):
         return column
     chunks: list[pa.Array] = []
     for chunk in column.chunks:

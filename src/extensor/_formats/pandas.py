@@ -586,7 +586,7 @@ def _splits(lists: pa.Array) -> Any:
     if pa.types.is_fixed_size_list(lists.type):
         lengths = np.full(len(lists), lists.type.list_size)
     else:
-        lengths = np.asarray(pc.list_value_length(lists))
+        lengths = np.asarray(pc.call_function("list_value_length", [lists]))
     if len(lengths) and not lengths.all():
         raise StructureError(
             path="to_pandas",
