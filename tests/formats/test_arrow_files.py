@@ -165,6 +165,16 @@ def test_nulls_are_those_of_from_arrow():
     assert xt.read_arrow([table], nulls="mask").to_py() == table.to_pylist()
 
 
+def test_a_footer_that_describes_other_columns_is_an_error():
+    whole = content(TABLE.select(["x"]), pa.ipc.new_file)
+    other = content(TABLE.select(["x"]).rename_columns(["y"]), pa.ipc.new_file)
+    assert len(whole) == len(other)
+    mixed = whole[: len(whole) // 2] + other[len(whole) // 2 :]
+    assert pa.ipc.open_file(mixed).read_all().column_names == ["y"]
+    with pytest.raises(xt.errors.FormatError, match="a footer with the columns"):
+        xt.read_arrow(mixed)
+
+
 @pytest.mark.parametrize("batch", [1, 2, 3])
 def test_a_stream_that_was_cut_between_two_batches_is_an_error(batch):
     cut = unclosed(TABLE, batch)

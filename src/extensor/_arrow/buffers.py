@@ -261,8 +261,11 @@ def check_indices(array: pa.Array, path: Path) -> None:
     Raises:
         StructureError: If an index is out of range (also a ValueError).
     """
-    indices = array.indices.drop_null() if array.null_count else array.indices
-    numbers, size = indices.to_numpy(), len(array.dictionary)
+    indices, size = array.indices, len(array.dictionary)
+    if array.null_count:
+        # As reading does it: a damaged number of nulls may make `drop_null` drop other indices.
+        indices = indices.fill_null(0) if size else indices.drop_null()
+    numbers = indices.to_numpy()
     if numbers.size and (numbers.min() < 0 or numbers.max() >= size):
         received = f"indices from {numbers.min()} to {numbers.max()}"
         raise corrupt(path, f"indices from 0 to {size - 1}, for a dictionary of {size}", received)

@@ -216,6 +216,8 @@ def _table_in(name: str, stream: pa.NativeFile, wanted: WantedTable) -> pa.Table
         make: Any = pa.ipc.open_file if start == _FILE else pa.ipc.open_stream
         with make(stream) as reader:
             schema = reader.schema
+        if start == _FILE:
+            _check_footer(name, stream, schema)
         leaf_paths(schema)
         names = wanted.pruned(schema).names if wanted.schema is None else wanted.schema.names
         numbers = [i for i, field in enumerate(schema.names) if field in names]
@@ -224,6 +226,19 @@ def _table_in(name: str, stream: pa.NativeFile, wanted: WantedTable) -> pa.Table
         stream.seek(0)
         with make(stream, options=options) as reader:
             return reader.read_all() if start == _FILE else _of_stream(name, stream, reader)
+
+
+def _check_footer(name: str, stream: pa.NativeFile, schema: pa.Schema) -> None:
+    """Raises if the footer of an IPC file describes other columns than its beginning."""
+    stream.seek(8)  # the first bytes are those of the format
+    first = pa.ipc.read_schema(stream)
+    if not first.equals(schema):
+        raise FormatError(
+            path=name,
+            expected=f"a footer with the columns of the beginning: {_text(first)}",
+            received=_text(schema),
+            mend="The file is damaged. Write it again.",
+        )
 
 
 def _of_stream(name: str, stream: pa.NativeFile, reader: Any) -> pa.Table:
