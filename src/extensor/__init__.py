@@ -20,9 +20,11 @@ from extensor._declare.decorator import extension_type, replace
 from extensor._dispatch.dispatchable import DispatchableType
 from extensor._formats.arrow import read_arrow, write_arrow
 from extensor._formats.awkward import from_awkward, to_awkward
+from extensor._formats.delta import read_delta
 from extensor._formats.firestore.read import read_firestore
 from extensor._formats.firestore.write import write_firestore
 from extensor._formats.huggingface import from_huggingface, to_huggingface
+from extensor._formats.iceberg import read_iceberg
 from extensor._formats.json.read import read_json
 from extensor._formats.json.write import write_json
 from extensor._formats.pandas import from_pandas, to_pandas
@@ -31,6 +33,7 @@ from extensor._formats.protobuf.read import from_proto, spec_from_proto
 from extensor._formats.protobuf.write import to_proto
 from extensor._formats.spanner.read import read_spanner
 from extensor._formats.spanner.write import write_spanner
+from extensor._formats.sql import read_database, write_database
 from extensor._formats.tfrecord.files import read_tfrecord, write_tfrecord
 from extensor._formats.tfrecord.parsed import from_tf_example, from_tf_sequence_example
 from extensor._formats.tfrecord.serialized import to_tf_example, to_tf_sequence_example
@@ -101,7 +104,10 @@ __all__ = [
     "numpy_function",
     "patches",
     "read_arrow",
+    "read_database",
+    "read_delta",
     "read_firestore",
+    "read_iceberg",
     "read_json",
     "read_parquet",
     "read_spanner",
@@ -128,6 +134,7 @@ __all__ = [
     "to_tf_sequence_example",
     "types",
     "write_arrow",
+    "write_database",
     "write_firestore",
     "write_json",
     "write_parquet",

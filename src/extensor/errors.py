@@ -110,6 +110,10 @@ class FormatError(ExtensorError, ValueError):
     """A file or buffer does not have the expected format."""
 
 
+class DatabaseError(ExtensorError, OSError):
+    """A database refused a query or a connection, or failed while it was read or written."""
+
+
 class MissingFileError(ExtensorError, FileNotFoundError):
     """A file to read does not exist."""
 

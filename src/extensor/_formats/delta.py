@@ -1,0 +1,120 @@
+"""Reading of Delta tables."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.wanted_table import WantedTable
+from extensor._dependency import needed
+from extensor._path import PathLike
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, FieldError, FormatError, MissingFileError
+
+_COLORS = re.compile("\x1b\\[[0-9;]*m")
+
+
+def read_delta(
+    table: Any,
+    columns: Iterable[PathLike] | None = None,
+    schema: Any = None,
+    nulls: Any = None,
+    row_splits_dtype: Any = None,
+    filter: Any = None,
+    version: int | None = None,
+    storage_options: dict[str, str] | None = None,
+) -> StructuredTensor:
+    """Returns the records of a Delta table.
+
+    Args:
+        table: The folder of the table, its URL, or a `deltalake.DeltaTable`.
+        columns: Paths of the fields to read. Other columns of the table are not read. Default: all.
+        schema: The spec of the records, or an Arrow schema. Default: that of the table.
+        nulls: The policies for nulls, as in `from_arrow`.
+        row_splits_dtype: As in `from_arrow`.
+        filter: Which records to read, such as `pc.field("population") > 1000`. Files whose
+            statistics or partition exclude all records are not read.
+        version: The version of the table. Default: the newest.
+        storage_options: The options of a remote store, as in `deltalake.DeltaTable`.
+
+    Returns:
+        A StructuredTensor of shape `[number of records]`. The order is that of the files.
+
+    Raises:
+        MissingFileError: If there is no table, or a file of it is missing (also a
+            FileNotFoundError).
+        FormatError: If the version does not exist, a file is damaged, or the table uses a feature
+            that the library cannot read, such as deletion vectors (also a ValueError).
+        MissingDependencyError: If `deltalake` is not installed (also an ImportError).
+        DTypeError, NullError, FieldError, StructureError, UnsupportedTypeError: As in
+            `from_arrow`.
+
+    >>> import deltalake
+    >>> folder = str(getfixture("tmp_path"))
+    >>> deltalake.write_deltalake(folder, pa.table({"title": ["Tea"], "minutes": [[5, 2]]}))
+    >>> xt.read_delta(folder).to_py()
+    [{'title': b'Tea', 'minutes': [5, 2]}]
+    """
+    deltalake = needed("deltalake", "delta", "read_delta")
+    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    name = _name(table, deltalake)
+    try:
+        if not isinstance(table, deltalake.DeltaTable):
+            table = deltalake.DeltaTable(name, version, storage_options)
+        elif version is not None:
+            table = deltalake.DeltaTable(table.table_uri, version, storage_options)
+        name = f"{name}, version {table.version()}"
+        dataset = table.to_pyarrow_dataset()
+        fields = wanted.pruned(dataset.schema) if wanted.schema is None else wanted.schema
+        names = [field.name for field in fields if field.name in dataset.schema.names]
+        found = dataset.to_table(names, filter)
+    except (deltalake.exceptions.TableNotFoundError, FileNotFoundError) as error:
+        raise MissingFileError(
+            path=name,
+            expected="a Delta table",
+            received=_line(error),
+            mend="Check the path; the folder of a table contains _delta_log.",
+        ) from error
+    except (pa.ArrowKeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        if "No match for FieldRef" in str(error):
+            raise FieldError(
+                path=f"{name}, filter",
+                expected="columns of the table",
+                received=_line(error),
+                mend="Correct filter=.",
+            ) from error
+        raise _unreadable(name, error) from error
+    except (deltalake.exceptions.DeltaError, OSError) as error:
+        raise _unreadable(name, error) from error
+    return wanted.records(found)
+
+
+def _name(table: Any, deltalake: Any) -> str:
+    if isinstance(table, deltalake.DeltaTable):
+        return str(table.table_uri)
+    if isinstance(table, (str, os.PathLike)):
+        return os.path.expanduser(os.fsdecode(table))
+    raise DTypeError(
+        path="table",
+        expected="the path of a Delta table, or a deltalake.DeltaTable",
+        received=type(table).__name__,
+        mend="Give the folder that contains _delta_log.",
+    )
+
+
+def _unreadable(name: str, error: Exception) -> FormatError:
+    return FormatError(
+        path=name,
+        expected="a complete Delta table",
+        received=f"{type(error).__name__}: {_line(error)}",
+        mend="Check the version and the files; a table with deletion vectors must be rewritten "
+        "without them (REORG TABLE ... APPLY (PURGE)).",
+    )
+
+
+def _line(error: Exception) -> str:
+    return _COLORS.sub("", next(iter(str(error).splitlines()), "no reason given"))

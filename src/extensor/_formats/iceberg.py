@@ -1,0 +1,104 @@
+"""Reading of Iceberg tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.wanted_table import WantedTable
+from extensor._dependency import needed
+from extensor._path import PathLike
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, ExtensorError, FormatError, MissingFileError
+
+
+def read_iceberg(
+    table: Any,
+    columns: Iterable[PathLike] | None = None,
+    schema: Any = None,
+    nulls: Any = None,
+    row_splits_dtype: Any = None,
+    filter: Any = None,
+    snapshot_id: int | None = None,
+) -> StructuredTensor:
+    """Returns the records of an Iceberg table.
+
+    Args:
+        table: A table of a catalog of `pyiceberg`, such as
+            `pyiceberg.catalog.load_catalog("prod").load_table("shop.recipes")`, or the path or URL
+            of a metadata file.
+        columns: Paths of the fields to read. Other columns of the table are not read. Default: all.
+        schema: The spec of the records, or an Arrow schema. Default: that of the table.
+        nulls: The policies for nulls, as in `from_arrow`.
+        row_splits_dtype: As in `from_arrow`.
+        filter: Which records to read: an expression of `pyiceberg.expressions`, or a text such as
+            `"population > 1000"`. Files whose statistics exclude all records are not read.
+        snapshot_id: The snapshot to read. Default: the current one.
+
+    Returns:
+        A StructuredTensor of shape `[number of records]`.
+
+    Raises:
+        MissingFileError: If there is no metadata file, or a data file is missing (also a
+            FileNotFoundError).
+        FormatError: If the snapshot does not exist, the filter is not valid, or a file is damaged
+            (also a ValueError).
+        MissingDependencyError: If `pyiceberg` is not installed (also an ImportError).
+        DTypeError, NullError, FieldError, StructureError, UnsupportedTypeError: As in
+            `from_arrow`.
+    """
+    needed("pyiceberg", "iceberg", "read_iceberg")
+    tables = needed("pyiceberg.table", "iceberg", "read_iceberg")
+    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    name = "table"
+    try:
+        if isinstance(table, (str, os.PathLike)):
+            name = os.path.expanduser(os.fsdecode(table))
+            table = tables.StaticTable.from_metadata(name)
+        elif not isinstance(table, tables.Table):
+            raise DTypeError(
+                path="table",
+                expected="a table of a pyiceberg catalog, or the path of a metadata file",
+                received=type(table).__name__,
+                mend='Give pyiceberg.catalog.load_catalog(name).load_table("shop.recipes").',
+            )
+        name = str(table.metadata_location)
+        # The names of the columns, in the schema of the snapshot.
+        scan = table.scan(snapshot_id=snapshot_id)
+        fields = scan.projection().as_arrow()
+        fields = wanted.pruned(fields) if wanted.schema is None else wanted.schema
+        known = {field.name for field in scan.projection().fields}
+        # A name that contains a dot is not told from a path by the scan, so all columns are read.
+        names = tuple(field.name for field in fields if field.name in known)
+        if any("." in field for field in names) or not names:
+            names = ("*",)
+        scan = table.scan(snapshot_id=snapshot_id, selected_fields=names)
+        found = (scan if filter is None else scan.filter(filter)).to_arrow()
+    except FileNotFoundError as error:
+        raise MissingFileError(
+            path=name,
+            expected="the metadata file of an Iceberg table, and all its data files",
+            received=_line(error),
+            mend="Load the table from its catalog, or give the newest *.metadata.json.",
+        ) from error
+    except ExtensorError:
+        raise
+    except Exception as error:
+        known = (ValueError, TypeError, KeyError, OSError, pa.ArrowException)
+        # The errors of pyiceberg have no common base.
+        if not isinstance(error, known) and not type(error).__module__.startswith("pyiceberg"):
+            raise
+        raise FormatError(
+            path=name,
+            expected="a complete Iceberg table with this snapshot, and a filter over its columns",
+            received=f"{type(error).__name__}: {_line(error)}",
+            mend="Check snapshot_id=, filter= and the files.",
+        ) from error
+    return wanted.records(found)
+
+
+def _line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "no reason given")

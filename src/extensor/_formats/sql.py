@@ -1,0 +1,415 @@
+"""Reading and writing of SQL databases: DuckDB, and all that have an ADBC driver."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Generator, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.wanted_table import WantedTable
+from extensor._arrow.write import to_arrow
+from extensor._dependency import needed
+from extensor._path import Path, PathLike
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import (
+    DatabaseError,
+    DTypeError,
+    ExtensorError,
+    StructureError,
+    UnsupportedTypeError,
+)
+
+_ROWS = 1 << 16
+"""Records in a batch of DuckDB."""
+
+_EXISTS = ("fail", "append", "replace")
+_VIEW = "extensor_records"
+_DIMENSIONS = "extensor_dimensions_"
+
+
+def read_database(
+    query: str,
+    connection: Any,
+    columns: Iterable[PathLike] | None = None,
+    schema: Any = None,
+    nulls: Any = None,
+    row_splits_dtype: Any = None,
+    params: Any = None,
+    batch_size: int | None = None,
+) -> Any:
+    """Returns the records of a query.
+
+    The result comes as Arrow data, in batches, without Python values.
+
+    Args:
+        query: An SQL query.
+        connection: A connection of DuckDB, a DB-API connection of an ADBC driver, such as
+            `adbc_driver_postgresql.dbapi.connect(uri)`, or a URI: `postgresql://user@host/name`,
+            `duckdb:path/of/file`.
+        columns: Paths of the fields to return. Default: all.
+        schema: The spec of the records, or an Arrow schema. Default: that of the result.
+        nulls: The policies for nulls, as in `from_arrow`.
+        row_splits_dtype: As in `from_arrow`.
+        params: The values of the parameters in the query: a list, or a dict where the driver
+            supports names.
+        batch_size: If given, the result is an iterator of StructuredTensors of that many records,
+            which reads the next batch when it is asked for it.
+
+    Returns:
+        A StructuredTensor of shape `[number of records]`, or an iterator.
+
+    Raises:
+        DatabaseError: If the database refuses the connection or the query, or fails before the
+            last record (also an OSError). The result is complete or there is none; an iterator
+            raises the error in place of the next batch.
+        UnsupportedTypeError: If PostgreSQL returns an array of several dimensions, whose lengths
+            its ADBC driver drops (also a TypeError).
+        MissingDependencyError: If the library of the URI is not installed (also an ImportError).
+        DTypeError, NullError, FieldError, StructureError: As in `from_arrow`.
+
+    >>> import duckdb
+    >>> connection = duckdb.connect()
+    >>> xt.read_database("select 'Tea' as title, [5, 2] as minutes", connection).to_py()
+    [{'title': b'Tea', 'minutes': [5, 2]}]
+    """
+    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    batches = _read(query, connection, params)
+    if batch_size is not None:
+        if not isinstance(batch_size, int) or batch_size < 1:
+            batches.close()
+            raise StructureError(
+                path="batch_size",
+                expected="a number of records, at least 1",
+                received=repr(batch_size),
+                mend="Leave it out for one StructuredTensor.",
+            )
+        return _sized(batches, batch_size, wanted)
+    found = next(batches)
+    return wanted.records(pa.Table.from_batches(batches, found))
+
+
+def write_database(
+    records: StructuredTensor | Iterable[StructuredTensor],
+    table: PathLike,
+    connection: Any,
+    schema: Any = None,
+    if_exists: str = "fail",
+) -> None:
+    """Writes records to a table of a database: all of them, or none if there is an error.
+
+    Args:
+        records: A StructuredTensor of rank 1, or an iterable of batches of one schema.
+        table: The name of the table, or `schema.table`.
+        connection: As in `read_database`. A transaction that is open in an ADBC connection is
+            committed, or rolled back after an error.
+        schema: The Arrow schema to write, as in `to_arrow`.
+        if_exists: What to do if the table exists: "fail", "append" or "replace".
+
+    Raises:
+        DatabaseError: If the database refuses the records, has no type for a field, or fails (also
+            an OSError).
+        DTypeError: If `records` is or yields anything but StructuredTensors of rank 1 (also a
+            TypeError).
+        StructureError: If there is no batch, or batches have different schemas (also a
+            ValueError).
+
+    >>> import duckdb
+    >>> connection = duckdb.connect()
+    >>> xt.write_database(xt.struct.constant([{"steps": [{"tool": "pot"}]}]), "recipe", connection)
+    >>> connection.sql("select steps[1].tool from recipe").fetchall()
+    [('pot',)]
+    """
+    if if_exists not in _EXISTS:
+        raise StructureError(
+            path="if_exists",
+            expected=", ".join(map(repr, _EXISTS)),
+            received=repr(if_exists),
+            mend='Leave it out for "fail".',
+        )
+    names = Path.of(table).names
+    if len(names) not in (1, 2):
+        raise StructureError(
+            path="table",
+            expected="the name of a table, or schema.table",
+            received=repr(table),
+            mend="Quote a name that contains a dot: '\"a.b\"'.",
+        )
+    batches = _Batches(records, schema)
+    with _connected(connection) as opened, _named(f"table {Path(*names)}"):
+        write = _write_duckdb if _is_duckdb(opened) else _write_adbc
+        try:
+            write(batches.reader(), names, opened, if_exists)
+        except Exception:
+            if batches.error is not None:  # an error of ours, which Arrow made a text of
+                raise batches.error from None
+            raise
+
+
+# Reading.
+
+
+def _read(query: str, connection: Any, params: Any) -> Generator[Any]:
+    """Yields the schema of the result, and then its batches."""
+    with _connected(connection) as opened, _named("query"):
+        read = _read_duckdb if _is_duckdb(opened) else _read_adbc
+        yield from read(query, opened, params)
+
+
+def _read_duckdb(query: str, connection: Any, params: Any) -> Iterator[Any]:
+    relation = connection.sql(query, params=params)
+    if relation is None:
+        raise _no_rows()
+    reader = relation.to_arrow_reader(_ROWS)
+    yield reader.schema
+    yield from reader
+
+
+def _read_adbc(query: str, connection: Any, params: Any) -> Iterator[Any]:
+    with connection.cursor() as cursor:
+        arrays: list[str] = []
+        if _vendor(connection) == "PostgreSQL" and params is None:
+            arrays = _arrays(cursor, query)
+        if arrays:
+            query = _with_dimensions(query, arrays)
+        cursor.execute(query, params)
+        if cursor.description is None:
+            raise _no_rows()
+        reader = cursor.fetch_record_batch()
+        count = len(reader.schema) - len(arrays)
+        yield pa.schema(list(reader.schema)[:count], reader.schema.metadata)
+        first = 0
+        for batch in reader:
+            for i, name in enumerate(arrays):
+                _expect_one_dimension(batch.column(count + i), name, first)
+            first += batch.num_rows
+            yield batch.select(range(count))
+
+
+def _arrays(cursor: Any, query: str) -> list[str]:
+    """Returns the columns of a result of PostgreSQL that are arrays."""
+    if not re.match(r"\s*(select|with|values|table)\b", query, re.IGNORECASE):
+        return []
+    schema = cursor.adbc_execute_schema(query)
+    return [field.name for field in schema if pa.types.is_list(field.type)]
+
+
+def _with_dimensions(query: str, arrays: list[str]) -> str:
+    """Returns a query that also counts the dimensions of arrays.
+
+    PostgreSQL's type of an array does not say how many dimensions a value has, and the driver
+    returns the items of all of them as one list.
+    """
+    query = query.rstrip().removesuffix(";")
+    counts = [
+        f"array_ndims(extensor_q.{_quoted(name)}) as {_DIMENSIONS}{i}"
+        for i, name in enumerate(arrays)
+    ]
+    return f"select extensor_q.*, {', '.join(counts)} from (\n{query}\n) as extensor_q"
+
+
+def _expect_one_dimension(counts: pa.Array, name: str, first: int) -> None:
+    found = counts.fill_null(0).to_numpy(zero_copy_only=False)
+    if not (found > 1).any():
+        return
+    record = int((found > 1).argmax())
+    raise UnsupportedTypeError(
+        path=Path(name),
+        expected="arrays of one dimension, which are all that the driver of PostgreSQL returns",
+        received=f"{found[record]} dimensions in record {first + record}",
+        mend="Select to_json(column)::text, or one list for each row.",
+    )
+
+
+def _sized(batches: Iterator[Any], size: int, wanted: WantedTable) -> Iterator[StructuredTensor]:
+    found = next(batches)
+    waiting, rows, is_empty = [], 0, True
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows < size:
+            continue
+        table = pa.Table.from_batches(waiting, found)
+        end = rows - rows % size
+        for start in range(0, end, size):
+            yield wanted.records(table.slice(start, size))
+        waiting, rows, is_empty = table.slice(end).to_batches(), rows - end, False
+    if rows or is_empty:
+        yield wanted.records(pa.Table.from_batches(waiting, found))
+
+
+# Writing.
+
+
+class _Batches:
+    """Records as Arrow batches, and the error that converting them raised."""
+
+    def __init__(self, records: Any, schema: Any) -> None:
+        batches = [records] if isinstance(records, StructuredTensor) else records
+        self._rest = iter(batches if isinstance(batches, Iterable) else [batches])
+        self._wanted = schema
+        self.error: ExtensorError | None = None
+        first = next(self._rest, None)
+        if first is None:
+            raise StructureError(
+                path="write_database",
+                expected="at least one batch of records",
+                received="0 batches",
+                mend="To create an empty table, give a batch of 0 records.",
+            )
+        self._first = self._batch(first)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """Returns a reader of the batches."""
+        return pa.RecordBatchReader.from_batches(self._first.schema, self._all())
+
+    def _all(self) -> Iterator[pa.RecordBatch]:
+        yield self._first
+        try:
+            for records in self._rest:
+                batch = self._batch(records)
+                if batch.schema != self._first.schema:
+                    raise StructureError(
+                        path="write_database",
+                        expected=f"batches of one schema: {self._first.schema}",
+                        received=str(batch.schema),
+                        mend="Give schema=, or convert the batches to one schema.",
+                    )
+                yield batch
+        except ExtensorError as error:
+            self.error = error
+            raise
+
+    def _batch(self, records: Any) -> pa.RecordBatch:
+        if not isinstance(records, StructuredTensor) or records.rank != 1:
+            raise DTypeError(
+                path="write_database",
+                expected="StructuredTensors of rank 1",
+                received=f"{type(records).__name__} of shape {records.shape}"
+                if isinstance(records, StructuredTensor)
+                else type(records).__name__,
+                mend="Give a batch of records, which are the rows of a table.",
+            )
+        return to_arrow(records, self._wanted)
+
+
+def _write_duckdb(
+    reader: pa.RecordBatchReader, names: tuple[str, ...], connection: Any, if_exists: str
+) -> None:
+    table = ".".join(map(_quoted, names))
+    # One statement, which is a transaction of its own unless one is open.
+    start = {
+        "fail": f"create table {table} as",
+        "replace": f"create or replace table {table} as",
+        "append": f"insert into {table} by name",
+    }[if_exists]
+    connection.register(_VIEW, reader)
+    try:
+        if if_exists == "append":
+            connection.execute(f"create table if not exists {table} as from {_VIEW} limit 0")
+        connection.execute(f"{start} select * from {_VIEW}")
+    finally:
+        connection.unregister(_VIEW)
+
+
+def _write_adbc(
+    reader: pa.RecordBatchReader, names: tuple[str, ...], connection: Any, if_exists: str
+) -> None:
+    mode = {"fail": "create", "replace": "replace", "append": "create_append"}[if_exists]
+    reader = reader.cast(pa.schema([_ingested(field) for field in reader.schema]))
+    try:
+        with connection.cursor() as cursor:
+            schema_name = names[0] if len(names) == 2 else None
+            cursor.adbc_ingest(names[-1], reader, mode, db_schema_name=schema_name)
+        connection.commit()
+    except Exception:
+        with contextlib.suppress(Exception):  # the first error says more
+            connection.rollback()
+        raise
+
+
+def _ingested(field: pa.Field) -> pa.Field:
+    """Returns a field of a type that more drivers support: lists of 32-bit offsets."""
+    if pa.types.is_large_list(field.type):
+        return field.with_type(pa.list_(_ingested(field.type.value_field)))
+    return field
+
+
+# Connections and errors.
+
+
+def _is_duckdb(connection: Any) -> bool:
+    return type(connection).__module__.partition(".")[0] in ("duckdb", "_duckdb")
+
+
+@contextlib.contextmanager
+def _connected(connection: Any) -> Generator[Any]:
+    """Yields a connection; one that was made of a URI is closed at the end."""
+    if not isinstance(connection, str):
+        if not _is_duckdb(connection) and not hasattr(connection, "adbc_get_info"):
+            raise DTypeError(
+                path="connection",
+                expected="a connection of DuckDB or of an ADBC driver, or a URI",
+                received=type(connection).__qualname__,
+                mend="Give adbc_driver_postgresql.dbapi.connect(uri), or duckdb.connect(path).",
+            )
+        yield connection
+        return
+    kind, _, rest = connection.partition(":")
+    if kind in ("postgresql", "postgres"):
+        needed("adbc_driver_postgresql", "sql", "read_database")
+        driver = needed("adbc_driver_postgresql.dbapi", "sql", "read_database")
+        text = connection
+    elif kind == "duckdb":
+        driver, text = needed("duckdb", "sql", "read_database"), rest.removeprefix("//")
+    else:
+        raise StructureError(
+            path="connection",
+            expected="a URI that begins with postgresql: or duckdb:",
+            received=f"{kind}:...",
+            mend="Give a connection of the ADBC driver of the database.",
+        )
+    with _named(f"connection to {kind}"):
+        opened = driver.connect(text)
+    with contextlib.closing(opened):
+        yield opened
+
+
+def _vendor(connection: Any) -> str:
+    return str(connection.adbc_get_info().get("vendor_name"))
+
+
+@contextlib.contextmanager
+def _named(path: str) -> Generator[None]:
+    """Replaces the errors of drivers by a DatabaseError, with their text."""
+    try:
+        yield
+    except (ExtensorError, ImportError):
+        raise
+    except Exception as error:
+        kind = type(error)
+        module = kind.__module__.partition(".")[0]
+        is_drivers = module in ("duckdb", "_duckdb", "adbc_driver_manager")
+        if not is_drivers and not isinstance(error, (pa.ArrowException, OSError)):
+            raise
+        raise DatabaseError(
+            path=path,
+            expected="a database that answers without an error",
+            received=f"{kind.__name__}: {str(error).strip()}",
+            mend="Correct the query or the table, or connect again.",
+        ) from error
+
+
+def _no_rows() -> StructureError:
+    return StructureError(
+        path="query",
+        expected="a query that returns rows",
+        received="a statement without a result",
+        mend="Run it with the connection itself.",
+    )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,135 @@
+"""Records from and to DuckDB."""
+
+import sqlite3
+
+import hypothesis
+import pyarrow as pa
+import pytest
+import tensorflow as tf
+from hypothesis import strategies as st
+
+import extensor as xt
+from extensor import errors
+from tests.formats.test_tf_example import _tables, equal
+
+duckdb = pytest.importorskip("duckdb")
+
+
+@pytest.fixture
+def connection():
+    with duckdb.connect() as opened:
+        yield opened
+
+
+LEAVES = st.sampled_from(
+    [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(),
+     pa.uint64(), pa.float32(), pa.float64(), pa.bool_(), pa.binary()]
+)  # fmt: skip
+FIELDS = st.lists(
+    st.builds(pa.field, st.text("abé .\"'", min_size=1, max_size=4), LEAVES),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda field: field.name.casefold(),
+)
+TYPES = st.recursive(
+    LEAVES, lambda inner: st.builds(pa.list_, inner) | FIELDS.map(pa.struct), max_leaves=4
+)
+
+
+@hypothesis.given(_tables(TYPES))
+def test_records_come_back_equal(table):
+    names = [name.casefold() for name in table.column_names]
+    hypothesis.assume(len(set(names)) == len(names))
+    records = xt.from_arrow(table)
+    with duckdb.connect() as connection:
+        xt.write_database(records, "it", connection)
+        found = xt.read_database("from it", connection, schema=xt.spec_of(records))
+        theirs = connection.sql("from it").to_arrow_table()
+    assert equal(found, records)
+    assert equal(xt.from_arrow(theirs), records)
+
+
+def test_nested_records_and_nulls(connection):
+    query = "select {'a': [1, null], 'm': map{'k': 1}} as r, null::int as z"
+    found = xt.read_database(query, connection, nulls="mask")
+    assert found.to_py() == [{"r": {"a": [1, None], "m": [{"key": b"k", "value": 1}]}, "z": None}]
+    with pytest.raises(errors.NullError, match=r"r.a.*null"):
+        xt.read_database(query, connection)
+    few = xt.read_database(query, connection, ["r.m"], row_splits_dtype=tf.int32)
+    assert few.to_py() == [{"r": {"m": [{"key": b"k", "value": 1}]}}]
+    assert few["r.m"].row_splits.dtype == tf.int32
+
+
+def test_batches_have_their_size_and_order(connection):
+    query = "select i, [i, i] as l from range(300000) t(i) order by i"
+    batches = list(xt.read_database(query, connection, batch_size=70_000))
+    assert [len(b) for b in batches] == [70_000] * 4 + [20_000]
+    assert tf.concat([b["i"] for b in batches], 0).numpy().tolist() == list(range(300_000))
+    empty = list(xt.read_database("select 1 as i where false", connection, batch_size=2))
+    assert [b.to_py() for b in empty] == [[]]
+    with pytest.raises(errors.StructureError, match="batch_size"):
+        xt.read_database(query, connection, batch_size=0)
+
+
+def test_parameters_are_bound(connection):
+    found = xt.read_database("select $a as t", connection, params={"a": "'; drop"})
+    assert found.to_py() == [{"t": b"'; drop"}]
+
+
+@pytest.mark.parametrize(
+    ("query", "error", "message"),
+    [
+        ("select nope", errors.DatabaseError, "query: .*nope"),
+        ("select error('boom') from range(300000) t(i) where i > 250000", errors.DatabaseError,
+         "boom"),
+        ("", errors.StructureError, "without a result"),
+    ],
+)  # fmt: skip
+def test_a_query_that_fails_is_a_named_error(connection, query, error, message):
+    with pytest.raises(error, match=message):
+        xt.read_database(query, connection)
+
+
+def test_tables_are_created_appended_and_replaced(connection):
+    rows = xt.struct.constant([{"s": [{"x": 1}]}])
+    connection.execute("create schema store")
+    xt.write_database([rows, rows], "store.it", connection)
+    with pytest.raises(errors.DatabaseError, match=r"table store.it: .*exists"):
+        xt.write_database(rows, "store.it", connection)
+    xt.write_database(rows, "store.it", connection, if_exists="append")
+    assert connection.sql("select count(*) from store.it").fetchall() == [(3,)]
+    xt.write_database(rows, "store.it", connection, if_exists="replace")
+    assert xt.read_database("from store.it", connection).to_py() == rows.to_py()
+    xt.write_database(rows, "new", connection, if_exists="append")
+    assert xt.read_database("from new", connection).to_py() == rows.to_py()
+    for call in (
+        lambda: xt.write_database(rows, "it", connection, if_exists="drop"),
+        lambda: xt.write_database(rows, "a.b.c", connection),
+        lambda: xt.write_database([], "it", connection),
+        lambda: xt.write_database([rows, xt.struct.constant([{"y": 1}])], "it", connection),
+    ):
+        with pytest.raises(errors.StructureError):
+            call()
+    with pytest.raises(errors.DTypeError, match="rank 1"):
+        xt.write_database([rows, rows[0]], "it", connection)
+    tables = connection.sql("select schema_name, table_name from duckdb_tables()").fetchall()
+    assert sorted(tables) == [("main", "new"), ("store", "it")], "an error left a table"
+
+
+def test_a_uri_opens_and_closes_a_file(tmp_path):
+    uri = f"duckdb:{tmp_path / 'it.db'}"
+    rows = xt.struct.constant([{"x": 1}])
+    xt.write_database(rows, "it", uri)
+    assert xt.read_database("from it", uri).to_py() == rows.to_py()
+    with duckdb.connect(tmp_path / "it.db") as connection:
+        assert connection.sql("from it").fetchall() == [(1,)]
+    (tmp_path / "bad.db").write_bytes(b"no database" * 1000)
+    with pytest.raises(errors.DatabaseError, match="connection to duckdb"):
+        xt.read_database("from it", f"duckdb:{tmp_path / 'bad.db'}")
+
+
+def test_other_connections_are_refused():
+    with pytest.raises(errors.DTypeError, match=r"connection: .*ADBC.*Connection"):
+        xt.read_database("select 1", sqlite3.connect(":memory:"))
+    with pytest.raises(errors.StructureError, match=r"postgresql: or duckdb:, got mysql:\.\.\."):
+        xt.read_database("select 1", "mysql://user:secret@host/it")
