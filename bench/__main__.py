@@ -37,6 +37,7 @@ from bench import (
     proto_rows,
     string_rows,
     struct_rows,
+    tfrecord_rows,
     type_rows,
     types_rows,
 )
@@ -86,6 +87,7 @@ def main() -> int:
         for row in (
             *arrow_rows.rows(),
             *string_rows.rows(),
+            *tfrecord_rows.rows(),
             *struct_rows.rows(),
             *field_rows.rows(),
             *path_rows.rows(),

@@ -289,12 +289,15 @@ class Parser:
     def _error(self, serialized: tf.Tensor, leaves: list[Leaf]) -> str | None:
         try:
             self._parsed(serialized, leaves)
+        except UnicodeDecodeError as error:
+            return error.object.decode(errors="replace")
         except _UNPARSED as error:
             return str(error)
         return None
 
 
-_UNPARSED = (tf.errors.InvalidArgumentError, tf.errors.DataLossError)
+# TensorFlow writes the bytes of a record into its message, which fails if they are not UTF-8.
+_UNPARSED = (tf.errors.InvalidArgumentError, tf.errors.DataLossError, UnicodeDecodeError)
 
 
 class _Column:
