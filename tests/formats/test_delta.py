@@ -84,6 +84,17 @@ def test_bad_tables_are_named(folder, tmp_path):
         xt.read_delta(folder)
 
 
+def test_deletion_vectors_are_not_ignored(folder):
+    log = folder / "_delta_log" / "00000000000000000000.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    protocol = next(line["protocol"] for line in lines if "protocol" in line)
+    protocol |= {"minReaderVersion": 3, "minWriterVersion": 7}
+    protocol |= {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    log.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(errors.FormatError, match=r"DeltaProtocolError: .*deletionVectors"):
+        xt.read_delta(folder, nulls="mask")
+
+
 def test_cities_come_back_equal(tmp_path):
     data = list(json.loads(cities.source().read_bytes()).values())[:3000]
     table = pa.Table.from_pylist(data)
