@@ -89,6 +89,15 @@ def test_feature_lists_that_come_late_are_not_lost(tmp_path):
     assert xt.read_tfrecord(path, schema=schema).to_py() == [{"x": []}, {"x": []}, {"x": [1]}]
 
 
+def test_examples_among_sequence_examples_do_not_lose_their_lists(tmp_path):
+    schema = pa.schema({"x": pa.list_(pa.int64())})
+    rows = xt.struct.constant([{"x": [1]}])
+    both = [xt.to_tf_sequence_example(rows).numpy()[0], xt.to_tf_example(rows).numpy()[0]]
+    path = written(tmp_path / "it.tfrecord", both)
+    with pytest.raises(errors.FormatError, match=r"record 1 of .*a tf.Example with a list"):
+        xt.read_tfrecord(path, schema=schema)
+
+
 def test_features_of_two_types_are_an_error(tmp_path):
     path = written(tmp_path / "it.tfrecord", [example(x=[1]), example(x=[b"a"])])
     with pytest.raises(errors.DTypeError, match=r"x: .*int64_list.*bytes_list in record 1 of .*it"):

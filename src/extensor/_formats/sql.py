@@ -259,7 +259,7 @@ class _Batches:
                 received="0 batches",
                 mend="To create an empty table, give a batch of 0 records.",
             )
-        self._first = self._batch(first)
+        self._first = self._as_arrow(first)
 
     def reader(self) -> pa.RecordBatchReader:
         """Returns a reader of the batches."""
@@ -269,7 +269,7 @@ class _Batches:
         yield self._first
         try:
             for records in self._rest:
-                batch = self._batch(records)
+                batch = self._as_arrow(records)
                 if batch.schema != self._first.schema:
                     raise StructureError(
                         path="write_database",
@@ -282,7 +282,7 @@ class _Batches:
             self.error = error
             raise
 
-    def _batch(self, records: Any) -> pa.RecordBatch:
+    def _as_arrow(self, records: Any) -> pa.RecordBatch:
         if not isinstance(records, StructuredTensor) or records.rank != 1:
             raise DTypeError(
                 path="write_database",

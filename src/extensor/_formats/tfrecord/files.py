@@ -88,7 +88,9 @@ def read_tfrecord(
         return f"record {number - (ends[file - 1] if file else 0)} of {files[file].path}"
 
     if message is None:
-        message = _message(serialized)
+        message, lacking = _message(serialized)
+    else:
+        lacking = np.zeros(0, np.int64)
     if schema is not None:
         spec = wanted_spec(wanted, schema, row_splits_dtype)
     elif keys:
@@ -103,7 +105,17 @@ def read_tfrecord(
         spec = wanted.spec(found)
         names = set(spec.field_names())
         context = [path for path in lists if path[0] in names] if message == SEQUENCE else ()
-    return Parser(spec, message, wanted.nulls, keys, context).records(serialized, name_of)
+    parser = Parser(spec, message, wanted.nulls, keys, context)
+    if message == SEQUENCE and lacking.size:
+        number = parser.first_with_lists_in_context(tf.gather(serialized, lacking))
+        if number is not None:
+            raise FormatError(
+                path=name_of(int(lacking[number])),
+                expected="a tf.SequenceExample, as other records of the files",
+                received="a tf.Example with a list",
+                mend='Give message="Example" or "SequenceExample", or context=.',
+            )
+    return parser.records(serialized, name_of)
 
 
 def write_tfrecord(
@@ -187,17 +199,22 @@ def _expect_message(message: Any) -> None:
         )
 
 
-def _message(serialized: tf.Tensor) -> str:
-    """Returns which message records are: an Example is a SequenceExample without feature lists."""
+def _message(serialized: tf.Tensor) -> tuple[str, Any]:
+    """Returns which message records are, and the numbers of those without feature lists.
+
+    An Example is a SequenceExample without feature lists.
+    """
+    none = np.zeros(0, np.int64)
     if not serialized.shape[0]:
-        return EXAMPLE
+        return EXAMPLE, none
     try:
         sizes = tf.io.decode_proto(
             serialized, f"tensorflow.{SEQUENCE}", ["feature_lists"], [tf.string]
         ).sizes
     except tf.errors.DataLossError:
-        return EXAMPLE  # parsing it raises an error that names the record
-    return SEQUENCE if tf.reduce_any(sizes > 0) else EXAMPLE
+        return EXAMPLE, none  # parsing it raises an error that names the record
+    has_lists = sizes.numpy()[:, 0] > 0
+    return (SEQUENCE, np.flatnonzero(~has_lists)) if has_lists.any() else (EXAMPLE, none)
 
 
 def _serialized(file: File) -> tf.Tensor:

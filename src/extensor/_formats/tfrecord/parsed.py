@@ -158,6 +158,18 @@ class Parser:
         columns = {leaf.path: self._column(leaf, parsed[leaf.key], name_of) for leaf in leaves}
         return self._value(self.spec, Path(), columns)
 
+    def first_with_lists_in_context(self, serialized: tf.Tensor) -> int | None:
+        """Returns the number of the first message with a feature that should be a feature list."""
+        features = {x.key: _ragged(x) for x in self._leaves.values() if x.is_sequence}
+        for number, one in enumerate(tf.split(serialized, serialized.shape[0]) if features else []):
+            try:
+                parsed = tf.io.parse_example(one, features)
+            except _UNPARSED:
+                return number
+            if any(int(tf.size(ragged.values)) for ragged in parsed.values()):
+                return number
+        return None
+
     def _parsed(self, serialized: tf.Tensor, leaves: list[Leaf]) -> dict[str, Any]:
         if self._message == EXAMPLE:
             return tf.io.parse_example(
