@@ -98,6 +98,14 @@ def test_examples_among_sequence_examples_do_not_lose_their_lists(tmp_path):
         xt.read_tfrecord(path, schema=schema)
 
 
+def test_a_damaged_sequence_example_does_not_make_the_others_examples(tmp_path):
+    schema = pa.schema({"x": pa.list_(pa.int64())})
+    one = xt.to_tf_sequence_example(xt.struct.constant([{"x": [1]}])).numpy()[0]
+    path = written(tmp_path / "it.tfrecord", [one, one[:-3]])
+    with pytest.raises(errors.FormatError, match=r"record 1 of .*it.tfrecord"):
+        xt.read_tfrecord(path, schema=schema)
+
+
 def test_features_of_two_types_are_an_error(tmp_path):
     path = written(tmp_path / "it.tfrecord", [example(x=[1]), example(x=[b"a"])])
     with pytest.raises(errors.DTypeError, match=r"x: .*int64_list.*bytes_list in record 1 of .*it"):

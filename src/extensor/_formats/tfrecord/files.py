@@ -10,7 +10,7 @@ import gzip
 import os
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -88,7 +88,7 @@ def read_tfrecord(
         return f"record {number - (ends[file - 1] if file else 0)} of {files[file].path}"
 
     if message is None:
-        message, lacking = _message(serialized)
+        message, lacking = _message(serialized, name_of)
     else:
         lacking = np.zeros(0, np.int64)
     if schema is not None:
@@ -199,7 +199,7 @@ def _expect_message(message: Any) -> None:
         )
 
 
-def _message(serialized: tf.Tensor) -> tuple[str, Any]:
+def _message(serialized: tf.Tensor, name_of: Callable[[int], str]) -> tuple[str, Any]:
     """Returns which message records are, and the numbers of those without feature lists.
 
     An Example is a SequenceExample without feature lists.
@@ -207,14 +207,29 @@ def _message(serialized: tf.Tensor) -> tuple[str, Any]:
     none = np.zeros(0, np.int64)
     if not serialized.shape[0]:
         return EXAMPLE, none
+    sizes = _feature_list_sizes(serialized)
+    if sizes is None:
+        for number in range(int(tf.size(serialized))):
+            if _feature_list_sizes(serialized[number : number + 1]) is None:
+                raise FormatError(
+                    path=name_of(number),
+                    expected=f"a serialized tf.{EXAMPLE} or tf.{SEQUENCE}",
+                    received="bytes that TensorFlow cannot parse",
+                    mend="Check that the records were written as one of these messages.",
+                )
+        return EXAMPLE, none
+    has_lists = sizes.numpy()[:, 0] > 0
+    return (SEQUENCE, np.flatnonzero(~has_lists)) if has_lists.any() else (EXAMPLE, none)
+
+
+def _feature_list_sizes(serialized: tf.Tensor) -> Any:
+    """Returns how many feature lists each record has, or None if a record is not a message."""
     try:
-        sizes = tf.io.decode_proto(
+        return tf.io.decode_proto(
             serialized, f"tensorflow.{SEQUENCE}", ["feature_lists"], [tf.string]
         ).sizes
     except tf.errors.DataLossError:
-        return EXAMPLE, none  # parsing it raises an error that names the record
-    has_lists = sizes.numpy()[:, 0] > 0
-    return (SEQUENCE, np.flatnonzero(~has_lists)) if has_lists.any() else (EXAMPLE, none)
+        return None
 
 
 def _serialized(file: File) -> tf.Tensor:
