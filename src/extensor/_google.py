@@ -33,6 +33,7 @@ def is_unavailable(error: BaseException) -> bool:
         exceptions.ServiceUnavailable,
         exceptions.DeadlineExceeded,
         exceptions.InternalServerError,
+        exceptions.Aborted,  # by another transaction
     )
     return isinstance(error, passing) and _NO_TOKEN not in str(error)
 

@@ -23,10 +23,15 @@ _FIRESTORE = _SDK / "platform/cloud-firestore-emulator/cloud-firestore-emulator.
 @functools.cache
 def spanner():
     """Returns the address of the emulator of Spanner; skips the test if it is not installed."""
+    return spanner_process().address
+
+
+def spanner_process():
+    """Returns a new emulator of Spanner."""
     program = shutil.which("emulator_main") or str(_SPANNER)
     if not Path(program).exists():
         pytest.skip("The emulator of Spanner is not installed: google-cloud-cli-spanner-emulator.")
-    return Emulator(lambda port: [program, f"--host_port=127.0.0.1:{port}"]).address
+    return Emulator(lambda port: [program, f"--host_port=127.0.0.1:{port}"])
 
 
 @functools.cache
@@ -38,11 +43,9 @@ def firestore():
             "The emulator of Firestore is not installed: google-cloud-cli-firestore-emulator, java."
         )
     main = "com.google.cloud.datastore.emulator.firestore.CloudFirestore"
-    options = ["-Duser.language=en", "-Xmx512m", "-XX:TieredStopAtLevel=1"]
-    return Emulator(
-        lambda port: [java, *options, "-cp", str(_FIRESTORE), main, "start", "--host=127.0.0.1",
-                      f"--port={port}"]
-    ).address  # fmt: skip
+    command = [java, "-Duser.language=en", "-Xmx512m", "-XX:TieredStopAtLevel=1"]
+    command += ["-cp", str(_FIRESTORE), main, "start", "--host=127.0.0.1"]
+    return Emulator(lambda port: [*command, f"--port={port}"]).address
 
 
 def free_port():

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from extensor._path import Path
-from extensor.errors import StructureError, UnsupportedTypeError
+from extensor.errors import FieldError, StructureError, UnsupportedTypeError
 
 # google.spanner.v1.TypeCode
 BOOL, INT64, FLOAT64, TIMESTAMP, DATE, STRING, BYTES, ARRAY, STRUCT, NUMERIC, JSON = range(1, 12)
@@ -53,6 +53,14 @@ def schema_of(fields: Iterable[Any], wanted: pa.Schema | None = None) -> pa.Sche
 def _fields(fields: Iterable[Any], wanted: Any, path: Path) -> list[pa.Field]:
     made: list[pa.Field] = []
     names = [field.name for field in fields]
+    for field in [] if wanted is None else wanted:
+        if field.name not in names:
+            raise FieldError(
+                path=path / field.name,
+                expected="one column of this name, because schema= has it",
+                received=f"the columns {', '.join(names[:20])}",
+                mend="Correct schema= or the query.",
+            )
     for index, field in enumerate(fields):
         if not field.name or names.count(field.name) > 1:
             raise StructureError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -18,12 +19,14 @@ from extensor._formats.spanner.types import schema_of
 from extensor._google import named_errors, retry
 from extensor._protocol.spec_of import spec_of
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError, FieldError
+from extensor.errors import DTypeError, FieldError, ServerError
 
 # Spanner refuses a commit of more than 80,000 mutations or 100 MB. Each value is a mutation, and
 # each entry of an index one more.
 _MUTATIONS = 20_000
 _BYTES = 1 << 24
+
+_TEXTS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 _MODES = ("insert", "update", "insert_or_update", "replace")
 
@@ -72,22 +75,95 @@ def write_spanner(
     batches = [records] if isinstance(records, StructuredTensor) else records
     if not isinstance(batches, Iterable):
         batches = [batches]  # `_expect_batch` raises, as for any batch of the wrong type
-    fields: dict[tuple[str, ...], Any] = {}
-    written = 0
-    for batch in batches:
-        _expect_batch(batch)
-        names = tuple(batch.field_names())
-        if names not in fields:
-            with named_errors(table):
-                fields[names] = _fields(database, table, names, timeout)
-        rows = _converted(batch, fields[names], schema)
-        values = [_texts(rows.column(field.name), field.type_) for field in fields[names]]
+    with _Table(table, database, mode, timeout) as target:
+        for batch in batches:
+            _expect_batch(batch)
+            target.write(batch, schema)
+
+
+class _Table:
+    """A table to write to."""
+
+    def __init__(self, name: str, database: Any, mode: str, timeout: float) -> None:
+        self._name = name
+        self._database = database
+        self._mode = mode
+        self._timeout = timeout
+        self._fields: dict[tuple[str, ...], list[Any]] = {}
+        self._written = 0
+        self._session: Any = None
+
+    def __enter__(self) -> _Table:
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        # A session of a server that cannot be reached ends there after an hour.
+        is_there = kind is None or not issubclass(kind, ServerError)
+        if self._session is not None and is_there:
+            with named_errors(self._name):
+                self._session.delete()
+
+    def write(self, records: StructuredTensor, schema: pa.Schema | None) -> None:
+        names = tuple(records.field_names())
+        if names not in self._fields:
+            self._fields[names] = self._fields_of(names)
+        rows = _converted(records, self._fields[names], schema)
+        columns = [_texts(rows.column(f.name), f.type_) for f in self._fields[names]]
         for start, stop in _commits(rows):
-            source = f"{table}, after {written} records" if written else table
-            part = list(zip(*(column[start:stop] for column in values), strict=True))
-            with named_errors(source), database.batch(timeout_secs=timeout) as mutations:
-                getattr(mutations, mode)(table, list(names), part)
-            written += stop - start
+            self._commit(names, [column[start:stop] for column in columns])
+            self._written += stop - start
+
+    def _fields_of(self, names: tuple[str, ...]) -> list[Any]:
+        """Returns the metadata of columns."""
+        from google.cloud.spanner_v1 import KeySet
+
+        if not names:
+            raise FieldError(
+                path=self._name,
+                expected="records with at least one field",
+                received="records without fields",
+                mend="Add a field with with_updates.",
+            )
+        with named_errors(self._name), self._database.snapshot() as snapshot:
+            no_rows = KeySet(keys=[])
+            results = snapshot.read(
+                self._name, list(names), no_rows, lazy_decode=True, retry=retry(self._timeout)
+            )
+            list(results)
+            return list(results.fields)
+
+    def _session_name(self) -> str:
+        """Returns the name of the session, which the first commit creates."""
+        if self._session is None:
+            session = self._database.session()
+            with named_errors(self._name):
+                session.create()
+            self._session = session
+        return self._session.name
+
+    def _commit(self, names: tuple[str, ...], columns: list[list[Any]]) -> None:
+        """Inserts rows. The `commit` of the client tries for an hour to reach a server."""
+        from google.cloud.spanner_v1 import CommitRequest, Mutation, TransactionOptions
+        from google.protobuf.struct_pb2 import ListValue
+
+        rows: list[Any] = []
+        for row in zip(*columns, strict=True):
+            values = ListValue()
+            values.extend(row)
+            rows.append(values)
+        write = Mutation.Write(table=self._name, columns=list(names), values=rows)
+        request = CommitRequest(
+            session=self._session_name(),
+            mutations=[Mutation({self._mode: write})],
+            single_use_transaction=TransactionOptions(read_write=TransactionOptions.ReadWrite()),
+        )
+        done = f"{self._name}, after {self._written} records" if self._written else self._name
+        with named_errors(done):
+            self._database.spanner_api.commit(
+                request=request,
+                metadata=[("google-cloud-resource-prefix", self._database.name)],
+                retry=retry(self._timeout),
+            )
 
 
 def _expect_batch(records: Any) -> None:
@@ -101,28 +177,6 @@ def _expect_batch(records: Any) -> None:
         else type(records).__name__,
         mend="Give a batch of records; a table has a row for each.",
     )
-
-
-def _fields(database: Any, table: str, names: tuple[str, ...], timeout: float) -> Any:
-    """Returns the metadata of columns of a table."""
-    if not names:
-        raise FieldError(
-            path=table,
-            expected="records with at least one field",
-            received="records without fields",
-            mend="Add a field with with_updates.",
-        )
-    from google.cloud.spanner_admin_database_v1 import DatabaseDialect
-
-    mark = '"' if database.database_dialect == DatabaseDialect.POSTGRESQL else "`"
-    columns = ", ".join(f"{mark}{name}{mark}" for name in names)
-    source = ".".join(f"{mark}{part}{mark}" for part in table.split("."))
-    with database.snapshot() as snapshot, named_errors(table):
-        results = snapshot.execute_sql(
-            f"SELECT {columns} FROM {source} LIMIT 0", lazy_decode=True, retry=retry(timeout)
-        )
-        list(results)
-        return list(results.fields)
 
 
 def _converted(records: StructuredTensor, fields: Any, schema: pa.Schema | None) -> pa.Table:
@@ -152,7 +206,7 @@ def _commits(rows: pa.Table) -> Iterator[tuple[int, int]]:
 
 
 def _texts(column: pa.ChunkedArray | pa.Array, kind: Any) -> list[Any]:
-    """Returns a column as the client takes it: exact types as the text of Spanner's protocol."""
+    """Returns a column as Spanner's protocol has it: exact types, NaN and infinities as text."""
     code = kind.code
     if code == types.ARRAY:
         if isinstance(column, pa.ChunkedArray):
@@ -172,7 +226,11 @@ def _texts(column: pa.ChunkedArray | pa.Array, kind: Any) -> list[Any]:
         return [t and t.replace(" ", "T") for t in column.cast(pa.string()).to_pylist()]
     if code == types.DATE:
         return column.cast(pa.string()).to_pylist()
+    if code in (types.INT64, types.ENUM):
+        return column.cast(pa.string()).to_pylist()
     values: list[Any] = column.to_pylist()
+    if code in (types.FLOAT64, types.FLOAT32):
+        return [v if v is None or math.isfinite(v) else _TEXTS[str(v)] for v in values]
     if code == types.NUMERIC and pa.types.is_decimal(column.type):
         return [v if v is None else f"{v:f}" for v in values]
     if code in (types.BYTES, types.PROTO):
