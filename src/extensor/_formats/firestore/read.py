@@ -179,10 +179,13 @@ class _Left:
 
     def stream(self, retry: Any) -> Iterable[Any]:
         """Returns the documents that are left."""
-        # The client has no public names for these.
-        if getattr(self._query, "_limit_to_last", False) or not hasattr(self._query, "start_after"):
-            # These come at once, or cannot be continued.
-            return list(self._query.get(retry=retry))
+        # The client has no public names for the parts of a query.
+        if getattr(self._query, "_limit_to_last", False):
+            query = copy.copy(self._query)
+            query._orders = copy.deepcopy(query._orders)  # `get` reverses them in place
+            return query.get(retry=retry)
+        if not hasattr(self._query, "start_after"):  # it cannot be continued
+            return list(self._query.stream(retry=retry))
         if self.last is None:
             return self._query.stream(retry=retry)
         time_of_read = self.last.read_time
