@@ -14,7 +14,7 @@ import tensorflow as tf
 import extensor as xt
 from bench import byhand, peers, recipe
 from bench.measure import Call
-from bench.row import Faster, Row, Within
+from bench.row import Faster, NoLimit, Row, Within
 
 _COUNT = 50_000
 _PYVAL_COUNT = 1_000
@@ -47,6 +47,11 @@ def rows() -> list[Row]:
                 functools.partial(_masked, kind=kind),
             )
             for kind in ("recipes", "strings", "numbers", "lists", "one record")
+        ),
+        Row(
+            "from_arrow, lists with nulls masked, whose values are left out, vs without nulls",
+            NoLimit(),
+            functools.partial(_masked, kind="lists over values"),
         ),
     ]
 
@@ -126,12 +131,17 @@ def _masked(folder: Path, kind: str) -> tuple[Call, Call]:
     if kind == "recipes":
         whole = _recipes()
         mask = mask.slice(0, _COUNT)
-    if kind == "lists":  # null lists over values
+    if kind.startswith("lists"):
         values, starts = whole.column(0).combine_chunks(), np.arange(0, count + 1, 4, np.int32)
         mask = mask.slice(0, count // 4)
-        lists = pa.ListArray.from_arrays(pa.array(starts), values, mask=mask)
-        some = pa.table({"x": lists})
-        whole = pa.table({"x": pa.ListArray.from_arrays(pa.array(starts), values)})
+        over = pa.ListArray.from_arrays(pa.array(starts), values, mask=mask)
+        if kind == "lists":  # null lists without values, as most writers leave them
+            empty = pc.if_else(mask, pa.scalar(None, over.type), over)
+            whole = pa.table({"x": pa.ListArray.from_arrays(empty.offsets, empty.values)})
+            over = empty
+        else:
+            whole = pa.table({"x": pa.ListArray.from_arrays(pa.array(starts), values)})
+        some = pa.table({"x": over})
     else:
         names = whole.column_names
         some = pa.table({n: _with_nulls(whole[n].combine_chunks(), mask) for n in names})

@@ -36,26 +36,42 @@ def tensor_at(owner: Any, address: int, length: int, np_dtype: np.dtype[Any]) ->
     Args:
         owner: The object that keeps the memory alive.
         address: The address of the first number.
-        length: The number of elements.
-        np_dtype: An integer, floating point or complex dtype.
+        length: The number of elements, 1 or more.
+        np_dtype: A boolean, integer, floating point or complex dtype.
     """
     view = np.asarray(_View(owner, address, length, np_dtype.str))
     if address % ALIGNMENT:
-        return tf.constant(view)  # copies into memory of TensorFlow
-    return tf.experimental.dlpack.from_dlpack(view.__dlpack__())
+        # tf.constant copies twice, and takes twice as long for few numbers too.
+        aligned = aligned_empty(length, np_dtype)
+        aligned[:] = view
+        view = aligned
+    return shared_tensor(view)
+
+
+def shared_tensor(aligned: np.ndarray[Any, Any]) -> tf.Tensor:
+    """Returns a tensor that shares the memory of a vector from `aligned_empty`."""
+    return tf.experimental.dlpack.from_dlpack(aligned.__dlpack__())
+
+
+def aligned_empty(length: int, np_dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Returns a new vector that starts at a multiple of 64 bytes; its numbers may be anything."""
+    memory = np.empty(length * np_dtype.itemsize + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return np.ndarray((length,), np_dtype, memory, start)
 
 
 def tensor_over(array: np.ndarray[Any, Any]) -> tf.Tensor:
     """Returns a vector that shares the memory of an array, or a copy.
 
-    The memory is shared if the array is a contiguous vector of numbers in native byte order that
-    starts at a multiple of 64 bytes. Do not write to the array as long as the tensor exists.
+    The memory is shared if the array is a contiguous vector of numbers or booleans in native byte
+    order that starts at a multiple of 64 bytes. Do not write to the array as long as the tensor
+    exists.
 
     >>> xt.authoring.tensor_over(np.arange(3, dtype=np.int32))
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([0, 1, 2], dtype=int32)>
     """
     is_shareable = array.ndim == 1 and array.flags.c_contiguous and array.dtype.isnative
-    if not is_shareable or array.size == 0 or array.dtype.kind not in "iufc":
+    if not is_shareable or array.size == 0 or array.dtype.kind not in "biufc":
         return tf.convert_to_tensor(array)
     return tensor_at(array, array.ctypes.data, array.size, array.dtype)
 

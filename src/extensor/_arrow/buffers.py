@@ -22,7 +22,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import is_large_list, is_large_string, is_string
-from extensor._memory import array_over, tensor_at
+from extensor._memory import aligned_empty, array_over, shared_tensor, tensor_at, tensor_over
 from extensor._path import Path
 from extensor.errors import FormatError, StructureError
 
@@ -37,6 +37,11 @@ _MAX_BYTES = 2**31 - 1  # that offsets of 32 bits reach
 _UTF8_HINT = "Give schema= with a binary type for this field if it holds bytes rather than text."
 
 
+@functools.cache
+def _numpy_dtype(dtype: tf.DType) -> np.dtype[Any]:
+    return np.dtype(dtype.as_numpy_dtype)
+
+
 def numbers_in(array: pa.Array, dtype: tf.DType) -> tf.Tensor:
     """Returns an Arrow array of numbers without nulls as a tensor.
 
@@ -46,7 +51,7 @@ def numbers_in(array: pa.Array, dtype: tf.DType) -> tf.Tensor:
     """
     if len(array) == 0:
         return tf.zeros([0], dtype)
-    np_dtype = np.dtype(dtype.as_numpy_dtype)
+    np_dtype = _numpy_dtype(dtype)
     return _shared(array.buffers()[1], array.offset, len(array), np_dtype)
 
 
@@ -70,7 +75,7 @@ def booleans_in(array: pa.Array) -> tf.Tensor:
     """
     if array.null_count:
         array = array.fill_null(False)
-    return tf.constant(array.to_numpy(zero_copy_only=False))
+    return tensor_over(array.to_numpy(zero_copy_only=False))
 
 
 def offsets_of(array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
@@ -143,29 +148,32 @@ def row_splits_in(array: pa.Array, offsets: Any, dtype: tf.DType, path: Path) ->
     Raises:
         StructureError: If the row splits do not fit into int32 (also a ValueError).
     """
-    np_dtype = np.dtype(dtype.as_numpy_dtype)
+    np_dtype = _numpy_dtype(dtype)
     buffer = array.buffers()[1]
     has_offsets = len(array) > 0 and buffer is not None and buffer.size > 0
     if has_offsets and offsets[0] == 0 and offsets.dtype == np_dtype:
         return _shared(buffer, array.offset, len(array) + 1, np_dtype)
-    return splits_in(offsets - offsets[0], dtype, path)
+    return splits_in(offsets, dtype, path)
 
 
-def splits_in(splits: Any, dtype: tf.DType, path: Path) -> tf.Tensor:
-    """Returns row splits that are a NumPy array as a tensor. Copies.
+def splits_in(offsets: Any, dtype: tf.DType, path: Path) -> tf.Tensor:
+    """Returns offsets that are a NumPy array as row splits, which begin with 0. Copies.
 
     Raises:
         StructureError: If the row splits do not fit into int32 (also a ValueError).
     """
-    np_dtype = np.dtype(dtype.as_numpy_dtype)
-    if np_dtype.itemsize < 8 and int(splits[-1]) > np.iinfo(np.int32).max:
+    np_dtype = _numpy_dtype(dtype)
+    first, total = offsets[0], int(offsets[-1]) - int(offsets[0])
+    if np_dtype.itemsize < 8 and total > np.iinfo(np.int32).max:
         raise StructureError(
             path=path,
             expected="at most 2**31 - 1 values with row_splits_dtype=tf.int32",
-            received=f"{int(splits[-1])} values",
+            received=f"{total} values",
             mend="Leave row_splits_dtype out for int64.",
         )
-    return tf.constant(splits.astype(np_dtype, copy=False))
+    splits = aligned_empty(len(offsets), np_dtype)
+    np.subtract(offsets, first, out=splits, casting="unsafe")
+    return shared_tensor(splits)
 
 
 def check_start(array: pa.Array, path: Path) -> None:

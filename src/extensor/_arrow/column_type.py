@@ -102,8 +102,6 @@ class ColumnType(abc.ABC):
 
     def read_hidden(self, array: pa.Array, location: Location) -> Any:
         """Returns a validated column as the value of a field; all its nulls are hidden."""
-        if location.hidden is not None:
-            array = self.without_hidden(array, location)
         return self._read(array, location)
 
     def valid(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
@@ -113,13 +111,12 @@ class ColumnType(abc.ABC):
         """
         return is_valid(array)
 
-    def without_hidden(self, array: pa.Array, location: Location) -> pa.Array:
-        """Returns a column that `_read` can read, although it has hidden nulls."""
-        return array
-
     @abc.abstractmethod
     def _read(self, array: pa.Array, location: Location) -> Any:
-        """Returns a column as the value of a field. Values that are null may be anything."""
+        """Returns a column as the value of a field. Values that are null may be anything.
+
+        Hidden lists become empty lists.
+        """
 
     def write(self, value: Any, path: Path) -> pa.Array:
         """Returns the value of a field as a column of this type.

@@ -27,10 +27,6 @@ class ListViewType(ListType):
         super().check(array, path)
         buffers.views_of(array, path)
 
-    def without_hidden(self, array: pa.Array, location: Location) -> pa.Array:
-        """Returns a column as it is: `_read` leaves out hidden lists."""
-        return array
-
     def _read(self, array: pa.Array, location: Location) -> Any:
         offsets, sizes = buffers.views_of(array, location.path)
         if location.hidden is not None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._memory import aligned_empty, tensor_over
 from extensor._path import Path, quoted
 from extensor.errors import DTypeError
 
@@ -17,33 +18,45 @@ class Location:
     """The path of a column, and the mapping from its elements to record numbers.
 
     Args:
-        path: The path of the column.
+        path: The path of the column; None if it is that of its parent, or a field of it.
         splits: The dtype of the row splits for lists.
         parent: The location of the column that contains this column.
         offsets: For the values of a list, the offsets of the list, beginning with 0.
         size: For the values of a fixed-size list, the size of the list.
         hidden: Which elements are below a null, as booleans, so that their own nulls do not
             count; None if no element is.
+        name: For a field of records, its name.
     """
 
-    __slots__ = ("_masks", "hidden", "offsets", "parent", "path", "size", "splits")
+    __slots__ = ("_masks", "_name", "_path", "hidden", "offsets", "parent", "size", "splits")
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         splits: tf.DType,
         parent: Location | None = None,
         offsets: Any = None,
         size: int = 0,
         hidden: Any = None,
+        name: str | None = None,
     ) -> None:
         self.hidden = hidden
-        self.path = path
+        self._path = path
+        self._name = name
         self.splits = splits
         self.parent = parent
         self.offsets = offsets
         self.size = size
         self._masks: dict[Any, tf.Tensor] = {} if parent is None else parent._masks
+
+    @property
+    def path(self) -> Path:
+        """The path of the column. It is made when it is needed, which is mostly for errors."""
+        if self._path is None:
+            assert self.parent is not None
+            outer = self.parent.path
+            self._path = outer if self._name is None else outer / self._name
+        return self._path
 
     def mask(self, valid: np.ndarray[Any, Any] | None, count: int) -> tf.Tensor:
         """Returns a mask as a tensor, which columns share if they have none, or the same few bits.
@@ -53,34 +66,36 @@ class Location:
             count: The number of elements.
         """
         if valid is not None and count > _FEW:
-            return tf.constant(valid)
+            return tensor_over(valid)
         key = count if valid is None else valid.tobytes()
         mask = self._masks.get(key)
         if mask is None:
-            valid = np.ones(count, np.bool_) if valid is None else valid
-            mask = self._masks[key] = tf.constant(valid)
+            if valid is None:
+                valid = aligned_empty(count, np.dtype(np.bool_))
+                valid[:] = True
+            mask = self._masks[key] = tensor_over(valid)
         return mask
 
     def field(self, name: str) -> Location:
         """Returns the location of a field of records."""
-        return Location(self.path / name, self.splits, self, hidden=self.hidden)
+        return Location(None, self.splits, self, hidden=self.hidden, name=name)
 
     def hiding(self, nulls: Any) -> Location:
         """Returns this location with more hidden elements."""
         hidden = nulls if self.hidden is None else nulls | self.hidden
-        return Location(self.path, self.splits, self, hidden=hidden)
+        return Location(None, self.splits, self, hidden=hidden)
 
     def alone(self) -> Location:
         """Returns this location for one other element, which is not hidden."""
-        return Location(self.path, self.splits, self)
+        return Location(None, self.splits, self)
 
     def text(self) -> str:
         """Returns the path as text, with `[*]` for the items of a list."""
         if self.parent is None:
             return str(self.path)
         outer = self.parent.text()
-        if len(self.path) > len(self.parent.path):
-            name = quoted(self.path.names[-1])
+        if self._name is not None:
+            name = quoted(self._name)
             return f"{outer}.{name}" if outer else name
         return outer + "[*]" if self.offsets is not None or self.size else outer
 
@@ -88,7 +103,7 @@ class Location:
         """Returns the location of the values of a list, given its offsets or its fixed size."""
         # Hidden lists of any length are empty (`nulls.without_hidden`), so they hide nothing.
         hidden = np.repeat(self.hidden, size) if size and self.hidden is not None else None
-        return Location(self.path, self.splits, self, offsets, size, hidden)
+        return Location(None, self.splits, self, offsets, size, hidden)
 
     def record(self, element: int) -> int:
         """Returns the number of the record that contains an element."""

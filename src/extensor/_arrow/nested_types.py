@@ -54,6 +54,11 @@ class StructType(ColumnType):
     def _kept(self) -> list[pa.Field]:
         return [without_fields(field) for field in self.arrow.fields]
 
+    @functools.cached_property
+    def paths(self) -> list[Path]:
+        """The path of each field from these records."""
+        return list(map(Path, self.fields))
+
     @classmethod
     def of(
         cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
@@ -202,18 +207,17 @@ class ListType(ColumnType):
         """Returns this type with the values of the dictionary inside."""
         return type(self)(self.arrow, self.values.with_vocabulary(words))
 
-    def without_hidden(self, array: pa.Array, location: Location) -> pa.Array:
-        """Returns a column in which hidden lists are empty."""
-        return array if location.hidden is None else without_hidden(
-            array, location.hidden, location.path
-        )  # fmt: skip
-
     def _read(self, array: pa.Array, location: Location) -> Any:
         offsets = buffers.offsets_of(array, location.path)
+        if location.hidden is not None:
+            shown = without_hidden(array, offsets, location.hidden, location.path)
+            if shown is not array:
+                array, offsets = shown, buffers.offsets_of(shown, location.path)
         first, last = int(offsets[0]), int(offsets[-1])
         values = array.values.slice(first, last - first)
         row_splits = buffers.row_splits_in(array, offsets, location.splits, location.path)
-        return self._rows(values, row_splits, location.below(offsets - offsets[0]))
+        starts = offsets - first if first else offsets
+        return self._rows(values, row_splits, location.below(starts))
 
     def _rows(self, values: pa.Array, row_splits: tf.Tensor, location: Location) -> Any:
         """Returns the values of all lists, cut into rows."""
@@ -269,10 +273,6 @@ class FixedSizeListType(ListType):
         size = self.arrow.list_size
         values = self.values.spec(None if count is None else count * size, location)
         return split_spec(values, count, size, location.splits)
-
-    def without_hidden(self, array: pa.Array, location: Location) -> pa.Array:
-        """Returns a column as it is: its values are hidden where the list is."""
-        return array
 
     def check(self, array: pa.Array, path: Path) -> None:
         """Checks the number of values too."""

@@ -75,7 +75,7 @@ class NullableType(ColumnType):
             return self.values.read(_filled(array, valid, filling, location.path), location)
         value = self.values.read(filling, location.alone())
         values = self.values.read_hidden(array, inside)
-        return tf.where(over_rows(tf.constant(valid), values), values, value)
+        return tf.where(over_rows(location.mask(valid, len(array)), values), values, value)
 
     def _ignores_nulls(self, array: pa.Array) -> bool:
         """Returns whether reading a column takes its nulls for values."""

@@ -94,7 +94,7 @@ def with_nulls(array: pa.Array, valid: Any, path: Path) -> pa.Array:
     elif is_view(array.type):
         return _view_with_nulls(array, valid)
     elif may_be_empty(array.type):  # Parquet stores no values in null lists
-        array = without_hidden(array, ~valid, path)
+        array = without_hidden(array, buffers.offsets_of(array, path), ~valid, path)
         children = [array.values]
     elif pa.types.is_struct(array.type):
         children = [array.field(i) for i in range(array.type.num_fields)]
@@ -116,22 +116,26 @@ def _bits(valid: Any) -> pa.Buffer:
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
-def without_hidden(array: pa.Array, hidden: Any, path: Path) -> pa.Array:
+def without_hidden(array: pa.Array, offsets: Any, hidden: Any, path: Path) -> pa.Array:
     """Returns an array of lists in which each hidden list is empty.
 
     Args:
         array: An array of `list`, `large_list` or `map`; may be a slice.
+        offsets: Its validated offsets.
         hidden: Which lists are null, or below a null.
         path: The path of the column, for errors.
 
+    Returns:
+        The array itself if no hidden list has values.
+
     Raises:
-        StructureError: If the array is not valid (also a ValueError).
+        StructureError: If the values are not valid (also a ValueError).
     """
-    offsets = buffers.offsets_of(array, path)
+    filled = offsets[1:] != offsets[:-1]
+    if not np.logical_and(filled, hidden, out=filled).any():  # as most writers leave null lists
+        return array
     lengths = np.diff(offsets)
     hidden_lengths = lengths * hidden
-    if not hidden_lengths.any():
-        return array
     values = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
     expect_selectable(values, path)
     kept = filtered(values, (offsets - offsets[0])[:-1], lengths, ~hidden)

@@ -111,17 +111,21 @@ def _converted(
             return _converted(_exported(data, pa.array), splits, nulls)
         raise _no_records(type(data).__name__)
     records = records_reader(data.schema if schema is None else schema, nulls)
-    fields = enumerate(records.fields.items())
-    columns = [_one_chunk(data.column(i), field, Path(name)) for i, (name, field) in fields]
-    for name, column in zip(records.fields, columns, strict=True):
-        if len(column) != data.num_rows:
+    count = data.num_rows
+    columns: list[pa.Array] = []
+    for array, path, field in zip(
+        data.columns, records.paths, records.fields.values(), strict=True
+    ):
+        column = _one_chunk(array, field, path)
+        columns.append(column)
+        if len(column) != count:
             raise StructureError(
-                path=Path(name),
-                expected=f"{data.num_rows} values, one for each record",
+                path=path,
+                expected=f"{count} values, one for each record",
                 received=f"{len(column)} values",
                 mend="The Arrow data is corrupt; validate() gives details.",
             )
-    return records.read_columns(columns, data.num_rows, Location(Path(), splits))
+    return records.read_columns(columns, count, Location(Path(), splits))
 
 
 def _exported(data: Any, import_with: Callable[[Any], Any]) -> Any:

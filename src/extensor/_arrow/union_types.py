@@ -153,16 +153,17 @@ class UnionType(ColumnType):
         for code, (name, inner) in enumerate(self.variants.items()):
             records, rows = parts[code]
             codes[records] = code
-            at, hidden = location.field(name), location.hidden
+            hidden = location.hidden
             # The searched numbers are those after the record's own: see `Location.record`.
             variants[name] = inner.read(
                 rows,
                 Location(
-                    at.path,
-                    at.splits,
+                    None,
+                    location.splits,
                     location,
                     _ends(records),
                     hidden=None if hidden is None else hidden[records],
+                    name=name,
                 ),
             )
         return UnionTensor.of_parts(tf.constant(codes, tf.int8), variants, tuple(self.variants))

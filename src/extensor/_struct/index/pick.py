@@ -308,7 +308,7 @@ def sliced(value: Any, key: Key) -> Any:
 
 
 def gathered(value: Any, numbers: Any) -> Any:
-    """Returns `tf.gather(value, numbers)`: the elements of a tensor at numbers of its first axis."""
+    """Returns `tf.gather(value, numbers)`, for eager tensors by the kernel alone."""
     if (
         isinstance(value, tf.Tensor)
         and hasattr(value, "numpy")
