@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,14 @@ def rows() -> list[Row]:
         *_against_both("tf.function call, value in and out", Within(1.25), _call),
         *_against_both("tf.function call, one field + 1", Within(1.25), _call_plus_one),
         *_against_both("constructed anew and tf.function call", NoLimit(), _make_and_call),
+        *(
+            Row(
+                f"tf.function call of a new value, {fields} fields, vs dict of tensors",
+                Within(1.1),
+                functools.partial(_new_values, fields=fields),
+            )
+            for fields in (8, 100)
+        ),
         *_against_both("trace and first call, one field + 1", Within(1.5), _trace),
         Row(
             "DenseStructuredTensor(shape, 8 fields), vs tf StructuredTensor.from_fields",
@@ -122,6 +131,13 @@ def _make_and_call(kind: _Kind) -> Call:
     # A new value in each call, because caches in a value do not help with new batches.
     fields, function = _fields(), tf.function(lambda value: value)
     return lambda: function(kind.make(fields))
+
+
+def _new_values(folder: Path, fields: int) -> tuple[Call, Call]:
+    tensors = {f"f{i}": tf.fill([_LENGTH], float(i)) for i in range(fields)}
+    ours, peer = (tf.function(lambda value: value["f0"] + 1) for _ in range(2))
+    make = xt.DenseStructuredTensor
+    return lambda: ours(make([_LENGTH], tensors)), lambda: peer(dict(tensors))
 
 
 def _trace(kind: _Kind) -> Call:

@@ -19,6 +19,7 @@ from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.tree import reshaped
 from extensor._struct.dims import Dims
 from extensor._struct.parts import stacks_by_parts
+from extensor._struct.records import Records
 from extensor._tf import unstacked
 from extensor.errors import FieldError, ProtocolError, RegistrationError, StructureError
 
@@ -165,6 +166,15 @@ class StructuredTensorSpec(StackableTypeSpec):
                 mend="Change the fields with with_only, without or with_updates.",
             )
         return self._cast_records(value)
+
+    def to_tensors(self, value: Any) -> Any:
+        """Returns the flat list of tensors of a value. Called by TensorFlow."""
+        if isinstance(value, Records) and self._accepts(value.__tf_type_spec__()):
+            # TensorFlow would compare the dtype and shape of each tensor with its spec again.
+            tensors = tf.nest.flatten(self.to_components(value), expand_composites=True)
+            if all(isinstance(tensor, tf.Tensor) for tensor in tensors):
+                return tensors
+        return super().to_tensors(value)
 
     def python_class(self, name: str = "Record") -> type:
         """Returns a dataclass with the fields of the spec, the counterpart of `struct.spec_from`.
