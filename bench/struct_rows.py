@@ -68,6 +68,7 @@ def rows() -> list[Row]:
         Row("to_py of 50,000 recipes, vs to_pylist of Arrow", Within(1.5), _to_py),
         Row("batch(256) of 20k nested records, vs dict of the same tensors", Within(1.0), _batch),
         Row("range.map.batch(256) of 20k nested records, vs dict", Within(1.0), _map_batch),
+        Row("200 batches of nested records, iterated, vs dict of ragged", Within(0.8), _batches),
         *_against_both("nest.flatten into components", Within(1.5), _flatten),
         *_against_both("nest.pack_sequence_as", Within(2), _pack),
         Row(
@@ -212,6 +213,22 @@ def _batch(folder: Path) -> tuple[Call, Call]:
     }
     both = (tf.data.Dataset.from_tensor_slices(v).batch(256) for v in (records, tensors))
     ours, peer = map(_iterate, both)
+    return ours, peer
+
+
+def _batches(folder: Path) -> tuple[Call, Call]:
+    splits = tf.range(_LENGTH + 1) * 2
+    numbers = tf.range(2 * _LENGTH)
+    tensors: dict[str, Any] = {"id": tf.range(_LENGTH)}
+    fields = dict(tensors)
+    for name in ("steps", "ingredients"):
+        parts = {f"{name}{i}": numbers for i in range(4)}
+        lists = xt.DenseStructuredTensor([2 * _LENGTH], parts)
+        fields[name] = xt.RaggedStructuredTensor.from_row_splits(lists, splits)
+        for part, values in parts.items():
+            tensors[part] = tf.RaggedTensor.from_row_splits(values, splits)
+    both = (xt.DenseStructuredTensor([_LENGTH], fields), tensors)
+    ours, peer = (_iterate(tf.data.Dataset.from_tensors(each).repeat(200)) for each in both)
     return ours, peer
 
 

@@ -475,3 +475,41 @@ def test_a_field_that_does_not_stack_is_named():
     with pytest.raises(ProtocolError, match="is in ragged rows") as caught:
         Dataset.from_tensor_slices(rows)
     assert caught.value.path == "s"
+
+
+def test_iterating_lists_of_records_creates_no_ragged_tensor_for_a_column(monkeypatch):
+    steps = xt.DenseStructuredTensor([3], {"a": [1, 2, 3], "b": [4, 5, 6], "c": [7, 8, 9]})
+    lists = xt.RaggedStructuredTensor.from_row_splits(steps, [0, 1, 3])
+    ways = xt.RaggedStructuredTensor.from_row_splits(lists, [0, 2])
+    values = {"steps": lists, "ways": ways}
+    datasets = {name: tf.data.Dataset.from_tensors(value) for name, value in values.items()}
+    made = []
+    create = tf.RaggedTensor.__init__
+    monkeypatch.setattr(
+        tf.RaggedTensor, "__init__", lambda *args, **kwargs: made.append(create(*args, **kwargs))
+    )
+    found = {name: next(iter(dataset)) for name, dataset in datasets.items()}
+    assert made == []
+    assert {name: value.to_py() for name, value in found.items()} == {
+        name: value.to_py() for name, value in values.items()
+    }
+
+
+def test_iterating_lists_of_records_gives_their_ragged_fields_and_inner_sizes():
+    steps = xt.DenseStructuredTensor(
+        [3],
+        {
+            "tags": tf.ragged.constant([[1], [], [2, 3]]),
+            "pair": [[1, 2], [3, 4], [5, 6]],
+            "more": xt.RaggedStructuredTensor.from_row_splits(
+                xt.DenseStructuredTensor([2], {"x": tf.ragged.constant([[1.0], [2.0, 3.0]])}),
+                [0, 0, 1, 2],
+            ),
+        },
+    )
+    for splits in ([0, 1, 3], [0, 0, 3], [0, 0, 0]):
+        value = xt.RaggedStructuredTensor.from_row_splits(steps[: splits[-1]], splits)
+        (found,) = tf.data.Dataset.from_tensors(value)
+        assert found.to_py() == value.to_py()
+        assert found.values["pair"].shape[1:] == [2]
+        assert isinstance(found["more", "x"], tf.RaggedTensor)

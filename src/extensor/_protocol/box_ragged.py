@@ -10,7 +10,7 @@ the inner dimensions of an empty value; the functions here take them from the sp
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -108,9 +108,59 @@ def unbox_ragged(spec: Any, boxes: list[Any]) -> Any:
     )
 
 
+class Rows(NamedTuple):
+    """The parts of a ragged tensor, for code that needs no RaggedTensor.
+
+    Attributes:
+        values: The flat values, or the parts of a ragged tensor of one rank less.
+        row_splits: The row splits of the first ragged dimension.
+    """
+
+    values: Any
+    row_splits: tf.Tensor
+
+
+def unbox_rows(spec: Any, boxes: list[Any]) -> Any:
+    """Returns the `Rows` of the ragged tensor in a box; another value as `unbox_ragged`.
+
+    To create a RaggedTensor for each column of records takes longer than to decode it.
+
+    Args:
+        spec: The spec of a ragged tensor. With a ragged rank of 0, the result is a tensor.
+        boxes: The box.
+    """
+    if (
+        not tf.executing_eagerly()  # a RaggedTensor has the static sizes of the spec
+        or spec.shape.rank != spec.ragged_rank + 1
+        or spec.flat_values_spec is not None
+    ):
+        return unbox_ragged(spec, boxes)
+    values, splits = _parts(spec, boxes)
+    for row_splits in reversed(splits):
+        values = Rows(values, row_splits)
+    return values
+
+
+def ragged_of_rows(spec: Any, rows: Any) -> Any:
+    """Returns the ragged tensor of `Rows`; any other value as it is."""
+    if not isinstance(rows, Rows):
+        return rows
+    splits: list[tf.Tensor] = []
+    while isinstance(rows, Rows):
+        splits.append(rows.row_splits)
+        rows = rows.values
+    return _tf.from_components(spec, [rows, *splits])
+
+
 def _decoded(spec: Any, boxes: list[Any]) -> Any:
     if isinstance(spec, tf.SparseTensorSpec) or spec.flat_values_spec is not None:
         return _tf.unboxed(spec, boxes)
+    values, splits = _parts(spec, boxes)
+    return _tf.from_components(spec, [values, *splits])
+
+
+def _parts(spec: Any, boxes: list[Any]) -> tuple[Any, list[Any]]:
+    """Returns the flat values and the row splits of the ragged tensor in a box."""
     # Does the same as TensorFlow, without its checks, which take most of the time.
     parts = tf.raw_ops.RaggedTensorFromVariant(
         encoded_ragged=boxes[0],
@@ -119,7 +169,7 @@ def _decoded(spec: Any, boxes: list[Any]) -> Any:
         Tvalues=spec.dtype,
         Tsplits=spec.row_splits_dtype,
     )
-    return _tf.from_components(spec, [parts.output_dense_values, *parts.output_nested_splits])
+    return parts.output_dense_values, list(parts.output_nested_splits)
 
 
 def _empty_sparse(spec: tf.SparseTensorSpec, sizes: list[Any]) -> Any:

@@ -14,6 +14,7 @@ import tensorflow as tf
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._protocol.box import box, boxed_specs, expect_type, unbox
+from extensor._protocol.box_ragged import Rows, unbox_rows
 from extensor._protocol.casting import cast_value, castable_type, required
 from extensor._protocol.registry import register_type_spec
 from extensor._protocol.stackable_spec import any_length_shape
@@ -732,9 +733,13 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
 
     def _unboxed(self, boxes: list[Any]) -> Any:
         rest = iter(boxes)
-        return self._from_columns(
-            unbox(spec, [next(rest) for _ in range(count)]) for spec, count in self._column_boxes
-        )
+
+        def column(spec: Any, count: int) -> Any:
+            own = [next(rest) for _ in range(count)]
+            is_ragged = isinstance(spec, tf.RaggedTensorSpec)
+            return unbox_rows(spec, own) if is_ragged else unbox(spec, own)
+
+        return self._from_columns(column(spec, count) for spec, count in self._column_boxes)
 
     @functools.cached_property
     def _column_boxes(self) -> list[tuple[Any, int]]:
@@ -775,7 +780,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
 
         def below() -> Iterator[Any]:
             for column in columns:
-                rows = uncut_rows(column)
+                rows = column if isinstance(column, Rows) else uncut_rows(column)
                 assert rows is not None
                 splits.append(rows[1])
                 yield rows[0]

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from extensor._path import Path, PathLike
 from extensor._protocol.box import box, boxed_specs, unbox
+from extensor._protocol.box_ragged import ragged_of_rows
 from extensor._protocol.casting import not_castable
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.tree import reshaped
@@ -299,7 +300,9 @@ def _from_columns(spec: Any, columns: Iterator[Any]) -> Any:
     """Returns the component made of the next columns. Consumes these columns."""
     if isinstance(spec, StructuredTensorSpec):
         return spec._from_columns(columns)
-    if isinstance(spec, tf.RaggedTensorSpec) or is_cut_by_type(spec):
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return ragged_of_rows(spec, next(columns))
+    if is_cut_by_type(spec):
         return next(columns)
     if stacks_by_parts(spec):
         parts = tf.nest.map_structure(lambda s: _from_columns(s, columns), spec.component_specs)
