@@ -45,10 +45,22 @@ def _train_step() -> Call:
     return lambda: model.train_on_batch(x, y)
 
 
+def _stack() -> Call:
+    numbers = [float(i) for i in range(1_000_000)]
+    return lambda: tf.stack(numbers)
+
+
+def _concat() -> Call:
+    numbers = [float(i) for i in range(1_000_000)]
+    return lambda: tf.concat([numbers, numbers], 0)
+
+
 WORK: dict[str, Callable[[], Call]] = {
     "tf.add": _add,
     "tf.function call": _function,
     "Keras train step": _train_step,
+    "tf.stack of a list of a million floats": _stack,
+    "tf.concat of lists of a million floats": _concat,
 }
 
 
@@ -62,7 +74,8 @@ def main() -> None:
             call = WORK[name]()
             call()  # the first call includes one-time work
             # Long enough that the wake-up of the process does not matter.
-            prepared[name] = call, 10 * repeats(call)
+            count = repeats(call)
+            prepared[name] = call, 10 * count if count > 1 else 1
             gc.collect()
             gc.freeze()  # a collection of all of TensorFlow takes longer than the call
         print(sample(*prepared[name]), flush=True)

@@ -68,6 +68,8 @@ def rows() -> list[Row]:
         Row("to_py of 50,000 recipes, vs to_pylist of Arrow", Within(1.5), _to_py),
         Row("batch(256) of 20k nested records, vs dict of the same tensors", Within(1.0), _batch),
         Row("range.map.batch(256) of 20k nested records, vs dict", Within(1.0), _map_batch),
+        Row("supertype of two specs, 100 fields, vs 100 TensorSpecs", Under(1e-3), _supertype),
+        Row("spec of one row, ragged depth 6, vs depth 3", Within(2.5), _unbatch),
         Row("200 batches of nested records, iterated, vs dict of ragged", Within(0.8), _batches),
         *_against_both("nest.flatten into components", Within(1.5), _flatten),
         *_against_both("nest.pack_sequence_as", Within(2), _pack),
@@ -214,6 +216,28 @@ def _batch(folder: Path) -> tuple[Call, Call]:
     both = (tf.data.Dataset.from_tensor_slices(v).batch(256) for v in (records, tensors))
     ours, peer = map(_iterate, both)
     return ours, peer
+
+
+def _supertype(folder: Path) -> tuple[Call, Call]:
+    a, b = (
+        xt.DenseStructuredTensorSpec([n], {f"f{i}": tf.TensorSpec([n, 3]) for i in range(100)})
+        for n in (2, 4)
+    )
+    pairs = list(zip(a.field_specs.values(), b.field_specs.values(), strict=True))
+    return (
+        lambda: a.most_specific_common_supertype([b]),
+        lambda: [one.most_specific_common_supertype([other]) for one, other in pairs],
+    )
+
+
+def _unbatch(folder: Path) -> tuple[Call, Call]:
+    def lists(depth: int) -> Any:
+        spec: Any = xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None])})
+        for rank in range(2, depth + 2):
+            spec = xt.RaggedStructuredTensorSpec([None] * rank, spec)
+        return spec
+
+    return lists(6).unstacked, lists(3).unstacked
 
 
 def _batches(folder: Path) -> tuple[Call, Call]:

@@ -197,3 +197,38 @@ def test_a_tensor_is_not_taken_for_a_variable():
 
     variable = xt.spec_of(Counter(tf.Variable([1.0])))
     assert not variable.is_compatible_with(Counter(tf.constant([1.0])))
+
+
+SPECS = [
+    tf.TensorSpec(shape, dtype, name)
+    for shape in (None, [], [None], [2], [3], [2, 3], [None, 3])
+    for dtype in (tf.float32, tf.int32)
+    for name in (None, "a")
+]
+
+
+@pytest.mark.parametrize("one", SPECS, ids=str)
+def test_the_supertype_of_two_tensor_specs_is_that_of_tensorflow(one):
+    for other in SPECS:
+        found, expected = (
+            xt.authoring.supertype(one, other),
+            one.most_specific_common_supertype([other]),
+        )
+        assert repr(found) == repr(expected)
+
+
+def test_the_supertype_of_many_fields_joins_each_pair_of_shapes_once(monkeypatch):
+    def spec(size, count):
+        fields = {f"f{i}": tf.TensorSpec([size, 5, 7]) for i in range(count)}
+        return xt.DenseStructuredTensorSpec([size], fields)
+
+    joined = []
+    join = tf.TensorShape.most_specific_compatible_shape
+    monkeypatch.setattr(
+        tf.TensorShape,
+        "most_specific_compatible_shape",
+        lambda self, other: joined.append(join(self, other)) or joined[-1],
+    )
+    found = spec(17, 40).most_specific_common_supertype([spec(19, 40)])
+    assert found == spec(None, 40)
+    assert len(joined) == 2  # of the records, and of the fields

@@ -5,6 +5,7 @@ A tree is a leaf, or a list, tuple, namedtuple or mapping of trees.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -131,10 +132,22 @@ def supertype(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
     >>> xt.authoring.supertype(tf.TensorSpec([2]), tf.TensorSpec([2], tf.int32)) is None
     True
     """
+    if type(a) is tf.TensorSpec and type(b) is tf.TensorSpec:
+        # Same as TensorFlow, which maps a function over the parts of each spec.
+        if a.dtype != b.dtype or a.name != b.name:
+            return None
+        shape = _common_shape(a.shape, b.shape)
+        return tf.TensorSpec(shape, a.dtype, a.name)
     try:
         return a.most_specific_common_supertype([b])
     except NotImplementedError:  # a VariableSpec that no function was traced with
         return None
+
+
+# A cache, because the fields of records have few different shapes.
+@functools.lru_cache(maxsize=1024)
+def _common_shape(a: tf.TensorShape, b: tf.TensorShape) -> tf.TensorShape:
+    return a.most_specific_compatible_shape(b)
 
 
 def compatible(a: Any, b: Any, by: Comparison = SERIALIZED) -> bool:

@@ -17,7 +17,7 @@ from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.registry import register_type_spec
 from extensor._protocol.stackable_spec import any_length, any_length_shape, ragged_row
 from extensor._protocol.stand_in import plain_spec
-from extensor._protocol.tree import compatible
+from extensor._protocol.tree import compatible, supertype
 from extensor._struct import arrow_types, index, reshape
 from extensor._struct.code import code_of, shape_code
 from extensor._struct.common_shape import common_shape, known_rank, merged_shape
@@ -598,7 +598,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             return self
         if not isinstance(other, DenseStructuredTensorSpec):
             return None
-        return self._joined(other, lambda a, b: a.most_specific_common_supertype([b]))
+        return self._joined(other, supertype)
 
     def _joined(
         self, other: DenseStructuredTensorSpec, join: Callable[[Any, Any], Any]
