@@ -28,6 +28,7 @@ from bench import (
     dispatch_rows,
     field_rows,
     format_rows,
+    json_rows,
     keras_rows,
     layer_rows,
     masked_rows,
@@ -86,6 +87,7 @@ def main() -> int:
         row
         for row in (
             *arrow_rows.rows(),
+            *json_rows.rows(),
             *string_rows.rows(),
             *tfrecord_rows.rows(),
             *struct_rows.rows(),
