@@ -22,6 +22,17 @@ _MORE, _FEW = 4_000, 1_000
 def rows() -> list[Row]:
     fields = f"{_MANY:,} fields"
     return [
+        Row("st[0], 8 fields, vs raw kernels", Within(1.5), functools.partial(_part, key=0)),
+        Row(
+            "st[:1], 8 fields, vs raw kernels",
+            Within(1.5),
+            functools.partial(_part, key=slice(0, 1)),
+        ),
+        Row(
+            "for record in records, 64 records of 8 fields, vs tf.unstack of the tensors",
+            Within(3),
+            _iterate,
+        ),
         Row(f"{fields}: st[0], vs raw kernels", Within(1.5), _one),
         Row(f"{fields}: to_py, vs to_pylist of Arrow", Within(3), _to_py),
         Row(f"{fields}: to_arrow, vs a RecordBatch of the same arrays", Within(3), _to_arrow),
@@ -42,6 +53,30 @@ def _names(count: int) -> list[str]:
 
 def _table(count: int) -> pa.Table:
     return pa.table({name: np.arange(8.0) for name in _names(count)})
+
+
+def _few() -> tuple[Any, list[Any]]:
+    fields = {f"x{i}": tf.fill([64], float(i)) for i in range(8)}
+    return xt.DenseStructuredTensor([64], fields), list(fields.values())
+
+
+def _part(folder: Path, key: Any) -> tuple[Call, Call]:
+    records, tensors = _few()
+    start, end = tf.constant([0]), tf.constant([1])
+    cut, shrink = tf.raw_ops.StridedSlice, int(key == 0)
+
+    def by_hand() -> list[Any]:
+        return [
+            cut(input=x, begin=start, end=end, strides=end, shrink_axis_mask=shrink)
+            for x in tensors
+        ]
+
+    return lambda: records[key], by_hand
+
+
+def _iterate(folder: Path) -> tuple[Call, Call]:
+    records, tensors = _few()
+    return lambda: list(records), lambda: [tf.unstack(x) for x in tensors]
 
 
 def _one(folder: Path) -> tuple[Call, Call]:

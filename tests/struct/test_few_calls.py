@@ -96,3 +96,89 @@ def test_rows_of_another_dtype_than_inner_rows_are_cut_as_tensorflow_does():
     with pytest.raises(ValueError, match="must have same dtype"):
         tf.RaggedTensor.from_row_splits(inner, outer, validate=False)
     assert xt.authoring.cut_rows(inner, outer).row_splits.dtype == tf.int32
+
+
+MIXED = {
+    "numbers": tf.range(5.0),
+    "matrix": tf.reshape(tf.range(10), [5, 2]),
+    "text": tf.constant(list("abcde")),
+    "tags": tf.ragged.constant([[1, 2], [], [3], [], [4, 5]]),
+    "deep": tf.ragged.constant([[[1], []], [], [[2, 3]], [], [[4]]]),
+    "masked": xt.types.MaskedTensor(tf.range(5), [True, False, True, True, False]),
+    "author": Dense([5], {"age": tf.range(5), "names": tf.ragged.constant([["a"]] * 5)}),
+    "steps": Ragged.from_row_splits(Dense([3], {"minutes": [5, 20, 8]}), [0, 2, 2, 3, 3, 3]),
+    "nothing": Dense([5], {}),
+}
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        Dense([5], MIXED, dims="recipe"),
+        Dense([5], {}),
+        Dense([5, 2], {"x": tf.reshape(tf.range(10), [5, 2])}, dims=("recipe", None)),
+        Ragged.from_row_splits(Dense([5], MIXED), [0, 2, 2, 5]),
+        Dense([0], {"x": tf.zeros([0])}),
+    ],
+    ids=["mixed", "no fields", "matrix", "ragged", "no records"],
+)
+def test_iteration_gives_what_indexing_gives(records):
+    found = list(records)
+    assert len(found) == len(records)
+    for i, one in enumerate(found):
+        assert type(one) is type(records[i])
+        assert one.dims == records[i].dims
+        assert one.__tf_type_spec__() == records[i].__tf_type_spec__()
+        assert one.to_py() == records[i].to_py() == records.to_py()[i]
+
+
+@pytest.fixture
+def ops(monkeypatch):
+    """Returns the names of the ops Unpack and StridedSlice that run."""
+    ran = []
+    for name in ("Unpack", "StridedSlice"):
+        plain = getattr(tf.raw_ops, name)
+        monkeypatch.setattr(
+            tf.raw_ops, name, lambda _n=name, _f=plain, **kw: (ran.append(_n), _f(**kw))[1]
+        )
+    plain_unstack = tf.unstack
+    monkeypatch.setattr(
+        tf, "unstack", lambda *args, **kw: (ran.append("Unpack"), plain_unstack(*args, **kw))[1]
+    )
+    return ran
+
+
+def test_iteration_cuts_a_field_by_one_op(ops):
+    records = Dense([32], FIELDS)
+    assert [one["x1"].numpy() for one in records] == [1.0] * 32
+    assert ops == ["Unpack"] * 8
+
+
+def test_the_first_of_many_records_comes_before_all_are_cut(ops):
+    first = next(iter(Dense([10_000], {"x": tf.range(10_000)})))
+    assert first["x"].numpy() == 0
+    assert ops == ["StridedSlice", "Unpack"]
+    assert calls_of(lambda: next(iter(Dense([10_000], {"x": tf.range(10_000)})))) < 2_000
+
+
+def test_iteration_in_a_graph():
+    @tf.function
+    def total(records):
+        return tf.add_n([one["x3"] for one in records])
+
+    assert total(Dense([32], FIELDS)).numpy() == 96.0
+
+
+def test_one_record_is_one_op_a_field(ops):
+    records = Dense([32], FIELDS)
+    records[0]
+    assert ops == ["StridedSlice"] * 8
+    # The eight ops alone are about 80.
+    assert calls_of(lambda: records[0]) < 210
+    assert calls_of(lambda: records[:1]) < 210
+
+
+@pytest.mark.parametrize("key", [slice(0, 2**40), slice(-(2**40), 2), slice(2**31, None)])
+def test_bounds_beyond_32_bits(key):
+    records = Dense([3], {"x": [1, 2, 3]})
+    assert records[key]["x"].numpy().tolist() == [1, 2, 3][key]

@@ -344,7 +344,30 @@ class DenseStructuredTensor(StructuredTensor):
     def _taken(self, positions: tuple[Any, ...], at: Path) -> DenseStructuredTensor:
         axes = [i for i, part in enumerate(positions) if isinstance(part, slice)]
         axes += range(len(positions), self._rank)
-        return self.map_parts(lambda part, name: index.take(part, positions, at / name), axes)
+        cut = index.slicer(positions, self.shape)
+        if cut is None or self._rows is not None:
+            return self.map_parts(lambda part, name: index.take(part, positions, at / name), axes)
+        fields = {
+            name: cut(input=part)
+            if isinstance(part, tf.Tensor)
+            else index.take(part, positions, at / name)
+            for name, part in self._fields.items()
+        }
+        extra = self._metadata.moved(axes)
+        return DenseStructuredTensor.of_parts(len(axes), fields, None, None, extra)
+
+    def _unstacked(self, count: int) -> list[Any]:
+        rank, extra = self._rank - 1, self._metadata.moved(range(1, self._rank))
+        make = DenseStructuredTensor.of_parts
+        if self._rows is not None:
+            counters = index.each(self._rows, count, Path())
+            return [make(rank, {}, counter, None, extra) for counter in counters]
+        names = list(self._fields)
+        columns = [index.each(v, count, Path(name)) for name, v in self._fields.items()]
+        return [
+            make(rank, dict(zip(names, row, strict=True)), None, None, extra)
+            for row in zip(*columns, strict=True)
+        ]
 
     def _gathered(self, numbers: Any) -> StructuredTensor:
         if isinstance(numbers, tf.RaggedTensor):

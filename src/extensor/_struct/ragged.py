@@ -327,6 +327,9 @@ class RaggedStructuredTensor(StructuredTensor):
             return index.take(rows, (index.ALL, *rest), at) if rest else rows
         return index.gathered_at(self, positions, at)
 
+    def _unstacked(self, count: int) -> list[Any]:
+        return index.each_row(self, Path())
+
     def _sliced(self, rows: slice, at: Path) -> RaggedStructuredTensor:
         """Returns rows that are beside each other, without a copy of the values."""
         nrows = self.shape[0]

@@ -55,6 +55,10 @@ class Records(abc.ABC):
         """Returns the records at the given positions; see `index.take`."""
 
     @abc.abstractmethod
+    def _unstacked(self, count: int) -> list[Any]:
+        """Returns each of `count` eager records, as `_taken` returns it; see `index.each`."""
+
+    @abc.abstractmethod
     def _gathered(self, numbers: Any) -> Any:
         """Returns the records at the given indices; see `index.gather`."""
 

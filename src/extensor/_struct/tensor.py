@@ -23,6 +23,9 @@ from extensor.errors import DTypeError, ExtensorError, ImmutableError, Structure
 
 _set = object.__setattr__
 
+_BLOCK = 256
+"""How many records are unstacked at once by iteration."""
+
 
 class StructuredTensor(NoNumber, Records):
     """A collection of records with one schema; one tensor holds a field of all records.
@@ -504,8 +507,15 @@ class StructuredTensor(NoNumber, Records):
         return size
 
     def __iter__(self) -> Iterator[Any]:
-        for i in range(len(self)):
-            yield self[i]
+        count = len(self)
+        if not tf.executing_eagerly():
+            for i in range(count):
+                yield self[i]
+            return
+        # One op cuts all records of a block, so the first record of many comes soon too.
+        for start in range(0, count, _BLOCK):
+            stop = min(start + _BLOCK, count)
+            yield from self[start:stop]._unstacked(stop - start)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name == "_keras_mask":

@@ -1,8 +1,11 @@
 """Indexing: fields by name, records by position."""
 
 from extensor._struct.index.pick import gathered as gathered
+from extensor._struct.index.pick import slicer as slicer
 from extensor._struct.index.select import select as select
 from extensor._struct.index.take import ALL as ALL
+from extensor._struct.index.take import each as each
+from extensor._struct.index.take import each_row as each_row
 from extensor._struct.index.take import gather as gather
 from extensor._struct.index.take import gathered_at as gathered_at
 from extensor._struct.index.take import merged as merged

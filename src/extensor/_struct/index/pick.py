@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from extensor._memory import ALIGNMENT, aligned_empty, shared_tensor
 from extensor._path import Path
 from extensor._struct.index.key import ALL, expect_in_range, is_array, known_ints, without_trailing
 from extensor.errors import RowError, StructureError
@@ -19,6 +21,10 @@ from extensor.errors import RowError, StructureError
 Key = tuple[Any, ...]
 
 _INTS = (int, np.integer)
+
+_INT = np.dtype(np.int32)
+_LIMIT = np.iinfo(_INT).max
+_ALIGNED = ALIGNMENT // _INT.itemsize
 
 
 def pick(value: Any, positions: Key, at: Path) -> Any:
@@ -266,13 +272,11 @@ class Positions(Key):
                     ints |= bit
                     position = operator.index(part)
                     ranges.append((position, position + 1, 1))
-            columns = np.array(ranges, np.int64).T
-        except (TypeError, OverflowError):
+        except TypeError:
             return None
-        if not columns[2].all():
+        if any(step == 0 or max(map(abs, (*ends_of, step))) > _LIMIT for *ends_of, step in ranges):
             return None
-        narrow = np.int32 if (np.abs(columns) < 2**31).all() else np.int64
-        begin, end, strides = map(tf.convert_to_tensor, columns.astype(narrow))
+        begin, end, strides = _bounds_of(tuple(ranges))
         return {
             "begin": begin,
             "end": end,
@@ -281,6 +285,35 @@ class Positions(Key):
             "end_mask": ends,
             "shrink_axis_mask": ints,
         }
+
+
+@functools.lru_cache(256)
+def _bounds_of(ranges: tuple[tuple[int, int, int], ...]) -> list[tf.Tensor]:
+    """Returns the begins, the ends and the strides of ranges, each as an eager tensor."""
+    # Each begins at a multiple of the alignment, in one block of memory.
+    count = len(ranges)
+    stride = -(-count // _ALIGNED) * _ALIGNED
+    rows = aligned_empty(3 * stride, _INT).reshape(3, stride)[:, :count]
+    rows[:] = list(zip(*ranges, strict=True))
+    return list(map(shared_tensor, rows))
+
+
+def slicer(positions: Key, shape: tf.TensorShape) -> Callable[..., Any] | None:
+    """Returns the op that takes positions from eager tensors; None where `sliced` is needed.
+
+    Args:
+        positions: Positions that are in the range of the shape.
+        shape: The outer sizes of all the tensors.
+    """
+    if (
+        not isinstance(positions, Positions)
+        or not shape.is_fully_defined()
+        or not tf.executing_eagerly()
+        or (len(positions) == 1 and is_whole(positions[0], shape[0]))
+        or positions.arguments is None
+    ):
+        return None
+    return functools.partial(tf.raw_ops.StridedSlice, **positions.arguments)
 
 
 def sliced(value: Any, key: Key) -> Any:

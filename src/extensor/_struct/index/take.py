@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import tensorflow as tf
@@ -170,6 +171,36 @@ def take_row(ragged: Any, positions: tuple[Any, ...], at: Path) -> Any:
         start, end = splits[:-1][first], splits[1:][first]
     row = take(ragged.values, (slice(start, end),), at)
     return take(row, rest, at) if rest else row
+
+
+def each(value: Any, count: int, at: Path) -> list[Any]:
+    """Returns each of the `count` elements of an eager value, as `take` returns it.
+
+    Args:
+        value: Any value of a field.
+        count: The size of its first dimension.
+        at: The path of the value, for errors.
+    """
+    if isinstance(value, tf.Tensor):
+        return tf.unstack(value, count)
+    if isinstance(value, Records):
+        return value._unstacked(count)
+    if is_masked(value) and value.mask.shape.rank:
+        values = each(value.values, count, at)
+        masks = tf.unstack(value.mask, count) if isinstance(value.mask, tf.Tensor) else None
+        if masks is not None:
+            combined = type(value).combined
+            return [combined(part, mask) for part, mask in zip(values, masks, strict=True)]
+    if isinstance(value, tf.RaggedTensor):
+        return each_row(value, at)
+    return [take(value, (i,), at) for i in range(count)]
+
+
+def each_row(ragged: Any, at: Path) -> list[Any]:
+    """Returns each row of eager ragged records, or of a ragged tensor: see `take_row`."""
+    splits = array_over(ragged.row_splits).tolist()
+    values = ragged.values
+    return [take(values, (slice(*pair),), at) for pair in itertools.pairwise(splits)]
 
 
 def numbered(value: Any, count: int) -> tuple[Any, Any]:
