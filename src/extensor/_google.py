@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 from extensor.errors import AccessError, QueryError, ServerError
@@ -39,7 +39,7 @@ def is_unavailable(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def named_errors(source: str) -> Iterator[None]:
+def named_errors(source: str) -> Generator[None]:
     """Raises the errors of Google's clients as those of extensor.
 
     Args:

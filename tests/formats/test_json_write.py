@@ -134,7 +134,7 @@ def test_a_number_that_is_not_finite_is_an_error_unless_allowed(tmp_path, value)
     records = xt.struct.constant([{"l": [1.0]}, {"l": [value]}])
     path = tmp_path / "file.json"
     path.write_text("before")
-    with pytest.raises(xt.errors.FormatError, match="^l: expected finite numbers"):
+    with pytest.raises(xt.errors.FormatError, match=r"^l: expected finite numbers"):
         xt.write_json(records, path)
     assert path.read_text() == "before"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["file.json"]
@@ -165,7 +165,7 @@ def test_what_cannot_be_written_is_an_error(tmp_path):
         xt.write_json(xt.struct.constant([{"x": 1}]), tmp_path / "no" / "file.json")
     table = pa.table({"m": pa.array([[(1, 2)]], pa.map_(pa.int8(), pa.int8()))})
     with pytest.raises(
-        xt.errors.UnsupportedTypeError, match="^m: expected maps whose keys are text"
+        xt.errors.UnsupportedTypeError, match=r"^m: expected maps whose keys are text"
     ):
         written(xt.from_arrow(table))
     assert list(tmp_path.iterdir()) == []

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
@@ -30,6 +30,8 @@ from extensor.errors import (
     StructureError,
     UnsupportedTypeError,
 )
+
+pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 INDEX = "_index_"
 """The field of an index that is not the default one."""

@@ -37,7 +37,6 @@ def ragged_tensor(values: Any, row_splits: Any) -> tf.RaggedTensor:
         # It converts the arguments, or raises the error that users know.
         return tf.RaggedTensor.from_row_splits(values, row_splits, validate=False)
     make: Any = tf.RaggedTensor
-    rows = row_partition.RowPartition(
-        row_splits=row_splits, internal=row_partition._row_partition_factory_key
-    )
+    key: Any = row_partition._row_partition_factory_key
+    rows = row_partition.RowPartition(row_splits=row_splits, internal=key)
     return make(values, rows, internal=True)

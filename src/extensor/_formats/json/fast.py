@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from extensor._arrow.arrow_type import inner_fields
 from extensor._formats.json.keys import wide_objects
@@ -26,6 +26,8 @@ from extensor._formats.json.types import (
     parsed_type,
     with_text,
 )
+
+pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 _BLOCK = 1 << 20  # bytes
 _SAMPLE = 1 << 16

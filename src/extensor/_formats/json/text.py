@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from extensor._arrow.arrow_type import decoded, is_encoded, is_list
 from extensor._formats.json.types import is_bytes, is_text
 from extensor._path import Path
 from extensor.errors import FormatError, UnsupportedTypeError
+
+pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 _ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ESCAPED |= {chr(i): f"\\u{i:04x}" for i in range(32) if chr(i) not in _ESCAPED}

@@ -7,9 +7,11 @@ import binascii
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from extensor._arrow.arrow_type import holds, inner_fields, is_list, with_inner_fields
+
+pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 
 class InexactError(Exception):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from extensor._dependency import needed
 from extensor._formats.protobuf.fields import (
@@ -24,6 +24,8 @@ from extensor._formats.protobuf.fields import (
 )
 from extensor._formats.protobuf.wire import ROOT, file_of
 from extensor._path import Path
+
+pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 _LARGE = 2**31 - 1
 _SECONDS = 2**63 // 10**9 - 1

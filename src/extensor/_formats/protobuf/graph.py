@@ -24,6 +24,7 @@ from extensor._formats.protobuf.wire import ROOT, flat_type, inner_fields, varin
 from extensor._path import Path
 from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.metadata import Metadata
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import cut
 from extensor._struct.tensor import StructuredTensor
@@ -63,7 +64,7 @@ class GraphReader:
             form = form_of(fields[field.name], 1)
             types[field.name] = ArrowType(without_fields(field.arrow), form)
         rows = None if fields else tf.zeros(tf.shape(serialized), tf.bool)
-        return DenseStructuredTensor.of_parts(1, fields, rows, types=types)
+        return DenseStructuredTensor.of_parts(1, fields, rows, None, Metadata(types))
 
     def _field(self, field: Field, counts: Any, values: Any) -> Any:
         """Returns the value of a field.

@@ -92,7 +92,7 @@ def _null(count: int) -> list[Any]:
     """Returns the values of the fields of a null record."""
     from google.protobuf import struct_pb2
 
-    return [struct_pb2.Value(null_value="NULL_VALUE")] * count
+    return [struct_pb2.Value(null_value=struct_pb2.NULL_VALUE)] * count
 
 
 def _validity(values: list[Any]) -> pa.Buffer | None:

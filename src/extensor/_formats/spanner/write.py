@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute
 
 from extensor._arrow.schema import schema_from_spec
 from extensor._arrow.wanted_table import WantedTable
@@ -20,6 +21,8 @@ from extensor._google import named_errors, retry
 from extensor._protocol.spec_of import spec_of
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, ServerError
+
+pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 # Spanner refuses a commit of more than 80,000 mutations or 100 MB. Each value is a mutation, and
 # each entry of an index one more.
@@ -212,8 +215,8 @@ def _texts(column: pa.ChunkedArray | pa.Array, kind: Any) -> list[Any]:
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
         items = _texts(column.flatten(), kind.array_element_type)
-        ends: list[int] = pa.compute.cumulative_sum(
-            pa.compute.fill_null(pa.compute.list_value_length(column), 0)
+        ends: list[int] = pc.cumulative_sum(
+            pc.fill_null(pc.list_value_length(column), 0)
         ).to_pylist()
         starts = [0, *ends][:-1]
         valid: list[bool] = column.is_valid().to_pylist()
