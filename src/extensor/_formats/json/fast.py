@@ -4,6 +4,9 @@ Arrow's parser infers types block by block, and takes text for timestamps. So th
 blocks here, each is parsed alone, and one type is made of the types of all blocks.
 """
 
+# pyarrow makes most functions of pyarrow.compute when it is imported.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import re

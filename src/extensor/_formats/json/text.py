@@ -1,5 +1,8 @@
 """Arrow arrays as JSON text, column by column: Arrow joins the text of fields and items."""
 
+# pyarrow makes most functions of pyarrow.compute when it is imported.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import base64

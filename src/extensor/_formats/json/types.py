@@ -1,5 +1,8 @@
 """Arrow types of JSON: what the parser reads, one type for several, and conversion between them."""
 
+# pyarrow makes most functions of pyarrow.compute when it is imported.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import base64
