@@ -20,8 +20,8 @@ from extensor.errors import FormatError, UnsupportedTypeError
 
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
-_ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_ESCAPED |= {chr(i): f"\\u{i:04x}" for i in range(32) if chr(i) not in _ESCAPED}
+_SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_ESCAPED = {**_SHORT, **{chr(i): f"\\u{i:04x}" for i in range(32) if chr(i) not in _SHORT}}
 
 
 def json_text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
