@@ -31,6 +31,10 @@ from extensor._formats.pandas import from_pandas, to_pandas
 from extensor._formats.parquet import read_parquet, write_parquet
 from extensor._formats.protobuf.read import from_proto, spec_from_proto
 from extensor._formats.protobuf.write import to_proto
+from extensor._formats.realtime_database import (
+    read_realtime_database,
+    write_realtime_database,
+)
 from extensor._formats.spanner.read import read_spanner
 from extensor._formats.spanner.write import write_spanner
 from extensor._formats.sql import read_database, write_database
@@ -110,6 +114,7 @@ __all__ = [
     "read_iceberg",
     "read_json",
     "read_parquet",
+    "read_realtime_database",
     "read_spanner",
     "read_tfrecord",
     "recompute_grad",
@@ -138,6 +143,7 @@ __all__ = [
     "write_firestore",
     "write_json",
     "write_parquet",
+    "write_realtime_database",
     "write_spanner",
     "write_tfrecord",
 ]

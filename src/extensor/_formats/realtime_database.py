@@ -1,0 +1,339 @@
+"""Records of a Firebase Realtime Database, as StructuredTensors and back."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.arrow_type import inner_fields
+from extensor._arrow.wanted_table import WantedTable
+from extensor._arrow.write import to_arrow
+from extensor._dependency import needed
+from extensor._formats.python.constant import arrow_of, of_spec
+from extensor._path import Path, PathLike
+from extensor._struct.deep_nesting import refuse_deep_nesting
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import (
+    AccessError,
+    DTypeError,
+    FieldError,
+    NullError,
+    QueryError,
+    ServerError,
+    StructureError,
+    UnsupportedTypeError,
+)
+
+_LARGEST = 2**53  # all numbers of the database are floats
+_FORBIDDEN = frozenset(".$#[]/")
+
+
+@refuse_deep_nesting("read_realtime_database")
+def read_realtime_database(
+    reference: Any,
+    columns: Iterable[PathLike] | None = None,
+    schema: Any = None,
+    nulls: Any = None,
+    conflicts: str = "error",
+    row_splits_dtype: Any = None,
+    key_field: str | None = None,
+) -> StructuredTensor:
+    """Returns the children of a node of a Firebase Realtime Database as a StructuredTensor.
+
+    Each child is a record; the node is an object of records by key, or a list of records. The
+    database has no nulls, no empty lists and no empty objects: where another record has a value,
+    these are nulls.
+
+    Args:
+        reference: A reference or query of the package firebase-admin: `db.reference("users")`.
+        columns: Paths of the fields to convert. Default: all.
+        schema: The spec or pyarrow schema of the records. Default: that of the values.
+        nulls: What to do with nulls and missing fields, as in `from_arrow`.
+        conflicts: `"error"`, or `"union"` for fields whose values have different types.
+        row_splits_dtype: As in `from_arrow`.
+        key_field: The name of a field for the keys of the records. Default: no such field.
+
+    Returns:
+        A StructuredTensor of shape `[number of records]`.
+
+    Raises:
+        MissingDependencyError: If firebase-admin is not installed (also an ImportError).
+        QueryError: If the database does not accept the query (also a ValueError).
+        AccessError: If the rules or the credentials do not permit it (also a PermissionError).
+        ServerError: If the server cannot be reached, or does not send all (also a
+            ConnectionError).
+        StructureError: If a child is not an object (also a ValueError).
+        DTypeError, FieldError, NullError: As in `xt.struct.constant`.
+    """
+    needed("firebase_admin.db", "firebase", "read_realtime_database")
+    if conflicts not in ("error", "union"):
+        raise DTypeError(
+            path="read_realtime_database: conflicts",
+            expected='"error" or "union"',
+            received=repr(conflicts)[:60],
+            mend="Leave it out for an error.",
+        )
+    if not hasattr(reference, "get") or isinstance(reference, dict):
+        raise DTypeError(
+            path="read_realtime_database",
+            expected="a reference of firebase_admin.db",
+            received=type(reference).__name__,
+            mend='Get one by firebase_admin.db.reference("path").',
+        )
+    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    source = str(getattr(reference, "path", "read_realtime_database"))
+    with _named_errors(source):
+        node = reference.get()
+    children = _children(node, source)
+    paths = [f"{source.rstrip('/')}/{key}" for key, _ in children]
+    rows = [_row(key, child, key_field, path) for (key, child), path in zip(children, paths)]  # noqa: B905
+    if wanted.schema is not None:
+        fields = pa.struct(list(wanted.schema))
+        values = [_chosen(row, fields) for row in rows]
+        return wanted.cast(of_spec(values, wanted.spec(), wanted.nulls, name_of=paths.__getitem__))
+    if wanted.columns is not None:
+        names = {next(iter(Path.of(path))) for path in wanted.columns}
+        rows = [{name: each for name, each in row.items() if name in names} for row in rows]
+    array = arrow_of(rows, wanted.nulls, conflicts, paths.__getitem__)
+    return wanted.records(pa.Table.from_batches([pa.RecordBatch.from_struct_array(array)]))
+
+
+def write_realtime_database(
+    records: StructuredTensor,
+    reference: Any,
+    schema: pa.Schema | None = None,
+    key_field: str | None = None,
+) -> None:
+    """Writes records to a node of a Firebase Realtime Database, and replaces what it had.
+
+    The node is replaced as a whole, or not at all. Fields that are null or an empty list are not
+    stored, because the database has neither.
+
+    Args:
+        records: A StructuredTensor of rank 1.
+        reference: A reference of the package firebase-admin: `db.reference("users")`.
+        schema: The Arrow schema to convert to first, as in `to_arrow`.
+        key_field: The field with the keys of the records, which must be different. Default: the
+            node is a list.
+
+    Raises:
+        MissingDependencyError: If firebase-admin is not installed (also an ImportError).
+        AccessError: If the rules or the credentials do not permit it (also a PermissionError).
+        ServerError: If the server cannot be reached (also a ConnectionError).
+        QueryError: If the database does not accept the records (also a ValueError).
+        FieldError: If a name of a field has one of `. $ # [ ] /`, or there is no field `key_field`
+            (also a KeyError).
+        DTypeError: If a number is not finite, or an integer larger than 2 ** 53 (also a TypeError).
+        NullError: If a record has no value, or a list has nulls or empty lists: the database would
+            drop them (also a ValueError).
+        UnsupportedTypeError: If JSON has no values of a type, such as bytes (also a TypeError).
+    """
+    needed("firebase_admin.db", "firebase", "write_realtime_database")
+    if not isinstance(records, StructuredTensor) or records.rank != 1:
+        raise DTypeError(
+            path="write_realtime_database",
+            expected="a StructuredTensor of rank 1",
+            received=f"{type(records).__name__} of shape {records.shape}"
+            if isinstance(records, StructuredTensor)
+            else type(records).__name__,
+            mend="Give a batch of records; a node has a child for each.",
+        )
+    source = str(reference.path)
+    rows = to_arrow(records, schema)
+    for field in rows.schema:
+        _expect_json(field.type, Path(field.name))
+    values: list[dict[str, Any]] = rows.to_pylist()
+    keys = [_key(values, i, key_field) for i in range(len(values))]
+    children = [_stored(value, f"record {i}") for i, value in enumerate(values)]
+    for i, child in enumerate(children):
+        if child is None:
+            raise _not_stored(f"record {i}", "a record without values")
+    node: Any = children if key_field is None else dict(zip(keys, children, strict=True))
+    if len(node) < len(children):
+        raise StructureError(
+            path=str(key_field),
+            expected="a different key for each record",
+            received=f"{len(node)} keys for {len(children)} records",
+            mend="Correct the field, or leave out key_field=.",
+        )
+    with _named_errors(source):
+        if node:
+            reference.set(node)
+        else:
+            reference.delete()
+
+
+def _children(node: Any, source: str) -> list[tuple[str, Any]]:
+    """Returns the children of a node with their keys, in the order of the database."""
+    if node is None:
+        return []
+    if isinstance(node, dict):
+        return list(node.items())
+    if isinstance(node, list):  # of an object whose keys are numbers; others are null
+        return [(str(i), child) for i, child in enumerate(node) if child is not None]
+    raise StructureError(
+        path=source,
+        expected="an object or a list of records",
+        received=type(node).__name__,
+        mend="Give the reference of its parent, or of a node with children.",
+    )
+
+
+def _row(key: str, child: Any, key_field: str | None, path: str) -> dict[str, Any]:
+    if not isinstance(child, dict):
+        raise StructureError(
+            path=path,
+            expected="an object, which is a record",
+            received=type(child).__name__,
+            mend="Give the reference of a node whose children are objects.",
+        )
+    if key_field is None:
+        return child
+    if key_field in child:
+        raise FieldError(
+            path=path,
+            expected=f"a record without the field {key_field}, the name for keys",
+            received="a record with this field",
+            mend="Choose another key_field=.",
+        )
+    return {key_field: key, **child}
+
+
+def _chosen(value: Any, arrow: pa.DataType) -> Any:
+    """Returns a value with the fields of a type only."""
+    if pa.types.is_struct(arrow) and isinstance(value, dict):
+        return {f.name: _chosen(value[f.name], f.type) for f in arrow if f.name in value}
+    if isinstance(value, list) and pa.types.is_nested(arrow) and hasattr(arrow, "value_type"):
+        return [_chosen(item, arrow.value_type) for item in value]
+    return value
+
+
+def _expect_json(arrow: pa.DataType, path: Path) -> None:
+    """Raises for a type that JSON does not have, and for names that the database does not."""
+    t = pa.types
+    if _FORBIDDEN & set(str(tuple(path)[-1])) or not tuple(path)[-1]:
+        raise FieldError(
+            path=path,
+            expected="names of fields without . $ # [ ] /",
+            received=repr(tuple(path)[-1]),
+            mend="Rename the field.",
+        )
+    if isinstance(arrow, pa.BaseExtensionType):
+        return _expect_json(arrow.storage_type, path)
+    if t.is_dictionary(arrow) or t.is_run_end_encoded(arrow):
+        return _expect_json(arrow.value_type, path)
+    if t.is_nested(arrow) and not t.is_map(arrow):
+        for field in inner_fields(arrow):
+            _expect_json(field.type, path / field.name if t.is_struct(arrow) else path)
+        return None
+    known = (t.is_integer, t.is_floating, t.is_boolean, t.is_string, t.is_large_string,
+             t.is_string_view, t.is_null)  # fmt: skip
+    if not any(is_known(arrow) for is_known in known):
+        raise UnsupportedTypeError(
+            path=path,
+            expected="a type of which JSON has values",
+            received=f"Arrow type {arrow}",
+            mend="Give schema= with another type, such as pa.string().",
+        )
+    return None
+
+
+def _key(rows: list[dict[str, Any]], index: int, key_field: str | None) -> str:
+    if key_field is None:
+        return ""
+    if key_field not in rows[index]:
+        raise FieldError(
+            path=key_field,
+            expected="a field with the keys of the records",
+            received=f"the fields {', '.join(rows[index])}",
+            mend="Correct key_field=.",
+        )
+    key = rows[index].pop(key_field)
+    if isinstance(key, str) and key and not _FORBIDDEN & set(key):
+        return key
+    raise DTypeError(
+        path=f"{key_field}, record {index}",
+        expected="a string without . $ # [ ] /",
+        received=repr(key)[:60],
+        mend="Correct the field, or leave out key_field=.",
+    )
+
+
+def _stored(value: Any, place: str) -> Any:
+    """Returns a value as the database stores it: None for what it does not store."""
+    if isinstance(value, dict):
+        fields = {name: _stored(each, f"{name}, {place}") for name, each in value.items()}
+        return {name: each for name, each in fields.items() if each is not None} or None
+    if isinstance(value, list):
+        items = [_stored(item, place) for item in value]
+        if None in items:
+            raise _not_stored(place, "a list with a null or empty item")
+        return items or None
+    too_large = type(value) is int and abs(value) > _LARGEST
+    if too_large or (type(value) is float and not math.isfinite(value)):
+        raise DTypeError(
+            path=place,
+            expected="a finite number, and no integer above 2 ** 53",
+            received=repr(value),
+            mend="Write the number as a string.",
+        )
+    return value
+
+
+def _not_stored(place: str, what: str) -> NullError:
+    return NullError(
+        path=place,
+        expected="a value, because the database stores no nulls and nothing empty",
+        received=what,
+        mend="Fill in a value.",
+    )
+
+
+@contextlib.contextmanager
+def _named_errors(source: str) -> Iterator[None]:
+    """Raises the errors of firebase-admin as those of extensor."""
+    import requests
+    from firebase_admin import exceptions
+    from google.auth import exceptions as auth
+
+    try:
+        yield
+    except (
+        exceptions.PermissionDeniedError,
+        exceptions.UnauthenticatedError,
+        auth.GoogleAuthError,
+    ) as error:
+        raise AccessError(
+            path=source,
+            expected="rules and credentials that permit this request",
+            received=_message(error),
+            mend="Give the app other credentials, or change the rules of the database.",
+        ) from error
+    except (
+        exceptions.UnavailableError,
+        exceptions.DeadlineExceededError,
+        exceptions.InternalError,
+        exceptions.UnknownError,
+        requests.RequestException,
+    ) as error:
+        raise ServerError(
+            path=source,
+            expected="a whole answer of the server",
+            received=_message(error),
+            mend="Check the address and the server.",
+        ) from error
+    except exceptions.FirebaseError as error:
+        raise QueryError(
+            path=source,
+            expected="a request that the database accepts",
+            received=_message(error),
+            mend="Correct the request.",
+        ) from error
+
+
+def _message(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:600]
