@@ -170,8 +170,7 @@ class StructuredTensorSpec(StackableTypeSpec):
 
     def to_tensors(self, value: Any) -> Any:
         """Returns the flat list of tensors of a value. Called by TensorFlow."""
-        records: Any = value
-        if isinstance(value, Records) and self._accepts(records.__tf_type_spec__()):
+        if isinstance(value, Records) and self._accepts(tf.type_spec_from_value(value)):
             # TensorFlow would compare the dtype and shape of each tensor with its spec again.
             tensors = tf.nest.flatten(self.to_components(value), expand_composites=True)
             if all(isinstance(tensor, tf.Tensor) for tensor in tensors):
