@@ -807,7 +807,8 @@ def table(path):
 def test_every_name_in_a_table_and_every_patch_has_a_probe():
     first = [row[0] for path in READING for row in table(path)]
     assert len(first) == len(set(first)), "a name stands in two tables"
-    assert {*first, *(patch.probe for patch in xt.patches())} == set(PROBES)
+    patches = [patch for patch in xt.patches() if not patch.target.startswith("keras")]
+    assert {*first, *(patch.probe for patch in patches)} == set(PROBES)
 
 
 def private_names(path):
@@ -849,8 +850,8 @@ def test_a_private_name_is_imported_by_one_file_of_the_quarantine():
     "path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.relative_to(SOURCE).as_posix()
 )
 def test_no_private_name_stands_outside_the_quarantine(path):
-    allowed = dict.fromkeys(QUARANTINE, "tensorflow") | {
-        SOURCE / "_keras" / "_keras_private.py": "keras"
-    }
+    allowed = dict.fromkeys(QUARANTINE, "tensorflow") | dict.fromkeys(
+        (SOURCE / "_keras").glob("_keras_*.py"), "keras"
+    )
     private = allowed.get(path, "nothing")
     assert [n for n in private_names(path) if n.partition(".")[0] != private] == []

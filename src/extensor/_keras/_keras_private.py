@@ -8,11 +8,10 @@ name. Tested with Keras 3.10 to 3.15.
 | `Model._default_save_signature` | When TensorFlow saves a model, Keras traces `call` with a signature from the shapes that the model was built with, all of dtype float32. This loses strings and row splits. An override returns the signature of the model's first call. |
 | `Model._maybe_symbolic_build` | Under a tf.distribute strategy, Keras creates all variables before the first step, from placeholders for the shapes of a batch. This does not work for extension values. An override does nothing if extensor has created the variables from the spec of the batches. |
 | `LossFunctionWrapper` | The class in which Keras wraps a loss function. A subclass passes extension values to the function unchanged. |
+| `Functional` | The class of `keras.Model(inputs, outputs)`, which has no public name. |
 | `Functional._standardize_inputs` | A functional model converts its inputs to tensors. An override passes on extension values. |
 | `Sequential._functional` | The functional model that a Sequential runs. An override replaces it by one for values. |
 | `Sequential._layers` | The layers with the InputLayer, which `layers` leaves out. |
-| `_clone_sequential_model` | What `keras.models.clone_model` calls for every Sequential. It always creates a `keras.Sequential`, which takes no values. A wrapper creates an `xt.keras.Sequential` of an `xt.keras.Sequential`. |
-| `serialization_lib` | The module in which `keras.saving.serialize_keras_object` finds itself for the parts of a configuration. It writes a TypeSpec so that Keras cannot read it again, and rejects other values. A wrapper writes the specs and values of extensor. |
 | `Operation._inbound_nodes` | Keras builds a layer of extensor for component tensors. In the graph, the arguments of the call are whole values. |
 | `_keras_mask` | The attribute of a tensor that has a mask. Keras passes on the masks of tensors, not of whole values. |
 | `Model._call_has_training_arg` | Whether `call` takes `training`. An exported model sets it to False, like Keras itself. |
@@ -20,16 +19,14 @@ name. Tested with Keras 3.10 to 3.15.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras.src.losses.losses import LossFunctionWrapper
-from keras.src.models import cloning
-from keras.src.saving import serialization_lib
+from keras.src.models.functional import Functional
 
 LossOfFunction: Any = LossFunctionWrapper
+KerasFunctional: Any = Functional
 
 
 class OwnInputs:
@@ -73,39 +70,6 @@ class OwnGraph:
         graph = self._functional
         if graph is not None:
             self._functional = self.functional_model(graph.input, graph.output, graph.name)
-
-
-def _clones(clone_sequential: Any) -> Any:
-    """Returns Keras's function, wrapped so that it calls `clone_with` of an OwnGraph."""
-
-    @functools.wraps(clone_sequential)
-    def clone(model: Any, clone_function: Any, input_tensors: Any = None) -> Any:
-        if isinstance(model, OwnGraph):
-            return model.clone_with(clone_function, input_tensors)
-        return clone_sequential(model, clone_function, input_tensors)
-
-    return clone
-
-
-_plain_clone: Any = cloning._clone_sequential_model  # pyright: ignore[reportPrivateUsage]
-cloning._clone_sequential_model = _clones(_plain_clone)  # pyright: ignore[reportPrivateUsage]
-
-
-def serialize_with(own: Callable[[Any], Any]) -> None:
-    """Lets `keras.saving.serialize_keras_object` write objects with `own`.
-
-    Args:
-        own: Returns the configuration of an object, or None if Keras writes the object.
-    """
-    plain = serialization_lib.serialize_keras_object
-
-    @functools.wraps(plain)
-    def serialize_keras_object(obj: Any) -> Any:
-        config = own(obj)
-        return plain(obj) if config is None else config
-
-    for module in (serialization_lib, keras.saving, keras.utils):
-        module.serialize_keras_object = serialize_keras_object  # type: ignore[attr-defined]
 
 
 def has_mask(tensor: Any) -> bool:

@@ -69,20 +69,28 @@ class CallSpec:
         return cls(tf.nest.pack_sequence_as(empty, specs))
 
 
-def named_signature(call: Any, name: str) -> inspect.Signature:
-    """Returns the signature of a function, with the name of the input as its first parameter.
+def named_signature(name: str) -> inspect.Signature | None:
+    """Returns the signature of a call whose first parameter has the name of the input.
+
+    `tf.function` passes the defaults of a signature by position, so there are none.
 
     Args:
-        call: The function.
-        name: The name of the input. A name that Keras chose, or that Python does not accept as the
-            name of a parameter, is not used.
+        name: The name of the input.
+
+    Returns:
+        The signature, or None if Keras chose the name, or Python does not accept it as the name of
+        a parameter.
     """
-    signature = inspect.signature(call)
-    if not name.isidentifier() or re.fullmatch(r"input_layer(_\d+)?", name):
-        return signature
-    first, *rest = signature.parameters.values()
-    rest = [parameter for parameter in rest if parameter.name != name]
-    return signature.replace(parameters=[first.replace(name=name), *rest])
+    if not name.isidentifier() or re.fullmatch(r"input_layer(_\d+)?|args|kwargs", name):
+        return None
+    kinds = inspect.Parameter
+    return inspect.Signature(
+        [
+            kinds(name, kinds.POSITIONAL_OR_KEYWORD),
+            kinds("args", kinds.VAR_POSITIONAL),
+            kinds("kwargs", kinds.VAR_KEYWORD),
+        ]
+    )
 
 
 def _spec_of_tensor(tensor: Any) -> tf.TensorSpec:

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from extensor._keras._keras_private import OwnInputs
+from extensor._keras._keras_private import KerasFunctional, OwnInputs
 from extensor._keras.call_spec import CallSpec, named_signature
 from extensor._keras.graph_node import (
     WholeValue,
@@ -37,12 +37,6 @@ from extensor._keras.spec_key import check_savable
 from extensor._keras.summary import field_lines
 from extensor._keras.trainer import Trainer
 from extensor._keras.whole_value import is_whole
-
-# The class of `keras.Model(inputs, outputs)`. The names do not count up those that Keras gives.
-_tensor: Any = keras.Input((1,), name="x")
-KerasFunctional: Any = type(
-    keras.Model(_tensor, keras.layers.Identity(name="y")(_tensor), name="z")
-)
 
 
 class Model(Trainer, Saver, TakesValues, keras.Model):
@@ -84,12 +78,13 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
         if self._call_spec is None:
             self._call_spec = CallSpec.of_call(self, args, kwargs)
         elif self._declares_input:
+            name, expected = next(iter(self._call_spec.specs.items()))
             if len(args) == 1 and is_extension(args[0]):
-                received = {"inputs": spec_of_value(args[0])}
+                received = {name: spec_of_value(args[0])}
             else:
                 received = CallSpec.of_call(self, args, kwargs).specs
-            if "inputs" in received:
-                check_input(self._call_spec.specs["inputs"], received["inputs"], self.name)
+            if name in received:
+                check_input(expected, received[name], self.name)
         outputs = super().__call__(*args, **kwargs)
         if self._output_spec is None:
             self._output_spec = CallSpec.of_values({"": outputs})
@@ -139,7 +134,9 @@ class Functional(OwnInputs, Model, KerasFunctional):
         self._output_spec = CallSpec.of_values({"": self.output})
         if is_whole(self.input):
             # `xt.serving.flat_signature` names the tensors by the parameter.
-            self.__signature__ = named_signature(self.call, *self._named_inputs())
+            signature = named_signature(*self._named_inputs())
+            if signature is not None:
+                self.__signature__ = signature
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the outputs of the layers for values or placeholders."""

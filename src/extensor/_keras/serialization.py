@@ -8,7 +8,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from extensor._keras._keras_private import serialize_with
 from extensor._keras.lowering import is_extension, lowered, raised
 from extensor._keras.spec_key import check_savable, key_of_spec, spec_of_key
 from extensor._keras.whole_value import ValueDtype
@@ -102,13 +101,10 @@ class _Holder:
 _NAME = "extensor>Kept"
 
 
-def _own(obj: Any) -> Any:
+def own_config(obj: Any) -> Any:
     """Returns the configuration of a spec or value of an extension type, or None."""
     if isinstance(obj, TypeSpec):
         return serialize(obj)
     if not isinstance(obj, CompositeTensor) or hasattr(obj, "get_config"):
         return None
     return serialize(obj) if isinstance(tf.type_spec_from_value(obj), TypeSpec) else None
-
-
-serialize_with(_own)

@@ -256,7 +256,8 @@ class Trainer(OwnBuild, keras.Model):
         """Raises if the specs of batches are not those of the model's declared input."""
         x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
         if self._declares_input and contains(x, is_extension_spec):
-            check_input(self._call_spec.specs["inputs"], map_leaves(_any_batch, x), self.name)
+            [expected, *_] = self._call_spec.specs.values()
+            check_input(expected, map_leaves(_any_batch, x), self.name)
 
     def _build_for_strategy(self, data: Any) -> None:
         """Creates all variables, if the model has a strategy.

@@ -48,13 +48,24 @@ def install() -> None:
             _installed.extend(rows)
 
 
+def install_keras(rows: list[Patch]) -> None:
+    """Makes changes of Keras, unless they are made already."""
+    with _lock:
+        for row in rows:
+            if row not in _installed:
+                row.apply()
+                _installed.append(row)
+
+
 def patches() -> list[Patch]:
-    """Returns what `import extensor` has changed in TensorFlow, one record a change.
+    """Returns what extensor has changed in TensorFlow and Keras, one record a change.
+
+    `import extensor` changes TensorFlow, and `import extensor.keras` changes Keras.
 
     Returns:
         Records with the attributes `target` (the dotted name of what is changed), `reason`,
         `defined_in` (the file and line of the function that makes the change), `versions` (the
-        releases of TensorFlow with which it is tested) and `probe` (the test that checks whether a
+        releases with which it is tested) and `probe` (the test that checks whether a
         new release still does what the change needs).
 
     >>> [patch] = [patch for patch in xt.patches() if patch.target == "tf.GradientTape.jacobian"]

@@ -1,4 +1,4 @@
-"""The record of one change of TensorFlow, and the decorators that create records."""
+"""The record of one change of TensorFlow or Keras, and the decorators that create records."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _ROOT = Path(__file__).parents[1]
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Patch:
-    """One thing that extensor changes in TensorFlow.
+    """One thing that extensor changes in TensorFlow or Keras.
 
     Attributes:
         target: The dotted name of what is changed.
         reason: Why it is changed.
         probe: The probe in `tests/tf/test_tf_probe.py` that fails if a release of TensorFlow no
-            longer does what the change relies on.
+            longer does what the change relies on. For Keras: `tests/keras/test_keras_private.py`.
         function: The function that makes the change.
         apply: Makes the change, without arguments. A second call changes nothing.
-        versions: The releases of TensorFlow with which the change is tested.
+        versions: The releases of TensorFlow or Keras with which the change is tested.
     """
 
     target: str
@@ -58,17 +58,27 @@ class Patch:
         return f"<{self.target}: {self.reason} ({self.defined_in})>"
 
 
-def replaces(target: str, *, reason: str, probe: str) -> Callable[[_F], _F]:
+def replaces(
+    target: str,
+    *,
+    reason: str,
+    probe: str,
+    table: list[Patch] = TABLE,
+    versions: tuple[str, ...] = VERSIONS,
+) -> Callable[[_F], _F]:
     """Registers a patch; the decorated function takes the original and returns the replacement.
 
     Args:
         target: The dotted name of a function or method.
         reason: See `Patch`.
         probe: See `Patch`.
+        table: The table to which the patch is added.
+        versions: See `Patch`.
     """
 
     def decorate(make: _F) -> _F:
-        TABLE.append(Patch(target, reason, probe, make, functools.partial(_replace, target, make)))
+        apply = functools.partial(_replace, target, make)
+        table.append(Patch(target, reason, probe, make, apply, versions))
         return make
 
     return decorate

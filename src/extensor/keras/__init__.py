@@ -6,6 +6,7 @@ from extensor._keras.backend import check_backend as _check_backend
 
 _check_backend()
 
+from extensor._keras._keras_patches import TABLE as _TABLE  # noqa: E402
 from extensor._keras.input import Input  # noqa: E402
 from extensor._keras.layer import Layer  # noqa: E402
 from extensor._keras.masked import Masked  # noqa: E402
@@ -13,6 +14,7 @@ from extensor._keras.model import Model  # noqa: E402
 from extensor._keras.sequential import Sequential  # noqa: E402
 from extensor._keras.serialization import serialize  # noqa: E402 - Keras waits for the check
 from extensor._keras.stock_layers import Identity, Lambda, TimeDistributed  # noqa: E402
+from extensor._patches.install import install_keras as _install_keras  # noqa: E402
 from extensor.keras import layers  # noqa: E402
 
 __all__ = [
@@ -27,3 +29,5 @@ __all__ = [
     "layers",
     "serialize",
 ]
+
+_install_keras(_TABLE)
