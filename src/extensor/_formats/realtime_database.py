@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -294,7 +294,7 @@ def _not_stored(place: str, what: str) -> NullError:
 
 
 @contextlib.contextmanager
-def _named_errors(source: str) -> Iterator[None]:
+def _named_errors(source: str) -> Generator[None]:
     """Raises the errors of firebase-admin as those of extensor."""
     import requests
     from firebase_admin import exceptions
