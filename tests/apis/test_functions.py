@@ -241,7 +241,8 @@ def with_last_weight(kind):
 def refuses_values(function, value):
     # Eagerly only: what raises inside tf.scan in a graph leaves its variable scope as it is in
     # there, which breaks later calls of others.
-    with pytest.raises(TypeError, match=f"{type(value).__name__}: expected a tensor"):
+    names = f"({type(value).__name__}|conversion of records to an array or tensor)"
+    with pytest.raises(TypeError, match=f"{names}: expected a tensor"):
         function(lambda total, _: total, value)
 
 

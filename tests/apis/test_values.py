@@ -115,6 +115,15 @@ ASSERTIONS = {
 }
 
 
+def converts_not(value):
+    """Returns the pattern of the error of a conversion to a tensor; that of records names a field."""
+    if isinstance(value, xt.StructuredTensor):
+        return (
+            r'conversion of records .*: expected a tensor.*Use one of the fields: records\["score"'
+        )
+    return f"{type(value).__name__}: expected a tensor.*{MEND}"
+
+
 @row("tf.debugging.assert_*")
 def test_assertions_speak_of_components(kind, run):
     value, other = kind.make(3), kind.make(3)
@@ -132,8 +141,7 @@ def test_assertions_speak_of_components(kind, run):
         run(check_all, value, kind.change(lambda floats: tf.add(floats, [0.0, 0.0, 1.0]), other))
     for check in ASSERTIONS.values():
         # tf.debugging.assert_shapes converts the values, which are inside pairs, itself.
-        no_tensor = f"{type(value).__name__}: expected a tensor.*{MEND}"
-        with pytest.raises(TypeError, match=f"{is_no_tensor(value)}|{no_tensor}"):
+        with pytest.raises(TypeError, match=f"{is_no_tensor(value)}|{converts_not(value)}"):
             run(lambda x, y, check=check: check(x, y) and 0, value, other)
 
 
@@ -147,7 +155,7 @@ def test_a_value_is_no_tensor(kind, run):
 @row("tf.Variable(value)")
 def test_a_value_is_no_variable(kind, run):
     value = kind.make(3)
-    with pytest.raises(TypeError, match=f"{type(value).__name__}: expected a tensor.*{MEND}"):
+    with pytest.raises(TypeError, match=converts_not(value)):
         run(lambda x: tf.Variable(x) and 0, value)
 
 
