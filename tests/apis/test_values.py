@@ -116,7 +116,7 @@ ASSERTIONS = {
 
 
 def converts_not(value):
-    """Returns the pattern of the error of a conversion to a tensor; that of records names a field."""
+    """Returns the pattern of the error of a conversion; that of records names a field."""
     if isinstance(value, xt.StructuredTensor):
         return (
             r'conversion of records .*: expected a tensor.*Use one of the fields: records\["score"'
