@@ -486,7 +486,7 @@ def test_there_is_a_stored_model_and_all_of_them_are_small():
 @pytest.mark.parametrize(
     ("spec_class", "serialization"),
     [
-        (xt.DenseStructuredTensorSpec, (tf.TensorShape([2]), (), (), "more")),
+        (xt.DenseStructuredTensorSpec, (tf.TensorShape([2]), (), (), (), "more")),
         (xt.RaggedStructuredTensorSpec, (tf.TensorShape([2, None]),)),
     ],
 )

@@ -169,5 +169,6 @@ def test_public_names():
         "Model",
         "Sequential",
         "TimeDistributed",
+        "layers",
         "serialize",
     ]

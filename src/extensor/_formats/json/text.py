@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from extensor._arrow.arrow_type import decoded, is_encoded, is_list
+from extensor._arrow.selection import taken
 from extensor._formats.json.types import is_bytes, is_text
 from extensor._path import Path
 from extensor.errors import FormatError, UnsupportedTypeError
@@ -96,8 +97,8 @@ def _objects(array: pa.StructArray, path: Path, allow_nan: bool) -> pa.StringArr
         # What is below a null is not written. `flatten` would give it a null, and so abort the
         # process where it is a union, which has no nulls of its own.
         valid = array.is_valid()
-        text = _objects(array.filter(valid), path, allow_nan)
         present = valid.to_numpy(False)
+        text = _objects(taken(array, np.flatnonzero(present)), path, allow_nan)
         return text.take(pa.array(np.cumsum(present) - 1, pa.int64(), mask=~present))
     parts: list[Any] = []
     for field, child in zip(array.type.fields, _children(array), strict=True):
