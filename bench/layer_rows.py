@@ -24,7 +24,7 @@ def rows() -> list[Row]:
     return [
         Row(
             f"xt.keras.layers.{name}, {step}",
-            Within(1.1 if name.startswith(("ListAttention", "ListRNN")) else 1.0),
+            Within(1.0),
             functools.partial(_prepare, build),
         )
         for name, build in _LAYERS.items()

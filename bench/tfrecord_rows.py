@@ -19,7 +19,7 @@ def rows() -> list[Row]:
         Row(f"from_tf_example, {_COUNT:,} recipes, vs tf.io.parse_example", Within(1.1), _parse),
         Row(
             f"read_tfrecord, {_COUNT:,} recipes, vs TFRecord, batch(2048), parse_example",
-            Within(2),
+            Within(1.5),
             _read,
         ),
     ]

@@ -1,7 +1,5 @@
 """How often from_arrow copies, and what one small record costs: counted and not timed."""
 
-import sys
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,23 +8,7 @@ import tensorflow as tf
 import extensor as xt
 from extensor import _memory
 from extensor._arrow import nulls
-
-
-def calls_of(function):
-    """Returns how many functions of Python and C the second call of a function runs."""
-    count = 0
-
-    def seen(frame, event, arg):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    function()
-    sys.setprofile(seen)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return count
+from tests.samples.calls import calls_of
 
 
 def refuse(monkeypatch, module, name):

@@ -1,35 +1,17 @@
 """What one call of a small value costs: a fixed number of Python calls, counted and not timed."""
 
-import sys
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import extensor as xt
+from tests.samples.calls import calls_of
 
 Dense, Ragged = xt.DenseStructuredTensor, xt.RaggedStructuredTensor
 
 NAMES = [f"x{i}" for i in range(8)]
 FIELDS = {name: tf.fill([32], float(i)) for i, name in enumerate(NAMES)}
 NEW = tf.zeros([32])
-
-
-def calls_of(function):
-    """Returns how many functions of Python and C the second call of a function runs."""
-    count = 0
-
-    def seen(frame, event, arg):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    function()
-    sys.setprofile(seen)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def deep():
