@@ -15,7 +15,7 @@ GOOD = b'{"x": 1}\n'
     [
         (b'{"x": 1, "x": 2}', "FormatError", "line 2: .* the key 'x' twice"),
         (b'{"y": [{"x": 1, "x": 2}]}', "FormatError", "line 2: .* the key 'x' twice"),
-        (b'{"x": "\xff"}', "FormatError", "line 2: expected UTF-8 text, got the byte 0xff"),
+        (b'{"y": "\xff"}', "FormatError", "line 2: expected UTF-8 text, got the byte 0xff"),
         (b'{"\xff": 1}', "FormatError", "line 2: expected UTF-8 text, got the byte 0xff"),
         (b'{"y": {"\xff": 1}}', "FormatError", "line 2: expected UTF-8 text, got the byte 0xff"),
         (b'{"y": "\\ud800"}', "FormatError", "y, line 2 of JSON: expected text that UTF-8 can"),
