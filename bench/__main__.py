@@ -25,6 +25,7 @@ import tensorflow as tf
 from bench import (
     arrow_rows,
     auto_rows,
+    database_rows,
     dispatch_rows,
     field_rows,
     format_rows,
@@ -99,6 +100,7 @@ def main() -> int:
             *format_rows.rows(),
             *pandas_rows.rows(),
             *auto_rows.rows(),
+            *database_rows.rows(),
             *dispatch_rows.rows(),
             *plain_rows.rows(),
             *proto_rows.rows(),

@@ -29,9 +29,6 @@ class Plain:
 
     def plain(self, value: Any) -> Any:
         """Returns a value as plain Python data: a dict, a list, a number, a string, ..."""
-        from google.cloud.firestore_v1 import DocumentReference, GeoPoint
-        from google.cloud.firestore_v1.vector import Vector
-
         cls = type(value)
         if cls in _LEAVES:
             if value is not None:
@@ -46,6 +43,9 @@ class Plain:
             if self.items is None:
                 self.items = Plain()
             return [self.items.plain(item) for item in value]
+        from google.cloud.firestore_v1 import DocumentReference, GeoPoint
+        from google.cloud.firestore_v1.vector import Vector
+
         if isinstance(value, DocumentReference):
             self.kinds.add(types.REFERENCE)
             return value.path

@@ -1,0 +1,66 @@
+"""A read whose connection ends at any byte gives all rows, or a named error."""
+
+import random
+
+import pyarrow as pa
+import pytest
+
+import extensor as xt
+from tests.formats import emulators, test_firestore, test_spanner
+from tests.fuzz import cases
+
+COUNT = 1_000
+
+
+@pytest.fixture(scope="module")
+def spanner_database():
+    made = test_spanner.new_database(
+        emulators.spanner(), test_spanner.create("t", {"k": "INT64 NOT NULL", "x": "STRING(MAX)"})
+    )
+    xt.write_spanner(_records().without("id"), "t", made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def firestore_name():
+    collection = test_firestore.client(emulators.firestore()).collection("streams")
+    xt.write_firestore(_records(), collection, id_field="id")
+    return "streams"
+
+
+def _records():
+    ids = [f"{i:06}" for i in range(COUNT)]
+    table = pa.table({"k": range(COUNT), "x": ["x" * 300] * COUNT, "id": ids})
+    return xt.from_arrow(table)
+
+
+@pytest.mark.parametrize("seed", cases.seeds(200, few=8))
+def test_spanner_stream(spanner_database, seed):
+    dice = random.Random(seed)
+    proxy = emulators.Proxy(emulators.spanner())
+    instance = test_spanner.client(proxy.address).instance("instance")
+    database = instance.database(spanner_database.database_id)
+    xt.read_spanner(database, "SELECT 1 AS x")
+    check(proxy, dice, lambda: xt.read_spanner(database, "SELECT k FROM t ORDER BY k", timeout=0.5),
+          40_000)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", cases.seeds(200, few=8))
+def test_firestore_stream(firestore_name, seed):
+    dice = random.Random(seed)
+    proxy = emulators.Proxy(emulators.firestore())
+    collection = test_firestore.client(proxy.address).collection(firestore_name)
+    collection.document("none").get()
+    check(proxy, dice, lambda: xt.read_firestore(collection, timeout=0.5), 500_000)
+
+
+def check(proxy, dice, read, size):
+    proxy.cut_after(dice.randrange(1, size), for_ever=dice.random() < 0.5)
+    try:
+        records = read()
+    except xt.errors.ServerError:
+        assert proxy.cuts == 1
+    else:
+        assert records["k"].numpy().tolist() == list(range(COUNT))
+    finally:
+        proxy.close()
