@@ -1,7 +1,10 @@
 """A package that is not installed is an error that names the extra."""
 
+import sys
+
 import pytest
 
+import extensor as xt
 from extensor import errors
 from extensor._dependency import needed
 
@@ -15,3 +18,21 @@ def test_a_missing_module_names_the_function_and_the_extra():
     with pytest.raises(ImportError, match=message + r"extensor\[spanner\]") as caught:
         needed("no_such_cloud.spanner", "spanner", "read_spanner")
     assert isinstance(caught.value, errors.MissingDependencyError)
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "read", "write"),
+    [
+        ("google.cloud.spanner", "spanner",
+         lambda: xt.read_spanner(None, ""), lambda: xt.write_spanner(None, "", None)),
+        ("google.cloud.firestore", "firestore",
+         lambda: xt.read_firestore(None), lambda: xt.write_firestore(None, None)),
+        ("firebase_admin.db", "firebase",
+         lambda: xt.read_realtime_database(None), lambda: xt.write_realtime_database(None, None)),
+    ],
+)  # fmt: skip
+def test_a_database_whose_client_is_not_installed(monkeypatch, module, extra, read, write):
+    monkeypatch.setitem(sys.modules, module, None)
+    for call in (read, write):
+        with pytest.raises(xt.errors.MissingDependencyError, match=rf"extensor\[{extra}\]"):
+            call()
