@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from extensor import _tf as _tf  # first, because it raises a clear error if TensorFlow is missing
 
 # isort: split
-from extensor import authoring, data, dispatch, errors, nest, struct
+from extensor import errors
 from extensor._arrow.null_policy import fill
 from extensor._arrow.read import from_arrow
 from extensor._arrow.schema import schema_from_spec, spec_from_schema
@@ -66,7 +66,7 @@ from extensor._struct.value import StructuredTensorValue
 from extensor.errors import ExtensorError
 
 if TYPE_CHECKING:
-    from extensor import keras, serving, testing, types
+    from extensor import authoring, data, dispatch, keras, nest, serving, struct, testing, types
 
 __version__ = "0.1.0"
 
@@ -148,6 +148,10 @@ __all__ = [
     "write_tfrecord",
 ]
 
+_MODULES = frozenset(
+    ("authoring", "data", "dispatch", "keras", "nest", "serving", "struct", "testing", "types")
+)
+
 install()
 
 # Public, but not in `__all__`: a star-import must not replace the builtins of these names.
@@ -161,7 +165,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    # Imported on first use, so that `import extensor` stays fast.
-    if name in ("keras", "serving", "testing", "types"):
+    # Imported on first use, so that `import extensor` stays fast, and waits for the lock of no
+    # public module: one thread may import `extensor` while another imports `extensor.data`.
+    if name in _MODULES:
         return importlib.import_module(f"extensor.{name}")
     raise errors.MissingAttributeError(f"module 'extensor' has no attribute {name!r}")
