@@ -1,9 +1,9 @@
 """xt.data.parquet: streaming is slicing the whole table, pass after pass."""
 
 import gc
+import importlib
 import json
 import os
-import sys
 import textwrap
 import time
 from unittest import mock
@@ -23,7 +23,7 @@ from tests.formats.test_parquet import folder
 from tests.samples.tables import as_tensors_have_it, tables
 
 # `xt.data.parquet` is the function; the module has the same name.
-PARQUET = sys.modules["extensor._data.parquet"]
+PARQUET = importlib.import_module("extensor._data.parquet")
 
 
 def slabs_of(rows, nbytes=1 << 23):

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import importlib
 import os
 import random
 import signal
@@ -124,7 +125,7 @@ def _folder():
 
 @functools.cache
 def _dataset():
-    sys.modules["extensor._data.parquet"]._SLAB_ROWS = 40
+    importlib.import_module("extensor._data.parquet")._SLAB_ROWS = 40
     return xt.data.parquet(f"{_folder()}/it.parquet", 20)
 
 
