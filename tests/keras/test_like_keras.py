@@ -33,9 +33,9 @@ def twins():
         yield model_class(placeholder, [a, b]), x
 
 
-def fitted(by_name=False, **arguments):
+def fitted(by_name=False, run_eagerly=True, **arguments):
     def history(model, x):
-        model.compile("sgd", **arguments)
+        model.compile("sgd", run_eagerly=run_eagerly, **arguments)
         targets = {"a": ONES, "b": ZEROS} if by_name else [ONES, ZEROS]
         history = model.fit(x, targets, shuffle=False, verbose=0, validation_split=0.2).history
         return {name: [round(float(value), 5) for value in part] for name, part in history.items()}
@@ -56,7 +56,7 @@ def in_callback(model, x):
             (callback.model.name, callback.model.get_layer("hidden").units, sorted(logs))
         )
     )
-    model.compile("sgd", ["mse", "mae"])
+    model.compile("sgd", ["mse", "mae"], run_eagerly=True)
     model.fit(x, [ONES, ZEROS], verbose=0, callbacks=[callback])
     return names
 
@@ -89,12 +89,13 @@ SEEN = {
     "the first line of summary": printed,
     "a callback": in_callback,
     "one loss": fitted(loss="mse"),
-    "losses": fitted(loss=["mse", "mse"]),
+    "losses": fitted(run_eagerly=False, loss=["mse", "mse"]),
     "losses by name": fitted(by_name=True, loss={"a": "mse", "b": "mse"}),
     "a lambda": fitted(loss=lambda y, out: keras.ops.mean((y - out) ** 2, -1)),
     "metrics by name": fitted(loss=["mse", "mae"], metrics={"a": ["mae"]}, loss_weights=[0.2, 0.8]),
     "everything by name": fitted(
         by_name=True,
+        run_eagerly=False,
         loss={"a": "mse", "b": "mae"},
         metrics={"a": ["mae", keras.metrics.MeanSquaredError(name="own")]},
         weighted_metrics={"b": ["mae"]},
