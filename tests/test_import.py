@@ -68,7 +68,7 @@ NOT_LOADED = (
 
 
 @pytest.mark.parametrize("pandas", PANDAS)
-def test_import_loads_nothing_that_only_one_room_needs(measured, pandas):
+def test_import_loads_nothing_that_only_one_module_needs(measured, pandas):
     for run in measured[pandas]:
         loaded = [m for m in run["loaded"] if m.startswith(tuple(f"{n}." for n in NOT_LOADED))]
         loaded += [m for m in run["loaded"] if m in NOT_LOADED]

@@ -361,7 +361,7 @@ def test_what_upgraded_and_downgraded_return_is_checked():
         old.cast(wrong([1.0]))
 
 
-def test_versions_in_between_are_told_apart():
+def test_versions_in_between_are_distinct():
     cup = second(
         __version__=3,
         upgraded=lambda self, fields: cup(
@@ -490,7 +490,7 @@ def test_there_is_a_stored_model_and_all_of_them_are_small():
         (xt.RaggedStructuredTensorSpec, (tf.TensorShape([2, None]),)),
     ],
 )
-def test_what_a_newer_extensor_wrote_is_refused_in_words(spec_class, serialization):
+def test_a_spec_of_a_newer_extensor_is_an_error_that_names_it(spec_class, serialization):
     with pytest.raises(
         RegistrationError, match=r"parts, .*Load the data with the version of extensor"
     ):

@@ -25,7 +25,7 @@ def public(names):
     return {name for name in names if not name.startswith("_")}
 
 
-def test_the_package_lists_its_rooms_before_they_are_imported(run_python):
+def test_the_package_lists_its_modules_before_they_are_imported(run_python):
     run_python("""
         import extensor as xt
         assert {"keras", "serving", "testing", "types"} <= set(dir(xt))
@@ -40,7 +40,7 @@ def test_the_package_lists_what_is_public_and_nothing_else():
 
 
 @pytest.mark.parametrize("name", ROOMS)
-def test_a_room_lists_what_is_public_and_nothing_else(name):
+def test_a_module_lists_its_public_names_and_nothing_else(name):
     assert public(dir(room(name))) == {*room(name).__all__, *SHADOWING.get(name, ())}
     assert {"__doc__", "__file__", "__all__"} <= set(dir(room(name)))
 

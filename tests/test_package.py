@@ -53,7 +53,7 @@ def installed(tmp_path_factory):
     return home / "site", suite
 
 
-def test_its_own_suite_passes_with_every_law_that_speaks_of_it(installed):
+def test_its_own_suite_passes_with_every_law_that_applies(installed):
     site, suite = installed
     code, said = run(
         *(sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider"), cwd=suite, path=[site]
@@ -64,7 +64,7 @@ def test_its_own_suite_passes_with_every_law_that_speaks_of_it(installed):
     assert judged == {law.name for law in xt.testing.laws()}
 
 
-def test_a_mistake_in_it_is_told_by_its_law(installed, tmp_path):
+def test_a_mistake_in_it_breaks_its_law(installed, tmp_path):
     site, suite = installed
     shutil.copytree(site / "extensor_quantity", tmp_path / "extensor_quantity")
     spec = tmp_path / "extensor_quantity" / "spec.py"

@@ -110,7 +110,7 @@ def test_a_suite_that_does_not_notice_is_no_error(pairs):
 
 
 @pytest.mark.slow
-def test_extensor_is_what_is_imported_unless_something_else_is_asked_for(pairs, tmp_path):
+def test_extensor_is_imported_unless_an_option_names_another(pairs, tmp_path):
     source = """
     def test_planted(): assert "extensor" not in sys.modules
 """

@@ -149,7 +149,7 @@ def test_a_type_that_cannot_be_ragged_says_so_at_once():
         sized(Only).ragged_batch(2)
 
 
-def test_what_says_itself_how_it_stacks_is_left_to_it():
+def test_a_type_with_its_own_stacking_keeps_it():
     graphs = [xt.types.TensorDigraph([0] * n, [1] * n, num_nodes=3) for n in (1, 2)]
     dataset = tf.data.experimental.from_list(graphs)
     for batches in (dataset.ragged_batch(2), dataset.padded_batch(2)):
@@ -215,7 +215,7 @@ def test_one_shape_is_that_of_all_components(run, shapes):
     assert first.mask.shape == [2, 4]
 
 
-def test_static_shapes_are_told():
+def test_static_shapes_are_known():
     batches = sized(masked).padded_batch(2, [4], drop_remainder=True)
     assert batches.element_spec.shape == [2, 4]
     batches = sized(record).padded_batch(2, {"pairs": [7, None]})
@@ -471,7 +471,7 @@ def test_batches_of_records_are_columns_in_numpy():
         tf.function(lambda x: x.numpy())(recipes(1))
 
 
-def test_a_class_says_itself_what_it_is_in_numpy():
+def test_a_class_defines_its_value_in_numpy():
     class Said(MaskedTensor):
         def __tf_type_spec__(self):
             return SaidSpec(self.values.shape, self.values.dtype)

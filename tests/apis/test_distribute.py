@@ -57,7 +57,7 @@ def test_reducing_values_says_what_to_do_instead(name, kind, run, distributed):
 
 
 @row(": tf.Variable in a field")
-def test_variables_on_many_devices_stand_in_values(name, kind, run, distributed):
+def test_variables_on_many_devices_work_in_values(name, kind, run, distributed):
     assert said(distributed, name, "variables", kind, run) == ""
 
 
@@ -71,7 +71,7 @@ def test_datasets_of_a_coordinator_have_values(kind, run, distributed):
     assert distributed["ParameterServerStrategy"]["dataset"][kind.name] == ""
 
 
-def test_the_processes_are_asked_for_nothing_that_no_row_reads(distributed):
+def test_every_result_of_the_processes_is_read_by_a_row(distributed):
     source = Path(__file__).read_text()
     checks = {check.partition(",")[0] for found in distributed.values() for check in found}
     assert [check for check in checks if f'"{check}"' not in source] == []

@@ -14,7 +14,7 @@ for _path in Path(__file__).parent.glob("test_*.py"):
         importlib.import_module(f"tests.apis.{_path.stem}")
 
 
-def test_a_row_stands_once():
+def test_a_row_is_listed_once():
     assert len(BY_NAME) == len(ROWS)
 
 

@@ -125,7 +125,7 @@ def converts_not(value):
 
 
 @row("tf.debugging.assert_*")
-def test_assertions_speak_of_components(kind, run):
+def test_assertions_check_components(kind, run):
     value, other = kind.make(3), kind.make(3)
 
     def check_all(x, y):
@@ -396,6 +396,6 @@ def test_a_data_service_sends_values(kind, run, there):
     assert there["data service"][kind.name] == ""
 
 
-def test_the_other_process_is_asked_for_nothing_that_no_row_reads(there):
+def test_every_result_of_the_other_process_is_read_by_a_row(there):
     source = Path(__file__).read_text()
     assert [name for name in there if f'there["{name}"]' not in source] == []

@@ -66,7 +66,7 @@ def test_the_spec_is_known_from_the_schema_alone(schema_and_data, splits):
 
 
 @given(schemas_and_records(max_rows=3), splits_dtypes)
-def test_a_tf_function_hands_records_back(schema_and_data, splits):
+def test_a_tf_function_returns_records(schema_and_data, splits):
     schema, data = schema_and_data
     records = tf.function(lambda r: r)(xt.from_arrow(data, row_splits_dtype=splits))
     assert_back(records, schema, data)

@@ -283,7 +283,7 @@ def test_an_attrs_class_is_still_one_to_attrs():
     assert attrs.fields(Late).x.name == "x"
 
 
-def test_a_subclass_that_is_not_decorated_is_told_so():
+def test_a_subclass_that_is_not_decorated_is_an_error():
     class Child(Adder):
         pass
 
@@ -387,7 +387,7 @@ def test_a_failed_decoration_leaves_no_trace(case, taken, untouched):
         }
 
 
-def test_names_of_one_module_are_told_apart(untouched):
+def test_names_of_one_module_are_distinct(untouched):
     """Two classes of one name in one module, none of them inside a function."""
     with pytest.raises(ValueError, match=r"no other class has, 'tests\.samples\.auto\.Adder_ACT"):
         xt.auto_composite_tensor(
@@ -516,7 +516,7 @@ def test_a_spec_as_an_argument_is_data():
     assert jar.__tf_type_spec__().component_specs == {"amounts": tf.TensorSpec([1])}
 
 
-def test_callables_that_say_the_same_are_equal():
+def test_callables_with_equal_code_are_equal():
     def spec(function):
         return Step(ones(1), function).__tf_type_spec__()
 
@@ -695,7 +695,7 @@ def test_a_variable_twice_is_traced_apart_from_two_variables():
     assert len(traces) == 2
 
 
-def test_checks_are_left_out_of_classes_that_ask_the_peer(run_python):
+def test_classes_that_use_the_peer_have_no_checks(run_python):
     run_python(
         """
         import tensorflow as tf
@@ -716,7 +716,7 @@ def test_checks_are_left_out_of_classes_that_ask_the_peer(run_python):
     )
 
 
-def test_threads_are_told_apart_while_a_value_is_rebuilt():
+def test_threads_do_not_share_a_value_that_is_rebuilt():
     elsewhere = []
 
     @xt.auto_composite_tensor

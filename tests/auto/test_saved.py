@@ -78,7 +78,7 @@ def test_values_with_all_kinds_of_arguments_are_loaded_in_a_fresh_process(run_py
     """)
 
 
-def test_a_process_that_never_imported_the_class_is_told_so_and_gets_stand_ins(run_python, saved):
+def test_a_process_without_the_class_gets_a_warning_and_stand_ins(run_python, saved):
     run_python(f"""
         import sys, warnings
         import tensorflow as tf

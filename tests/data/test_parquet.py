@@ -298,13 +298,13 @@ def test_numpy_may_have_counted_the_batch_size(ten):
         ({"row_splits_dtype": tf.float32}, errors.DTypeError),
     ],
 )
-def test_what_can_be_told_at_once_is(ten, change, error):
+def test_bad_arguments_are_errors_before_the_first_batch(ten, change, error):
     with pytest.raises(error):
         xt.data.parquet(**{"paths": ten, "batch_size": 4, **change})
 
 
 @pytest.mark.parametrize("slab", [1, 1 << 14])
-def test_a_null_is_told_during_the_pass_with_its_path_and_record(ten, slab):
+def test_a_null_is_an_error_during_iteration_with_its_path_and_record(ten, slab):
     rows = numbered(10).to_pylist()
     rows[7]["steps"][0]["minutes"] = None
     pq.write_table(pa.Table.from_pylist(rows, numbered(10).schema), ten)

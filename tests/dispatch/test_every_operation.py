@@ -214,7 +214,7 @@ def test_a_generated_function_has_the_inputs_of_its_op(name):
     assert {p.rstrip("_"): nested for p, nested in operation.tensors.items()} == inputs
 
 
-def test_tensor_parameters_are_told_of_any_name_of_a_function():
+def test_tensor_parameters_are_found_by_any_name_of_a_function():
     assert xt.dispatch.tensor_parameters(tf.concat) == ("values",)
     assert xt.dispatch.tensor_parameters(tf.linalg.einsum) == ("inputs",)
     assert xt.dispatch.tensor_parameters(tf.math.reduce_sum) == ("input_tensor",)

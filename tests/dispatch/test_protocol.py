@@ -41,7 +41,7 @@ def test_every_alias_is_the_same_function_with_the_same_arguments(call):
     assert kind.calls[0][0] is tf.add is tf.math.add
 
 
-def test_a_keyword_stands_in_its_place_and_what_was_not_given_does_not():
+def test_a_keyword_is_passed_and_a_default_is_not():
     kind = recording()
     x = kind()
     cases = [
@@ -287,7 +287,7 @@ def test_subclasses_of_the_types_count_and_so_does_the_class_itself():
     [0, slice(1, None), (slice(None), 0), (Ellipsis, 1), (None, slice(2)), tf.newaxis, ONE],
     ids=str,
 )
-def test_what_stands_in_brackets_beside_tensors_is_none(key):
+def test_the_key_of_an_item_is_no_argument_to_dispatch_on(key):
     kind = recording(types=(tf.Tensor,))
     assert tf.__operators__.getitem(kind(), key) == "answered"
     refused = tf.ragged.constant([[1]])

@@ -36,7 +36,7 @@ def names(files, folder):
     return [file.path.removeprefix(folder + "/") for file in files]
 
 
-def test_a_folder_stands_for_the_files_below_it_that_are_not_hidden(folder):
+def test_a_folder_means_the_files_below_it_that_are_not_hidden(folder):
     assert names(files_at(folder, (".json",)), folder) == ["a.json", "b.json", "deep/c.json"]
     assert names(files_at(folder), folder) == ["a.json", "b.json", "deep/c.json", "deep/d.txt"]
 
@@ -50,7 +50,7 @@ def test_a_folder_stands_for_the_files_below_it_that_are_not_hidden(folder):
         ("**/*.json", ["a.json", "b.json", "deep/c.json"]),
     ],
 )
-def test_a_pattern_stands_for_the_files_that_it_matches(folder, pattern, expected):
+def test_a_pattern_means_the_files_that_it_matches(folder, pattern, expected):
     found = names(files_at(f"{folder}/{pattern}"), folder)
     assert [name for name in found if name[0] not in "._"] == expected
 

@@ -113,7 +113,7 @@ def test_formats_and_transforms_have_no_effect(dataset):
         assert xt.from_huggingface(other, columns=["number", "image.bytes"]).to_py() == expected
 
 
-def test_columns_that_nobody_asked_for_may_have_nulls():
+def test_columns_that_are_not_read_may_have_nulls():
     dataset = hf.Dataset(pa.table({"x": [1, 2], "bad": [None, 1]}))
     assert xt.from_huggingface(dataset, columns=["x"]).to_py() == [{"x": 1}, {"x": 2}]
     with pytest.raises(xt.errors.NullError, match="bad"):

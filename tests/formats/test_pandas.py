@@ -251,7 +251,7 @@ def test_tensors_do_not_change_with_the_frame():
     assert not before[0]["x"].numpy().any()
 
 
-def test_columns_that_nobody_asked_for_may_be_anything():
+def test_columns_that_are_not_read_may_have_any_type():
     frame = pd.DataFrame({"x": [1, 2], "odd": pd.Series([1, "a"], dtype=object), "z": [1j, 2j]})
     assert xt.from_pandas(frame, columns=["x"]).to_py() == [{"x": 1}, {"x": 2}]
     spec = xt.spec_from_schema(pa.schema({"x": pa.float32()}))

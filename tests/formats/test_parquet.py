@@ -120,7 +120,7 @@ def test_columns_are_read_as_if_all_were_read_and_some_picked(table, data):
         ([("c", "d")], ("c",), {"c": {"d": {"e": 3}}}),
     ],
 )
-def test_a_name_with_a_dot_and_a_path_are_told_apart(tmp_path, columns, names, first):
+def test_a_name_with_a_dot_and_a_path_are_distinct(tmp_path, columns, names, first):
     record = {"a.b": 1, "a": {"b": 2}, "c": {"d": {"e": 3}, "d.e": 4}}
     pq.write_table(pa.Table.from_pylist([record]), tmp_path / "it.parquet")
     records = xt.read_parquet(tmp_path / "it.parquet", columns=columns)

@@ -315,7 +315,7 @@ def test_no_damage_to_a_footer_ends_the_process(tmp_path, run_python):
     )
 
 
-def test_names_that_are_not_utf8_are_an_error_of_both_doors(tmp_path):
+def test_names_that_are_not_utf8_are_an_error_of_both_readers(tmp_path):
     path = tmp_path / "it.parquet"
     pq.write_table(pa.table({"name": [1]}), path, store_schema=False)
     path.write_bytes(path.read_bytes().replace(b"name", b"n\xffme"))

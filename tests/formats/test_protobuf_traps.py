@@ -82,7 +82,7 @@ def test_a_batch_is_a_vector(recipe):
     assert both([], recipe) == []
 
 
-def test_a_column_that_nobody_asked_for_is_not_decoded(recipe):
+def test_a_column_that_is_not_selected_is_not_decoded(recipe):
     broken = recipe(title="tea").SerializeToString() + b"\x12\x02\x08\x80"  # a damaged step
     assert both([broken], recipe, columns=["title"]) == [{"title": b"tea"}]
     with pytest.raises(xt.errors.FormatError, match="record 0"):

@@ -35,7 +35,7 @@ def steps(*minutes):
 
 
 @pytest.mark.parametrize("make", [xt.struct.constant, lambda rows, spec: spec.cast(rows)])
-def test_both_doors_give_the_same_records(make):
+def test_both_functions_give_the_same_records(make):
     rows = [row(), row(**steps(1, 2.5))]
     records = make(rows, RECIPE)
     assert xt.spec_of(records).is_subtype_of(RECIPE)

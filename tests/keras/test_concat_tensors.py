@@ -52,7 +52,7 @@ def test_predicting_in_batches_is_one_call_on_everything(case, options):
     assert kinds.numbers(on_batch["same"]) == kinds.numbers(value)
 
 
-def test_values_and_plain_arrays_are_told_apart():
+def test_values_and_plain_arrays_are_concatenated_differently():
     predicted = Same().predict(RECORDS, verbose=0)
     assert isinstance(predicted["pair"], tuple)
     assert isinstance(predicted["pair"][1], np.ndarray)

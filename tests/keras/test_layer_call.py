@@ -83,7 +83,7 @@ def test_call_sees_the_value_and_the_caller_gets_what_it_returns(case, how):
     assert same(result, value)
 
 
-def test_values_stand_beside_each_other_and_beside_options():
+def test_several_values_and_options_are_arguments_of_one_call():
     class Sum(xt.keras.Layer):
         def call(self, records, extra, *, scale, ragged=None, training=None):
             assert training is True

@@ -128,7 +128,7 @@ NESTS = {
 
 
 @pytest.mark.parametrize("nest", NESTS)
-def test_one_loss_for_all_judges_a_ragged_tensor_by_its_values(nest):
+def test_one_loss_for_all_compares_a_ragged_tensor_by_its_values(nest):
     rows = tf.ragged.constant([[1.0, 2.0], [], [4.0]], row_splits_dtype=tf.int64)
     targets, weights = rows * 3.0, np.array([1.0, 2.0, 3.0], np.float32)
     model = RowsOf(NESTS[nest])
@@ -146,7 +146,7 @@ def test_one_loss_for_all_judges_a_ragged_tensor_by_its_values(nest):
         np.testing.assert_allclose(logs["loss"], np.mean(error**2) + sums, rtol=1e-5)
 
 
-def test_weights_for_a_field_that_is_not_judged_are_an_error():
+def test_weights_for_a_field_without_a_loss_are_an_error():
     model, _ = scores(loss={"score": "mse"}, metrics={"steps.done": "mae"})
     weights = np.ones(COUNT, np.float32)
     model.evaluate(RECORDS, targets(), sample_weight={"steps.done": weights}, verbose=0)

@@ -123,7 +123,7 @@ def test_the_law_tells_of_components_that_do_not_match(kind):
     ],
     ids=["to_components", "from_components"],
 )
-def test_a_job_that_calls_an_op_is_told_by_the_law(value, where, op):
+def test_a_law_reports_a_method_that_calls_an_op(value, where, op):
     with pytest.raises(testing.LawError) as caught:
         testing.check_extension_type(value)
     [breach] = caught.value.breaches
@@ -237,7 +237,7 @@ NUMBERS = xt.spec_of(xt.from_arrow(pa.array([{"a": 1}])))
     ],
     ids=["static data", "records"],
 )
-def test_what_is_at_odds_with_the_spec_of_its_annotation_is_told_by_its_own(annotation, value):
+def test_a_value_that_differs_from_its_annotated_spec_is_an_error(annotation, value):
     spec = annotation.__metadata__[0]
     assert told(DTypeError, lambda: holder(annotation)(value))[1:] == (
         str(spec),
@@ -303,7 +303,7 @@ def test_a_tuple_of_another_length_tells_how_long_it_is(value, received):
 
 
 @pytest.mark.parametrize("annotation", [tf.Variable, Optional[tf.Variable]])  # noqa: UP045
-def test_a_variable_of_keras_is_told_where_its_own_is(annotation):
+def test_the_error_for_a_keras_variable_says_where_its_tensorflow_variable_is(annotation):
     variable = keras.Variable([1.0])
     assert told(DTypeError, lambda: holder(annotation)(variable))[1:] == (
         "a value of type tf.Variable",
@@ -453,7 +453,7 @@ def test_apis_that_join_values_refuse_two_types(mix):
 
 
 @pytest.mark.parametrize("value", [PAIR, RAGGED, tf.constant([1.0, 2.0])], ids=["pair", "r", "t"])
-def test_a_cast_between_types_that_have_nothing_to_do_with_each_other(value):
+def test_a_cast_between_unrelated_types_is_an_error(value):
     path, expected, received, mend = told(DTypeError, lambda: xt.spec_of(MASKED).cast(value))
     assert path == "MaskedTensorSpec"
     assert expected == f"a value that can be cast to {xt.spec_of(MASKED)}"

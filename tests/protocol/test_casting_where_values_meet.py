@@ -74,7 +74,7 @@ def test_branches_of_a_switch_case_differ_in_their_number_of_rows(make, sizes):
     assert tf.type_spec_from_value(shown).is_compatible_with(met)
 
 
-def test_indexed_slices_stand_beside_parts_of_different_sizes():
+def test_indexed_slices_work_beside_parts_of_different_sizes():
     def branch(rows, dtype):
         slices = tf.IndexedSlices(tf.ones([1, 2]), tf.constant([0], dtype), tf.constant([5, 2]))
         return {"a": Rows(ragged(rows), sparse(rows)), "b": slices}
@@ -314,7 +314,7 @@ def test_datasets_of_plain_tensors_are_chosen_from_as_they_are():
         )
 
 
-def test_tensorflow_says_itself_what_is_wrong_where_no_value_is_ours():
+def test_errors_without_extension_values_are_those_of_tensorflow():
     spec = tf.RaggedTensorSpec([None, None], tf.int32)
     with pytest.raises(ValueError, match="Error in map_fn"):
         tf.map_fn(lambda _: RAGGED, tf.range(1), fn_output_signature=spec)

@@ -237,7 +237,7 @@ def test_first_contact_is_a_checkpoint_of_a_type_that_tensorflow_can_track(tmp_p
     np.testing.assert_array_equal(module.values, VALUES)
 
 
-def test_variables_are_read_where_the_spec_speaks_of_tensors():
+def test_variables_are_read_where_the_spec_has_tensors():
     masked_type, _ = fresh_masked_type()
     masked = masked_type(tf.Variable(VALUES), tf.constant(MASK))
     kinds = []

@@ -201,7 +201,7 @@ def test_containers_without_the_protocol_stay_what_they_are(kind):
 
 
 @by_kind
-def test_the_laws_say_of_a_container_what_every_api_says(kind):
+def test_the_laws_refuse_the_containers_that_every_api_refuses(kind):
     value = fresh(kind)
     with pytest.raises(ProtocolError) as caught:
         xt.testing.check_extension_type(value)

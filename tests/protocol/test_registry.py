@@ -52,7 +52,7 @@ class NamedSpec(StaticSpec):
     pass
 
 
-def test_it_stands_above_a_class_with_and_without_a_name():
+def test_it_decorates_a_class_with_and_without_a_name():
     assert isinstance(BareSpec, type)
     assert written_name(BareSpec) == f"{__name__}.BareSpec"
     assert written_name(CalledSpec) == f"{__name__}.CalledSpec"

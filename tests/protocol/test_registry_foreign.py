@@ -207,7 +207,7 @@ def test_a_class_that_tensorflow_has_met_is_an_error_that_leaves_it_as_it_was(me
     assert tf.function(lambda x: x.low)(value).numpy().tolist() == [1.0, 2.0]
 
 
-def test_a_class_of_which_python_alone_was_asked_is_not_too_late():
+def test_a_class_can_be_registered_after_isinstance_was_called_with_it():
     someones, spec_class = fresh()
     value = interval(someones)
     assert not isinstance(value, xt.ExtensionType)

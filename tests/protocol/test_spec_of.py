@@ -276,7 +276,7 @@ def test_nest_flattens_it_to_the_specs_of_its_tensors(kind):
 @pytest.mark.parametrize(
     "kind", ["Variable", "RaggedTensor", "SparseTensor", "IndexedSlices", "ExtensionType"]
 )
-def test_it_is_saved_as_what_it_stands_for(kind):
+def test_it_is_saved_as_the_spec_that_it_represents(kind):
     spec = xt.spec_of(TABLE[kind][0])
     loaded = tf.TypeSpec.experimental_from_proto(spec.experimental_as_proto())
     assert type(loaded) is type(tf.type_spec_from_value(TABLE[kind][0]))

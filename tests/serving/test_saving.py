@@ -21,7 +21,7 @@ from tests.serving.sample import (
 )
 
 
-def test_signatures_whose_operations_would_share_a_name_are_told_apart(tmp_path):
+def test_signatures_whose_operations_would_share_a_name_get_other_names(tmp_path):
     number = tf.TensorSpec([], tf.int32)
     signatures = {
         "a": flat_signature(lambda b_c: b_c + 1, number),

@@ -218,7 +218,7 @@ def test_tensors_whose_specs_leave_the_shape_open_are_taken_if_they_fit(tmp_path
     sent(on_a_server(tmp_path, spec), request)
 
 
-def test_nothing_is_checked_where_nobody_asked():
+def test_nothing_is_checked_by_default():
     def operations(validate):
         signature = flat_signature(lambda recipe: recipe, RECIPE_SPEC, validate=validate)
         graph = signature.function.get_concrete_function().graph

@@ -425,7 +425,7 @@ def test_a_field_of_a_type_that_follows_the_protocol_is_stacked_by_its_spec():
     assert sums.numpy().tolist() == [3, 7, 11, 15]
 
 
-def test_such_a_field_may_stand_in_lists_of_records():
+def test_such_a_field_may_be_in_lists_of_records():
     steps = Dense([3], {"m": masked([1, 2, 3]), "id": [0, 1, 2]})
     rows = Ragged.from_row_splits(steps, [0, 2, 3])
     slices = Dataset.from_tensor_slices(rows)

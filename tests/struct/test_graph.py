@@ -194,7 +194,7 @@ def test_bad_row_splits_in_a_graph_are_found_at_run_time_if_asked(splits, dtype)
         cut(x, tf.constant(splits, dtype))
 
 
-def test_row_splits_in_a_graph_cost_nothing_unless_asked():
+def test_row_splits_in_a_graph_are_not_checked_by_default():
     specs = DenseSpec([None], {"x": tf.TensorSpec([None])}), tf.TensorSpec([None], tf.int64)
     unchecked = ops_of(lambda v, s: Ragged.from_row_splits(v, s), *specs)
     assert sum(unchecked.values()) == 0

@@ -123,7 +123,7 @@ def test_the_recipe_is_a_record_of_records_and_lists_of_records():
         (("recipe.user_rating", 0, "score"), 0.75),
     ],
 )  # fmt: skip
-def test_the_recipe_is_indexed_as_the_text_says(key, expected):
+def test_the_recipe_is_indexed_as_the_documentation_shows(key, expected):
     assert plain(the_recipe()[key]) == expected
 
 
@@ -252,7 +252,7 @@ def test_what_makes_no_records_is_an_error(shape, fields, kind, path):
         assert getattr(caught.value, part)
 
 
-def test_a_dict_is_no_field_and_told_how_to_become_one():
+def test_a_dict_as_a_field_is_an_error_that_says_how_to_convert_it():
     with pytest.raises(StructureError, match=r"author: .*DenseStructuredTensor\(shape, fields\)"):
         Dense([1], {"author": {"name": ["a"]}})
 
@@ -771,7 +771,7 @@ def test_positions_of_every_kind(key, same):
         assert value[key].to_py() == value.to_py()[same]
 
 
-def test_dots_stand_for_the_dimensions_of_the_records_where_they_are_written():
+def test_dots_mean_all_dimensions_at_their_position():
     value = Dense([2], {"x": [[1, 2, 3], [4, 5, 6]]})
     assert value[..., 0, "x"].numpy().tolist() == [1, 2, 3]
     assert value["x", ..., 0].numpy().tolist() == [1, 4]

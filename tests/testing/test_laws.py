@@ -205,7 +205,7 @@ def test_the_error_tells_the_law_the_type_and_the_mend():
     assert isinstance(caught.value, xt.ExtensorError)
 
 
-def test_several_broken_laws_are_told_together():
+def test_several_broken_laws_are_one_report():
     class Doubly(TerseSpec, ForgetfulSpec):
         pass
 

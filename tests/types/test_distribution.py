@@ -95,7 +95,7 @@ def test_it_crosses_a_dataset(name):
 
 
 @each
-def test_it_stands_in_containers(name):
+def test_it_works_in_containers(name):
     beliefs = Beliefs({name: DISTRIBUTIONS[name](), "other": tfd.Normal(0.0, 1.0)})
     after = tf.function(lambda value: value)(beliefs)
     assert same(after.amounts[name], beliefs.amounts[name])

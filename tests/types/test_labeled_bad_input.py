@@ -227,7 +227,7 @@ TOGETHER = {
 
 @pytest.mark.parametrize("case", TOGETHER)
 @pytest.mark.parametrize("other", [MASKED, xt.types.MaskedTensor(1.0)], ids=["matrix", "scalar"])
-def test_it_declines_beside_a_type_that_is_asked_itself(case, other):
+def test_it_returns_not_implemented_beside_a_type_with_its_own_handler(case, other):
     both = [
         "LabeledTensor declined",
         "MaskedTensor was not called: .*allows MaskedTensor, Tensor, RaggedTensor, but .* is a "
@@ -239,7 +239,7 @@ def test_it_declines_beside_a_type_that_is_asked_itself(case, other):
 
 
 @pytest.mark.parametrize("case", TOGETHER)
-def test_a_type_that_knows_names_has_its_say(case):
+def test_a_type_that_handles_names_is_called(case):
     class Percent:
         @classmethod
         def __tf_dispatch__(cls, op, args, kwargs):

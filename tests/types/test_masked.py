@@ -349,7 +349,7 @@ def test_plain_and_masked_values_meet_at_masked_ones():
 # Keras.
 
 
-def test_it_hands_its_mask_to_keras():
+def test_keras_gets_its_mask():
     values, mask = DENSE.__keras_mask__()
     assert values.numpy().tolist() == [[1.0, 0.0], [3.0, 4.0]]
     assert mask is DENSE.mask
@@ -454,7 +454,7 @@ def _ensured(masked):
 
 
 @pytest.mark.parametrize("held", [_asserted, _ensured])
-def test_sizes_that_a_graph_does_not_know_can_be_held_when_it_runs(held):
+def test_sizes_unknown_in_a_graph_are_checked_when_it_runs(held):
     @tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([None], tf.bool)])
     def total(values, mask):
         return tf.reduce_sum(held(MaskedTensor(values, mask)))
