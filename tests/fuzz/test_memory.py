@@ -17,6 +17,7 @@ from extensor._data import stream
 from tests.apis.kinds import measured
 from tests.fuzz import cases
 
+FEW = 60
 BOUND = 500  # bytes each time, above what TensorFlow leaves behind without us (1,100 once)
 TIMES = {"passes": 3000, "passes given up": 10_000, "datasets": 1000, "slices": 1000,
          "conversions": 2000, "traces": 2000, "traces of slots": 500, "calls": 3000}  # fmt: skip
@@ -29,9 +30,9 @@ def test_no_memory_is_kept_of_what_is_done_again_and_again(kind):
 
 
 def case(kind):
-    times = cases.count(TIMES[kind], 100)
+    times = cases.count(TIMES[kind], FEW)
     ours, plain = _pair(kind)
-    kept, kept_by_plain = _kept(ours, times), _kept(plain, 100) if plain else 0
+    kept, kept_by_plain = _kept(ours, times), _kept(plain, FEW) if plain else 0
     assert kept < kept_by_plain + BOUND, f"{kept:.0f} bytes each time, {kept_by_plain:.0f} without"
     if kind.startswith("pass"):
         gc.collect()
