@@ -1,4 +1,4 @@
-"""Errors and retries of Google's clients, for the formats that read from Google's databases."""
+"""Errors and retries of Google's clients, for the formats of Google's databases."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def named_errors(source: str) -> Generator[None]:
     try:
         yield
     except (exceptions.Forbidden, exceptions.Unauthorized, auth.GoogleAuthError) as error:
-        raise _no_access(source, error) from error
+        raise no_access(source, error) from error
     except (
         exceptions.RetryError,
         exceptions.ServerError,
@@ -64,28 +64,41 @@ def named_errors(source: str) -> Generator[None]:
         exceptions.Unknown,
     ) as error:
         if _NO_TOKEN in f"{error} {error.__cause__}":
-            raise _no_access(source, error) from error
-        raise ServerError(
-            path=source,
-            expected="an answer of the server",
-            received=_message(error),
-            mend="Check the address and the server, or give a longer timeout=.",
+            raise no_access(source, error) from error
+        raise no_answer(
+            source, error, "Check the address and the server, or give a longer timeout=."
         ) from error
     except exceptions.GoogleAPICallError as error:
-        raise QueryError(
-            path=source,
-            expected="a request that the server accepts",
-            received=_message(error),
-            mend="Correct the request.",
-        ) from error
+        raise refused(source, error) from error
 
 
-def _no_access(source: str, error: Exception) -> AccessError:
+def no_access(source: str, error: Exception) -> AccessError:
+    """Returns the error of a request that is not permitted."""
     return AccessError(
         path=source,
-        expected="credentials that permit this request",
+        expected="rules and credentials that permit this request",
         received=_message(error),
         mend="Give the client other credentials, or ask for the permission.",
+    )
+
+
+def no_answer(source: str, error: Exception, mend: str) -> ServerError:
+    """Returns the error of a server that cannot be reached, or does not send all."""
+    return ServerError(
+        path=source,
+        expected="a whole answer of the server",
+        received=_message(error),
+        mend=mend,
+    )
+
+
+def refused(source: str, error: Exception) -> QueryError:
+    """Returns the error of a request that the server does not accept."""
+    return QueryError(
+        path=source,
+        expected="a request that the server accepts",
+        received=_message(error),
+        mend="Correct the request.",
     )
 
 

@@ -2,13 +2,15 @@
 
 import tensorflow as tf
 from google.protobuf import json_format, text_format
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extensor as xt
 from tests.samples import proto_types
 
 
+# Half as many, because each example traces the graph of another class.
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.data())
 def test_both_engines_give_what_protobuf_gives(data):
     cls = data.draw(proto_types.classes())

@@ -480,11 +480,11 @@ BAD = {
     ),
     "a node feature of another length": (
         lambda: TensorDigraph([], [], {"mass": [1.0], "words": tf.ragged.constant([["a"], []])}),
-        r"nodes\['words'\]: expected 1 rows, one for each of the nodes, got 2",
+        r"nodes\['words'\]: expected 1 as the number of rows, one for each of the nodes, got 2",
     ),
     "an edge feature of another length": (
         lambda: TensorDigraph([], [], edges={"cost": [1]}, num_nodes=1),
-        r"edges\['cost'\]: expected 0 rows, one for each of the edges, got 1",
+        r"edges\['cost'\]: expected 0 as the number of rows, one for each of the edges, got 1",
     ),
     "a feature of another type, of another length": (
         lambda: TensorDigraph(
@@ -511,7 +511,7 @@ BAD = {
     ),
     "an attribute that some lack": (
         lambda: TensorDigraph.from_networkx(nx.DiGraph([(0, 1, {"step": 1}), (1, 2)])),
-        r"edges\['step'\]: expected the attribute on each of the 2 edges, got 1 edges without",
+        r"edges\['step'\]: expected the attribute on each of the 2 edges, got the attribute on 1",
     ),
     "attributes of no tensor": (
         lambda: TensorDigraph.from_networkx(nx.DiGraph([(0, 1, {"x": 1}), (1, 2, {"x": "a"})])),

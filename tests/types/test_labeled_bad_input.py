@@ -21,13 +21,16 @@ BAD = {
     ),
     "too few names": (
         lambda: LabeledTensor(tf.zeros([3, 2]), ["word"]),
-        r"expected 2 names, one for each axis of shape \(3, 2\), got 1 names: word",
+        r"expected one name for each axis of shape \(3, 2\), got \(word\)",
     ),
     "too many names": (
         lambda: LabeledTensor(3.0, ["word"]),
-        r"expected 0 names.*got 1 names: word",
+        r"expected one name for each axis of shape \(\), got \(word\)",
     ),
-    "no names": (lambda: LabeledTensor([1.0], []), r"expected 1 names.*got 0"),
+    "no names": (
+        lambda: LabeledTensor([1.0], []),
+        r"expected one name for each axis of shape \(1,\), got \(\)",
+    ),
     "a number for a name": (
         lambda: LabeledTensor([1.0], [1]),
         r"expected a list of names, each a nonempty string, got 1",
@@ -36,7 +39,7 @@ BAD = {
     "None for names": (lambda: LabeledTensor([1.0], None), r"list of names.*got a NoneType"),
     "names of a spec": (
         lambda: Spec(tf.TensorSpec([3]), ["word", "feature"]),
-        r"LabeledTensor.Spec.axes: expected 1 names",
+        r"LabeledTensor.Spec.axes: expected one name for each axis",
     ),
     "a spec of unknown rank": (lambda: Spec(tf.TensorSpec(None), ["word"]), r"known rank"),
     "other values of another shape": (

@@ -22,6 +22,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import is_large_list, is_large_string, is_string
+from extensor._counted import counted
 from extensor._memory import aligned_empty, array_over, shared_tensor, tensor_at, tensor_over
 from extensor._path import Path
 from extensor.errors import FormatError, StructureError
@@ -121,7 +122,7 @@ def views_of(array: pa.Array, path: Path) -> tuple[Any, Any]:
     for buffer in array.buffers()[1:3]:
         count = 0 if buffer is None else buffer.size // dtype.itemsize
         if buffer is None or count < array.offset + len(array):
-            raise corrupt(path, f"{array.offset + len(array)} lists", f"a buffer of {count}")
+            raise corrupt(path, counted(array.offset + len(array), "lists"), f"a buffer of {count}")
         parts.append(np.frombuffer(buffer, dtype, len(array), array.offset * dtype.itemsize))
     offsets, sizes = parts
     limit = len(array.values)
@@ -196,7 +197,7 @@ def check_fixed_size(array: pa.Array, path: Path) -> None:
     """
     needed = (array.offset + len(array)) * array.type.list_size
     if len(array.values) < needed:
-        raise _invalid(path, f"{needed} values", f"{len(array.values)} values")
+        raise _invalid(path, counted(needed, "values"), counted(len(array.values), "values"))
 
 
 def _invalid(path: Path, expected: str, received: str) -> StructureError:

@@ -20,6 +20,7 @@ from extensor._arrow.location import Location
 from extensor._arrow.nulls import without_hidden
 from extensor._arrow.parallel_columns import LARGE, convert_columns
 from extensor._authoring.rows import uncut_rows
+from extensor._counted import counted
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.row_splits import check_row_splits
@@ -146,8 +147,8 @@ class StructType(ColumnType):
             if len(column) != count:
                 raise StructureError(
                     path=path / name,
-                    expected=f"{count} values, one for each record",
-                    received=f"{len(column)} values",
+                    expected=counted(count, "values, one for each record"),
+                    received=counted(len(column), "values"),
                     mend="Give every field one value for each record.",
                 )
         return pa.Array.from_buffers(self.arrow, count, [None], children=columns)

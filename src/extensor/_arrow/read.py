@@ -13,6 +13,7 @@ from extensor._arrow.arrow_type import holds_records, without_dictionaries
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.location import Location, splits_dtype
 from extensor._arrow.reader import records_reader, rows_reader
+from extensor._counted import counted
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
@@ -121,8 +122,8 @@ def _converted(
         if len(column) != count:
             raise StructureError(
                 path=path,
-                expected=f"{count} values, one for each record",
-                received=f"{len(column)} values",
+                expected=counted(count, "values, one for each record"),
+                received=counted(len(column), "values"),
                 mend="The Arrow data is corrupt; validate() gives details.",
             )
     return records.read_columns(columns, count, Location(Path(), splits))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from extensor._arrow.batches import batches_of
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
@@ -259,7 +260,7 @@ def _of_stream(name: str, stream: pa.NativeFile, reader: Any) -> pa.Table:
         raise FormatError(
             path=name,
             expected="an IPC stream with an end mark",
-            received=f"a stream that ends after {len(batches)} batches without one",
+            received=f"a stream that ends after {len(batches)} of its batches",
             mend="It was truncated, or its writer was not closed. Write it again.",
         )
     return pa.Table.from_batches(batches, reader.schema)
@@ -323,10 +324,7 @@ def write_arrow(
             received=repr(compression)[:60],
             mend="Leave it out for None.",
         )
-    batches: Any = [records] if isinstance(records, StructuredTensor) else records
-    if not isinstance(batches, Iterable):
-        batches = [batches]  # `_batch` raises, as for any batch of the wrong type
-    found = (_batch(each, schema) for each in batches)
+    found = (to_arrow(batch, schema) for batch in batches_of(records, "write_arrow"))
     first = next(found, None)
     if first is None:
         raise StructureError(
@@ -341,19 +339,6 @@ def write_arrow(
     with whole_output(path) as stream, make(stream, first.schema, options=options) as writer:
         for batch in itertools.chain([first], found):
             _write(batch, first.schema, writer)
-
-
-def _batch(records: Any, schema: pa.Schema | None) -> pa.RecordBatch:
-    if not isinstance(records, StructuredTensor) or records.rank != 1:
-        raise DTypeError(
-            path="write_arrow",
-            expected="StructuredTensors of rank 1",
-            received=f"{type(records).__name__} of shape {records.shape}"
-            if isinstance(records, StructuredTensor)
-            else type(records).__name__,
-            mend="Give a batch of records; a record may have lists of records.",
-        )
-    return to_arrow(records, schema)
 
 
 def _write(batch: pa.RecordBatch, schema: pa.Schema, writer: Any) -> None:

@@ -10,20 +10,20 @@ from typing import Any
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import inner_fields
+from extensor._arrow.batches import checked_batch
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
+from extensor._counted import counted
 from extensor._dependency import needed
 from extensor._formats.python.constant import arrow_of, of_spec
+from extensor._google import no_access, no_answer, refused
 from extensor._path import Path, PathLike
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import (
-    AccessError,
     DTypeError,
     FieldError,
     NullError,
-    QueryError,
-    ServerError,
     StructureError,
     UnsupportedTypeError,
 )
@@ -133,15 +133,7 @@ def write_realtime_database(
         UnsupportedTypeError: If JSON has no values of a type, such as bytes (also a TypeError).
     """
     needed("firebase_admin.db", "firebase", "write_realtime_database")
-    if not isinstance(records, StructuredTensor) or records.rank != 1:
-        raise DTypeError(
-            path="write_realtime_database",
-            expected="a StructuredTensor of rank 1",
-            received=f"{type(records).__name__} of shape {records.shape}"
-            if isinstance(records, StructuredTensor)
-            else type(records).__name__,
-            mend="Give a batch of records; a node has a child for each.",
-        )
+    checked_batch(records, "write_realtime_database")
     source = str(reference.path)
     rows = to_arrow(records, schema)
     for field in rows.schema:
@@ -157,7 +149,7 @@ def write_realtime_database(
         raise StructureError(
             path=str(key_field),
             expected="a different key for each record",
-            received=f"{len(node)} keys for {len(children)} records",
+            received=f"{counted(len(node), 'keys')} for {len(children)} records",
             mend="Correct the field, or leave out key_field=.",
         )
     with _named_errors(source):
@@ -307,12 +299,7 @@ def _named_errors(source: str) -> Generator[None]:
         exceptions.UnauthenticatedError,
         auth.GoogleAuthError,
     ) as error:
-        raise AccessError(
-            path=source,
-            expected="rules and credentials that permit this request",
-            received=_message(error),
-            mend="Give the app other credentials, or change the rules of the database.",
-        ) from error
+        raise no_access(source, error) from error
     except (
         exceptions.UnavailableError,
         exceptions.DeadlineExceededError,
@@ -320,20 +307,6 @@ def _named_errors(source: str) -> Generator[None]:
         exceptions.UnknownError,
         requests.RequestException,
     ) as error:
-        raise ServerError(
-            path=source,
-            expected="a whole answer of the server",
-            received=_message(error),
-            mend="Check the address and the server.",
-        ) from error
+        raise no_answer(source, error, "Check the address and the server.") from error
     except exceptions.FirebaseError as error:
-        raise QueryError(
-            path=source,
-            expected="a request that the database accepts",
-            received=_message(error),
-            mend="Correct the request.",
-        ) from error
-
-
-def _message(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:600]
+        raise refused(source, error) from error

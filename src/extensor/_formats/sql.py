@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from extensor._arrow.batches import batches_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
@@ -247,9 +248,8 @@ class _Batches:
     """Records as Arrow batches, and the error that converting them raised."""
 
     def __init__(self, records: Any, schema: Any) -> None:
-        batches = [records] if isinstance(records, StructuredTensor) else records
-        self._rest = iter(batches if isinstance(batches, Iterable) else [batches])
-        self._wanted = schema
+        batches = batches_of(records, "write_database")
+        self._rest = (to_arrow(batch, schema) for batch in batches)
         self.error: ExtensorError | None = None
         first = next(self._rest, None)
         if first is None:
@@ -259,7 +259,7 @@ class _Batches:
                 received="0 batches",
                 mend="To create an empty table, give a batch of 0 records.",
             )
-        self._first = self._as_arrow(first)
+        self._first = first
 
     def reader(self) -> pa.RecordBatchReader:
         """Returns a reader of the batches."""
@@ -268,8 +268,7 @@ class _Batches:
     def _all(self) -> Iterator[pa.RecordBatch]:
         yield self._first
         try:
-            for records in self._rest:
-                batch = self._as_arrow(records)
+            for batch in self._rest:
                 if batch.schema != self._first.schema:
                     raise StructureError(
                         path="write_database",
@@ -281,18 +280,6 @@ class _Batches:
         except ExtensorError as error:
             self.error = error
             raise
-
-    def _as_arrow(self, records: Any) -> pa.RecordBatch:
-        if not isinstance(records, StructuredTensor) or records.rank != 1:
-            raise DTypeError(
-                path="write_database",
-                expected="StructuredTensors of rank 1",
-                received=f"{type(records).__name__} of shape {records.shape}"
-                if isinstance(records, StructuredTensor)
-                else type(records).__name__,
-                mend="Give a batch of records, which are the rows of a table.",
-            )
-        return to_arrow(records, self._wanted)
 
 
 def _write_duckdb(

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from extensor._counted import counted
 from extensor._keras.lowering import contains, is_extension
 from extensor._keras.open_spec import any_batch_size
 from extensor._path import Path
@@ -62,8 +63,8 @@ class Rows:
         if count != self.count:
             raise StructureError(
                 path=f"{at}",
-                expected=f"{self.count} rows, the number of the first input",
-                received=f"{count} rows",
+                expected=counted(self.count, "rows, the number of the first input"),
+                received=counted(count, "rows"),
                 mend="Give one value for each row.",
             )
         self._specs.append(spec)
@@ -84,7 +85,7 @@ class Rows:
             raise StructureError(
                 path="validation_split",
                 expected="a share that leaves rows for both training and validation",
-                received=f"{share} of {self.count} rows",
+                received=f"{share} of {counted(self.count, 'rows')}",
                 mend="Give another share, or validation_data.",
             )
         return self._part(slice(None, at)), self._part(slice(at, None))

@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 import tensorflow as tf
 
+from extensor._counted import counted
 from extensor._protocol.lossless import lossless
 from extensor._protocol.tree import rebuilt, supertype
 from extensor._tf import (
@@ -98,7 +99,7 @@ def cast_components(specs: Any, components: Any, path: str) -> Any:
     if isinstance(specs, (list, tuple)):
         inner: Any = cast("Any", specs)
         if not isinstance(components, (list, tuple)) or len(cast("Any", components)) != len(inner):
-            raise _other_structure(f"{len(inner)} components", components, path)
+            raise _other_structure(counted(len(inner), "components"), components, path)
         pairs = enumerate(zip(inner, cast("Any", components), strict=True))
         items = [cast_components(spec, value, f"{path}[{i}]") for i, (spec, value) in pairs]
         return rebuilt(inner, items)

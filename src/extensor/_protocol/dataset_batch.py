@@ -17,6 +17,7 @@ from typing import Any, cast
 import tensorflow as tf
 
 from extensor import _tf
+from extensor._counted import counted
 from extensor._path import Path
 from extensor._protocol.box import box
 from extensor._protocol.casting import cast_value, required
@@ -273,7 +274,7 @@ def _for_each(keys: list[Any], given: Any, is_single: Any, name: str, path: Path
     raise StructureError(
         path=where,
         expected=f"1 item for all, or 1 item for each of the components {names}",
-        received=f"{len(given)} items",
+        received=counted(len(given), "items"),
         mend="Give a dict with the components that need another shape or value than the default.",
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._counted import counted
 from extensor._path import Path
 from extensor._serving.named_nest import typed_leaves
 from extensor._serving.value_tensors import named_components
@@ -143,7 +144,7 @@ class _Checks:
         lengths = splits[1:] - splits[:-1]
         self._require(lengths >= 0, path, self._rows)
         if row_size is not None:
-            self._require(lengths == row_size, path, f"rows of {row_size} values")
+            self._require(lengths == row_size, path, f"rows of {counted(row_size, 'values')}")
         if rows is not None:
             last = splits[-1] if self._is_eager else tf.cast(splits[-1], tf.int64)
             self._require(last == rows[0], path, self._end)

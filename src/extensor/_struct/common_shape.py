@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._authoring.rows import uncut_rows
+from extensor._counted import counted
 from extensor._path import Path
 from extensor._protocol.row_splits import first_difference
 from extensor._struct.field import shape_of
@@ -221,7 +222,7 @@ def _expect_rows(lengths: Any, expected: Any, whose: str, path: Path) -> None:
 
 
 def _elements(count: Any) -> str:
-    return f"{count} element" if count == 1 else f"{count} elements"
+    return counted(count, "elements")
 
 
 def _size(value: Any, axis: int) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from extensor._counted import counted
 from extensor.errors import DTypeError, StructureError
 
 Dims = tuple[str | None, ...]
@@ -80,7 +81,7 @@ def checked_dims(dims: Any, rank: int, path: str) -> Dims:
     if len(names) != rank:
         raise StructureError(
             path=f"{path}: dims",
-            expected=f"{rank} names, one for each dimension of the records",
+            expected=counted(rank, "names, one for each dimension of the records"),
             received=f"{len(names)}: {names}",
             mend="Give None for a dimension without a name. The dimensions inside a field belong "
             "to the field.",

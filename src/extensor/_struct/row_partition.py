@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._counted import counted
 from extensor.errors import DTypeError, StructureError
 
 
@@ -84,7 +85,7 @@ def splits_of_length(length: Any, nvals: Any, nrows: Any) -> Any:
                 raise _wrong(
                     "uniform_row_length",
                     f"rows that hold all {nvals} values",
-                    f"{count} rows of length {length}",
+                    counted(count, f"rows of length {length}"),
                 )
             return np.arange(count + 1, dtype=np.int64) * length
     if nrows is None:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import inner_fields
+from extensor._arrow.batches import batches_of
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
 from extensor._formats.firestore import types
@@ -71,14 +72,10 @@ def write_firestore(
             received=type(collection).__name__,
             mend='Get one by firestore.Client().collection("name").',
         )
-    batches = [records] if isinstance(records, StructuredTensor) else records
-    if not isinstance(batches, Iterable):
-        batches = [batches]  # `_expect_batch` raises, as for any batch of the wrong type
     client = collection._client  # the client has no public name for it
     name = collection.id
     written = 0
-    for batch in batches:
-        _expect_batch(batch)
+    for batch in batches_of(records, "write_firestore"):
         rows = to_arrow(batch, schema)
         if id_field is not None and rows.schema.get_field_index(id_field) < 0:
             raise FieldError(
@@ -100,19 +97,6 @@ def write_firestore(
             with named_errors(f"{name}, after {written} documents" if written else name):
                 commit.commit(retry=retry(timeout))
             written += stop - start
-
-
-def _expect_batch(records: Any) -> None:
-    if isinstance(records, StructuredTensor) and records.rank == 1:
-        return
-    raise DTypeError(
-        path="write_firestore",
-        expected="StructuredTensors of rank 1",
-        received=f"{type(records).__name__} of shape {records.shape}"
-        if isinstance(records, StructuredTensor)
-        else type(records).__name__,
-        mend="Give a batch of records; a collection has a document for each.",
-    )
 
 
 def _commits(rows: pa.RecordBatch) -> Iterator[tuple[int, int]]:

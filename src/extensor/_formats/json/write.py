@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from extensor._arrow.batches import batches_of
 from extensor._arrow.write import to_arrow
 from extensor._files.files import FilePath, whole_output
 from extensor._formats.json.text import json_text
 from extensor._path import Path
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError
 
 _SLICE = 1 << 22  # bytes of Arrow data
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
@@ -59,14 +59,11 @@ def write_json(
     {"title":"a","x":1.0}
     {"title":"b","x":2.5}
     """
-    batches = [records] if isinstance(records, StructuredTensor) else records
-    if not isinstance(batches, Iterable):
-        batches = [batches]  # `_texts` raises, as for any batch of the wrong type
     with _output(path) as write:
         if not lines:
             write(b"[")
         is_first = True
-        for text in _texts(batches, schema, allow_nan):
+        for text in _texts(batches_of(records, "write_json"), schema, allow_nan):
             joint = b"\n" if lines else b",\n"
             # JSON text has no line breaks of its own.
             whole = text if lines else text[:-1].replace(b"\n", b",\n")
@@ -76,18 +73,9 @@ def write_json(
             write(b"]\n")
 
 
-def _texts(batches: Iterable[Any], schema: Any, allow_nan: bool) -> Iterator[bytes]:
+def _texts(batches: Iterable[StructuredTensor], schema: Any, allow_nan: bool) -> Iterator[bytes]:
     """Yields the text of some records, with a line break after each."""
     for batch in batches:
-        if not isinstance(batch, StructuredTensor) or batch.rank != 1:
-            raise DTypeError(
-                path="write_json",
-                expected="StructuredTensors of rank 1",
-                received=f"{type(batch).__name__} of shape {batch.shape}"
-                if isinstance(batch, StructuredTensor)
-                else type(batch).__name__,
-                mend="Give a batch of records.",
-            )
         array = to_arrow(batch, schema).to_struct_array()
         count = max(1, len(array) * _SLICE // max(1, array.get_total_buffer_size()))
         for start in range(0, len(array), count):

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
+from extensor._arrow.batches import batches_of
 from extensor._arrow.schema import schema_from_spec
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
@@ -75,12 +76,8 @@ def write_spanner(
             received=repr(mode)[:60],
             mend="Leave it out for new rows.",
         )
-    batches = [records] if isinstance(records, StructuredTensor) else records
-    if not isinstance(batches, Iterable):
-        batches = [batches]  # `_expect_batch` raises, as for any batch of the wrong type
     with _Table(table, database, mode, timeout) as target:
-        for batch in batches:
-            _expect_batch(batch)
+        for batch in batches_of(records, "write_spanner"):
             target.write(batch, schema)
 
 
@@ -167,19 +164,6 @@ class _Table:
                 metadata=[("google-cloud-resource-prefix", self._database.name)],
                 retry=retry(self._timeout),
             )
-
-
-def _expect_batch(records: Any) -> None:
-    if isinstance(records, StructuredTensor) and records.rank == 1:
-        return
-    raise DTypeError(
-        path="write_spanner",
-        expected="StructuredTensors of rank 1",
-        received=f"{type(records).__name__} of shape {records.shape}"
-        if isinstance(records, StructuredTensor)
-        else type(records).__name__,
-        mend="Give a batch of records; a table has a row for each.",
-    )
 
 
 def _converted(records: StructuredTensor, fields: Any, schema: pa.Schema | None) -> pa.Table:

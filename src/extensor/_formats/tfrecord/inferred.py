@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._counted import counted
 from extensor._formats.tfrecord.layout import SEQUENCE
 from extensor.errors import DTypeError, FormatError, StructureError
 
@@ -51,7 +52,9 @@ def inferred(
         raise StructureError(
             path="schema",
             expected="at least one record with a feature, to find out the schema",
-            received="no records" if number < 0 else f"{number + 1} records without features",
+            received="no records"
+            if number < 0
+            else counted(number + 1, "records without features"),
             mend="Give schema=.",
         )
     for key in features.keys() & lists.keys():

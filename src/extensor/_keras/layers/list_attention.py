@@ -7,6 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from extensor._counted import counted
 from extensor._keras.layer import Layer
 from extensor._keras.layers.combine import or_empty
 from extensor._keras.layers.lists import Lists
@@ -82,8 +83,10 @@ class ListAttention(Layer):
             if len(asking.outer) != len(lists.outer):
                 raise StructureError(
                     path=f"{self.name}, query",
-                    expected=f"{len(lists.outer)} dimensions around the lists, as the items have",
-                    received=f"{len(asking.outer)}",
+                    expected=counted(
+                        len(lists.outer), "dimensions around the lists, as the items have"
+                    ),
+                    received=counted(len(asking.outer), "dimensions"),
                     mend="Give one list of vectors for each list of items.",
                 )
             padded, query_mask = asking.padded()

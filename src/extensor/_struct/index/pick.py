@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._counted import counted
 from extensor._memory import ALIGNMENT, aligned_empty, shared_tensor
 from extensor._path import Path
 from extensor._struct.index.key import ALL, expect_in_range, is_array, known_ints, without_trailing
@@ -157,7 +158,7 @@ class _Picker:
         raise RowError(
             path=self.at or "index",
             expected=f"position {number} in every row",
-            received=f"{length} elements in {row}",
+            received=counted(length, f"elements in {row}"),
             mend="Take a slice, such as [:, :1], or select the rows that are long enough first.",
         )
 

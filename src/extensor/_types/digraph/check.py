@@ -50,8 +50,8 @@ def shapes(graph: Any) -> None:
             if known is not None and count is not None and count != known.sum():
                 raise StructureError(
                     path=f"TensorDigraph.{kind}[{name!r}]",
-                    expected=f"{known.sum()} rows, one for each of the {kind}",
-                    received=f"{count} rows",
+                    expected=f"{known.sum()} as the number of rows, one for each of the {kind}",
+                    received=f"{count}",
                     mend=f"Give each feature of the {kind} the same number of rows.",
                 )
 

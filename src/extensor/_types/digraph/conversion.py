@@ -40,7 +40,7 @@ def _columns(records: list[Any], names: Sequence[str] | None, kind: str) -> dict
             raise StructureError(
                 path=path,
                 expected=f"the attribute on each of the {len(records)} {kind}",
-                received=f"{missing} {kind} without the attribute",
+                received=f"the attribute on {len(records) - missing}",
                 mend=f"Set it on all {kind}, or name the attributes to convert: {kind}=[...].",
             )
         try:

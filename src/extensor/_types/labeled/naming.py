@@ -65,8 +65,8 @@ def names(axes: Any, shape: tf.TensorShape, path: str) -> tuple[str, ...]:
             path=path,
             expected="values of known rank"
             if shape.rank is None
-            else f"{shape.rank} names, one for each axis of shape {shape}",
-            received=f"{len(found)} names: {', '.join(found)}" if found else "0 names",
+            else f"one name for each axis of shape {shape}",
+            received=f"({', '.join(found)})",
             mend="Set the shape first, with tf.ensure_shape."
             if shape.rank is None
             else "Name each axis once.",

@@ -1,0 +1,39 @@
+"""The batches of records that a function writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError
+
+
+def batches_of(records: Any, function: str) -> Iterator[StructuredTensor]:
+    """Yields the batches of records, each checked.
+
+    Args:
+        records: A StructuredTensor of rank 1, or an iterable of them.
+        function: The name of the function that writes them, for errors.
+
+    Raises:
+        DTypeError: If anything else is given or yielded (also a TypeError).
+    """
+    if isinstance(records, StructuredTensor) or not isinstance(records, Iterable):
+        records = [records]
+    for batch in records:
+        yield checked_batch(batch, function)
+
+
+def checked_batch(records: Any, function: str) -> StructuredTensor:
+    """Returns records; raises DTypeError if they are not a StructuredTensor of rank 1."""
+    is_records = isinstance(records, StructuredTensor)
+    if is_records and records.rank == 1:
+        return records
+    kind = type(records).__name__
+    raise DTypeError(
+        path=function,
+        expected="StructuredTensors of rank 1",
+        received=f"{kind} of shape {records.shape}" if is_records else kind,
+        mend="Give batches of records; a record may have lists of records.",
+    )

@@ -1,0 +1,19 @@
+"""A number with its noun, in the singular or the plural."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def counted(count: Any, noun: str) -> str:
+    """Returns a number and a noun, for errors.
+
+    Args:
+        count: The number.
+        noun: The noun, in the plural. Its first word ends with "s".
+
+    >>> counted(1, "rows"), counted(2, "rows"), counted(1, "columns of this name")
+    ('1 row', '2 rows', '1 column of this name')
+    """
+    first, space, rest = noun.partition(" ")
+    return f"{count} {first.removesuffix('s') if count == 1 else first}{space}{rest}"
