@@ -4,24 +4,23 @@
 - Boxing of values of any spec: `box`, `unbox`, `boxed_specs`, `stacked_spec`, `unstacked_spec`,
   `expect_unstacks`. Batches of whole values: `batch_of`, `batch_item`.
 - Rows of different lengths in flat values: `row_splits_of`, `row_ids`, `cut_rows`, `uncut_rows`,
-  `take_rows`, `concat_rows`, `reduce_rows`, `num_rows`, `static_num_rows`, `rows_spec`, `sizes_of`,
-  `num_elements`. Boxed rows: `box_rows`, `unbox_rows`, `unbox_cut_rows`, `boxed_rows_specs`.
+  `take_rows`, `concat_rows`, `reduce_rows`, `num_rows`, `static_num_rows`, `rows_spec`, `sizes_of`.
+  Boxed rows: `box_rows`, `unbox_rows`, `boxed_rows_specs`.
 - Pairs of positions in a batch, such as edges: `Pairs`, `first_positions`.
 - Lossless conversions: `lossless`, `integers`, `is_tensor_like`, `array_over`, `tensor_over`.
   Casts: `cast_value`, `supertype`.
 - Checks: in NumPy (`known_arrays`, `check_row_splits`), in a graph (`assertions`), or in both
   (`required`).
-- Static data: `freeze`, `FrozenDict`.
+- Static data: `FrozenDict`.
 """
 
 from extensor._authoring.batch import batch_item, batch_of, expect_unstacks
-from extensor._authoring.boxed_rows import box_rows, boxed_rows_specs, unbox_cut_rows, unbox_rows
+from extensor._authoring.boxed_rows import box_rows, boxed_rows_specs, unbox_rows
 from extensor._authoring.check import assertions, integers, known_arrays
 from extensor._authoring.pairs import Pairs, first_positions
 from extensor._authoring.rows import (
     concat_rows,
     cut_rows,
-    num_elements,
     num_rows,
     reduce_rows,
     row_ids,
@@ -33,7 +32,7 @@ from extensor._authoring.rows import (
     uncut_rows,
 )
 from extensor._declare.decorator import extension_type, replace
-from extensor._declare.static_data import FrozenDict, freeze
+from extensor._declare.static_data import FrozenDict
 from extensor._memory import array_over, tensor_over
 from extensor._protocol.box import box, boxed_specs, stacked_spec, unbox, unstacked_spec
 from extensor._protocol.casting import cast_value, required
@@ -59,12 +58,10 @@ __all__ = [
     "expect_unstacks",
     "extension_type",
     "first_positions",
-    "freeze",
     "integers",
     "is_tensor_like",
     "known_arrays",
     "lossless",
-    "num_elements",
     "num_rows",
     "reduce_rows",
     "replace",
@@ -79,7 +76,6 @@ __all__ = [
     "take_rows",
     "tensor_over",
     "unbox",
-    "unbox_cut_rows",
     "unbox_rows",
     "uncut_rows",
     "unstacked_spec",

@@ -56,7 +56,11 @@ def box_rows(
 
 
 def unbox_rows(
-    spec: tf.TypeSpec, shape: tf.TensorShape, boxes: Iterator[Any], splits_dtype: tf.DType
+    spec: tf.TypeSpec,
+    shape: tf.TensorShape,
+    boxes: Iterator[Any],
+    splits_dtype: tf.DType,
+    cut: bool = False,
 ) -> Any:
     """Returns the flat values that boxes hold. For use in a `from_boxed_tensor`.
 
@@ -65,32 +69,19 @@ def unbox_rows(
         shape: The static shape of the batch of rows.
         boxes: An iterator whose next items are the boxes of these values.
         splits_dtype: The dtype of the row splits.
-    """
-    values = unbox_cut_rows(spec, shape, boxes, splits_dtype)
-    if isinstance(values, tf.RaggedTensor):
-        for _ in range(shape.rank):
-            values = values.values
-    return values
-
-
-def unbox_cut_rows(
-    spec: tf.TypeSpec, shape: tf.TensorShape, boxes: Iterator[Any], splits_dtype: tf.DType
-) -> Any:
-    """Returns the values that boxes hold; like `unbox_rows`, but tensors as RaggedTensors of rows.
-
-    Args:
-        spec: The spec of the values.
-        shape: The static shape of the batch of rows.
-        boxes: An iterator whose next items are the boxes of these values.
-        splits_dtype: The dtype of the row splits.
+        cut: Whether tensors are returned as RaggedTensors of rows.
 
     >>> spec, values = tf.TensorSpec([None], tf.int32), tf.constant([7, 8, 9])
     >>> boxes = xt.authoring.box_rows(spec, values, tf.constant([0, 2, 3]), [2], 1)
-    >>> xt.authoring.unbox_cut_rows(spec, tf.TensorShape([2]), iter(boxes), tf.int32)
+    >>> xt.authoring.unbox_rows(spec, tf.TensorShape([2]), iter(boxes), tf.int32, cut=True)
     <tf.RaggedTensor [[7, 8], [9]]>
     """
     if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
-        return unbox(_cut_spec(spec, shape, splits_dtype), [next(boxes)])
+        values: Any = unbox(_cut_spec(spec, shape, splits_dtype), [next(boxes)])
+        if isinstance(values, tf.RaggedTensor) and not cut:
+            for _ in range(shape.rank):
+                values = values.values
+        return values
     parts: list[Any] = []
     for part_spec in boxed_specs(spec, 1):
         if part_spec.dtype == tf.variant:

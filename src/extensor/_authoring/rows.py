@@ -137,9 +137,6 @@ def num_elements(sizes: Sequence[Any]) -> tf.Tensor:
 
     Args:
         sizes: Integers, or scalar tensors.
-
-    >>> xt.authoring.num_elements([2, 3]).numpy().item()
-    6
     """
     return tf.reduce_prod([tf.constant(1, tf.int64), *(tf.cast(s, tf.int64) for s in sizes)])
 

@@ -120,9 +120,6 @@ def freeze(
 
     Raises:
         DTypeError: If a leaf is not hashable, or a container contains itself (also a TypeError).
-
-    >>> xt.authoring.freeze({"sizes": [1, np.int64(2)]}, "recipe")
-    {'sizes': (1, 2)}
     """
     if keep(value):
         return value

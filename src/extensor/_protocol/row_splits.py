@@ -1,42 +1,74 @@
-"""A check that row splits are valid."""
+"""A check that row splits are valid, in NumPy and in a graph."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
+import tensorflow as tf
 
 from extensor.errors import StructureError
 
+# What must hold of a vector of splits and the number of values, in NumPy and in a graph, and what
+# an error says of a NumPy vector for which it does not.
+_RULES: tuple[tuple[str, Callable[..., Any], Callable[..., str]], ...] = (
+    (
+        "splits that begin with 0",
+        lambda splits, count: splits[0] == 0,
+        lambda splits: f"a first split of {splits[0]}",
+    ),
+    (
+        "splits that never decrease",
+        lambda splits, count: splits[1:] >= splits[:-1],
+        lambda splits: f"a decrease after row {int((splits[1:] < splits[:-1]).argmax())}",
+    ),
+    (
+        "splits that end with {count}, the number of values",
+        lambda splits, count: count is None or splits[-1] == count,
+        lambda splits: f"a last split of {splits[-1]}",
+    ),
+)
 
-def check_row_splits(splits: Any, count: int | None, path: str) -> None:
+
+def check_row_splits(splits: Any, count: Any, path: str) -> list[Any]:
     """Checks that row splits begin at 0, never decrease, and end with the number of values.
 
     Args:
-        splits: A NumPy vector of integers.
-        count: The number of values; None if it is not known.
+        splits: A NumPy vector of integers, or a vector in a graph.
+        count: The number of values: an integer, or a tensor of the dtype of splits in a graph; None
+            if it is not known.
         path: The name of the splits in errors.
 
+    Returns:
+        The assertions of a graph, for `tf.control_dependencies`. Empty for a NumPy vector.
+
     Raises:
-        StructureError: If the splits are not valid (also a ValueError).
+        StructureError: If the splits of a NumPy vector are not valid (also a ValueError).
 
     >>> xt.authoring.check_row_splits(np.array([0, 2, 1]), 1, "Recipe.row_splits")
     Traceback (most recent call last):
     extensor.errors.StructureError: Recipe.row_splits: expected splits that never decrease, got a
     decrease after row 1. ...
     """
-    decreases = splits[1:] < splits[:-1]
+    if tf.is_tensor(splits):
+        return [
+            tf.debugging.Assert(
+                tf.reduce_all(holds(splits, count)),
+                [f"{path}: expected {expected.replace('{count}, ', '')}", splits],
+            )
+            for expected, holds, _ in _RULES
+        ]
     if len(splits) == 0:
-        expected, received = "at least one split, the number 0", "an empty vector"
-    elif splits[0] != 0:
-        expected, received = "splits that begin with 0", f"a first split of {splits[0]}"
-    elif decreases.any():
-        expected = "splits that never decrease"
-        received = f"a decrease after row {int(decreases.argmax())}"
-    elif count is not None and splits[-1] != count:
-        expected = f"splits that end with {count}, the number of values"
-        received = f"a last split of {splits[-1]}"
-    else:
-        return
-    raise StructureError(
+        raise _invalid(path, "at least one split, the number 0", "an empty vector")
+    for expected, holds, received in _RULES:
+        if not np.all(holds(splits, count)):
+            raise _invalid(path, expected.format(count=count), received(splits))
+    return []
+
+
+def _invalid(path: str, expected: str, received: str) -> StructureError:
+    return StructureError(
         path=path,
         expected=expected,
         received=received,

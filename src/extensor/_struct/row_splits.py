@@ -65,7 +65,8 @@ def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
     if known is not None:
         check_row_splits(known, values.shape[0], "row_splits")
     elif validate:
-        with tf.control_dependencies(_assertions(row_splits, values)):
+        count = tf.cast(outer_sizes(values, 1)[0], row_splits.dtype)
+        with tf.control_dependencies(check_row_splits(row_splits, count, "row_splits")):
             row_splits = tf.identity(row_splits)
     return row_splits
 
@@ -95,23 +96,6 @@ def _bad_splits(expected: str, received: str) -> StructureError:
         received=received,
         mend="Row i holds the values from row_splits[i] up to row_splits[i + 1].",
     )
-
-
-def _assertions(row_splits: tf.Tensor, values: Any) -> list[Any]:
-    zero = tf.zeros([], row_splits.dtype)
-    checks = [
-        tf.debugging.assert_equal(row_splits[0], zero, message="row_splits must begin with 0"),
-        tf.debugging.assert_non_negative(
-            row_splits[1:] - row_splits[:-1], message="row_splits must not decrease"
-        ),
-    ]
-    nvals = tf.cast(outer_sizes(values, 1)[0], row_splits.dtype)
-    checks.append(
-        tf.debugging.assert_equal(
-            row_splits[-1], nvals, message="row_splits must end with the number of values"
-        )
-    )
-    return checks
 
 
 def outer_sizes(value: Any, rank: int) -> tf.Tensor:

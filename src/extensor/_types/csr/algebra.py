@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from extensor._types.csr.conversion import tall
 from extensor._types.csr.kernel import times
-from extensor.authoring import lossless, num_elements, row_ids, row_splits_of, sizes_of
+from extensor.authoring import lossless, row_ids, row_splits_of, sizes_of
 from extensor.errors import DTypeError, StructureError
 
 
@@ -120,6 +120,10 @@ def added(matrix: Any, other: Any) -> Any:
     )
 
 
+def _product(sizes: list[Any]) -> tf.Tensor:
+    return tf.reduce_prod([tf.constant(1, tf.int64), *(tf.cast(s, tf.int64) for s in sizes)])
+
+
 def transposed(matrix: Any) -> Any:
     """Returns each matrix with rows and columns swapped."""
     _expect_matrix(matrix, "transpose")
@@ -128,7 +132,7 @@ def transposed(matrix: Any) -> Any:
     # The row of each entry in the result, counted through all matrices.
     places = numbers // height * width + tf.cast(matrix.columns, tf.int64)
     order = tf.argsort(places, stable=True)
-    count = num_elements([*leading, width])
+    count = _product([*leading, width])
     lengths = tf.math.unsorted_segment_sum(tf.ones_like(places), places, count)
     dtype = matrix.row_splits.dtype
     static = matrix.shape[:-2].concatenate([matrix.shape[-1], matrix.shape[-2]])
@@ -184,7 +188,7 @@ def reduced(
         )
     sizes = sizes_of(matrix.shape, matrix.dense_shape)
     kept = [d for d in range(matrix.shape.rank) if d not in axes]
-    count, cells = (num_elements([sizes[d] for d in some]) for some in (kept, axes))
+    count, cells = (_product([sizes[d] for d in some]) for some in (kept, axes))
     places = _places(matrix, sizes, kept)
     if reduction in ("sum", "mean"):
         # TensorFlow adds up a whole vector more precisely than a segment.

@@ -82,7 +82,6 @@ def in_graph(tensor: Any) -> list[Any]:
     """Returns the checks of `numbers` as assertions for a graph."""
     splits, columns = tensor.row_splits, tensor.columns
     count, last = tf.size(columns, splits.dtype), tensor.dense_shape[-1]
-    lengths = splits[1:] - splits[:-1]
     ids = row_ids(tf.clip_by_value(splits, 0, count), columns)
     ascends = (columns[1:] > columns[:-1]) | (ids[1:] > ids[:-1])
     ends = tf.reduce_prod(tensor.dense_shape[:-1]) + 1
@@ -92,14 +91,10 @@ def in_graph(tensor: Any) -> list[Any]:
             "row_splits must have one element more than rows",
         ),
         (
-            tf.equal(splits[0], 0) & tf.equal(splits[-1], count),
-            "row_splits must go from 0 to the number of entries",
-        ),
-        (tf.reduce_all(lengths >= 0), "row_splits must not decrease"),
-        (
             tf.reduce_all((columns >= 0) & (tf.cast(columns, tf.int64) < last)),
             "columns must be below dense_shape[-1]",
         ),
         (tf.reduce_all(ascends), "columns must ascend in each row, without duplicates"),
     ]
-    return assertions("CSRSparseTensor", checks)
+    own = check_row_splits(splits, count, "CSRSparseTensor.row_splits")
+    return own + assertions("CSRSparseTensor", checks)

@@ -11,7 +11,6 @@ from extensor.authoring import (
     boxed_rows_specs,
     expect_unstacks,
     sizes_of,
-    unbox_cut_rows,
     unbox_rows,
 )
 from extensor.errors import StructureError
@@ -108,7 +107,7 @@ class CSRSpec:
         """Returns the tensor, or the batch, that the boxes contain."""
         sizes, *boxes = boxed_tensor
         outer, dtype = self.static_shape[:-1], self.row_splits.dtype
-        columns = unbox_cut_rows(self.columns, outer, iter(boxes[:1]), dtype)
+        columns = unbox_rows(self.columns, outer, iter(boxes[:1]), dtype, cut=True)
         values = unbox_rows(self.values, outer, iter(boxes[1:]), dtype)
         dense_shape = _stacked_shape(sizes, self.static_shape)
         if isinstance(columns, tf.RaggedTensor):
