@@ -81,7 +81,7 @@ def models():
 
 
 def spec_of_recipes():
-    """The type that stands between the two models."""
+    """The type that the first model returns and the second takes."""
     ingredient = xt.DenseStructuredTensorSpec(
         [None],
         {

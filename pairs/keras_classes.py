@@ -21,7 +21,7 @@ OURS = {
     keras.Sequential: xt.keras.Sequential,
     type(keras.Model(*TENSORS)): type(xt.keras.Model(*TENSORS)),  # Functional, which is not public
 }
-keras.backend.clear_session()  # the names of the tests begin anew
+keras.backend.clear_session()  # the numbers in names begin with 0 again
 
 
 class View(types.ModuleType):

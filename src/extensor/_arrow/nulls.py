@@ -35,7 +35,7 @@ def is_valid(array: pa.Array) -> np.ndarray[Any, Any] | None:
     return valid[skipped:].view(np.bool_)
 
 
-# Elements: above, each temporary array would be mapped anew from the kernel.
+# Elements: above, the kernel would map new memory for each temporary array.
 _MANY = 1 << 17
 
 

@@ -42,7 +42,7 @@ def from_huggingface(
         row_splits_dtype: As in `from_arrow`.
 
     Returns:
-        A StructuredTensor of shape `[number of rows]`. `Array2D` and its kin are dense tensors if
+        A StructuredTensor of shape `[number of rows]`. `Array2D` to `Array5D` are dense tensors if
         their shape is fixed.
 
     Raises:

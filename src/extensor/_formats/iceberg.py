@@ -71,7 +71,7 @@ def read_iceberg(
         fields = scan.projection().as_arrow()
         fields = wanted.pruned(fields) if wanted.schema is None else wanted.schema
         known = {field.name for field in scan.projection().fields}
-        # A name that contains a dot is not told from a path by the scan, so all columns are read.
+        # The scan takes a name with a dot for a path, so all columns are read.
         names = tuple(field.name for field in fields if field.name in known)
         if any("." in field for field in names) or not names:
             names = ("*",)

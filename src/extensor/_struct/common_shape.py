@@ -82,7 +82,7 @@ def merged_shape(
 def _outer_sizes(value: Any, rank: int) -> list[int | None] | None:
     """Returns the first sizes of a tensor, or the number of rows of a RaggedTensor; else None.
 
-    The shape of a RaggedTensor is made anew each time that it is read, which is slow.
+    The shape of a RaggedTensor is created again each time that it is read, which is slow.
     """
     if isinstance(value, tf.Tensor):
         return None if value.shape.rank is None else value.shape.as_list()[:rank]

@@ -189,7 +189,7 @@ def _leaf(
             mend="Give the size of each dense dimension in the schema.",
         )
     if math.prod(dims.as_list()) == 0 or (outer and is_null and message == EXAMPLE):
-        # A value without numbers is not told from a missing one.
+        # A value without numbers looks like a missing one.
         raise StructureError(
             path=path,
             expected="values of at least one number" if not is_null

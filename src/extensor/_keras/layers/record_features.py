@@ -113,7 +113,7 @@ class RecordFeatures(Layer):
 
     def _set_layers(self, layers: dict[str, Any]) -> None:
         for path in list(self.layers):
-            self.layers.pop(path)  # Keras forgets the layer
+            self.layers.pop(path)  # Keras stops tracking the layer
         for number, (path, layer) in enumerate(layers.items()):
             self.layers[path] = layer
             # TensorFlow finds the tables of layers in attributes, but not in dicts of Keras.

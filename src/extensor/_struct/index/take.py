@@ -44,7 +44,7 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
     is_known = isinstance(positions, Positions)
     is_tensor = isinstance(value, tf.Tensor)
     if isinstance(positions, Positions) and not is_tensor and not isinstance(value, Records):
-        # The shape of other values is made anew at each call, which is slow.
+        # The shape of other values is created again at each call, which is slow.
         if is_masked(value) and value.mask.shape.rank is not None:
             return _take_masked(value, positions, at)
         if isinstance(value, tf.RaggedTensor) and len(positions) == 1:
