@@ -156,7 +156,7 @@ def test_real_cities(node):
         ([{"x": 1}, {"x": None}], {}, xt.errors.NullError, "^record 1: .*without values"),
         ([{"x": [[1], []]}], {}, xt.errors.NullError, "^x, record 0: .*empty"),
         ([{"k": "a/b"}], {"key_field": "k"}, xt.errors.DTypeError, "^k, record 0"),
-        ([{"k": "a", "x": 1}] * 2, {"key_field": "k"}, xt.errors.StructureError, "1 keys for 2"),
+        ([{"k": "a", "x": 1}] * 2, {"key_field": "k"}, xt.errors.StructureError, "1 key for 2"),
         ([{"x": 1}], {"key_field": "k"}, xt.errors.FieldError, "^k: "),
         ({"x": 1}, {}, xt.errors.DTypeError, "rank 1"),
     ],

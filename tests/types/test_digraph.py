@@ -480,17 +480,17 @@ BAD = {
     ),
     "a node feature of another length": (
         lambda: TensorDigraph([], [], {"mass": [1.0], "words": tf.ragged.constant([["a"], []])}),
-        r"nodes\['words'\]: expected 1 as the number of rows, one for each of the nodes, got 2",
+        r"nodes\['words'\]: expected 1 row, one for each of the nodes, got 2 rows",
     ),
     "an edge feature of another length": (
         lambda: TensorDigraph([], [], edges={"cost": [1]}, num_nodes=1),
-        r"edges\['cost'\]: expected 0 as the number of rows, one for each of the edges, got 1",
+        r"edges\['cost'\]: expected 0 rows, one for each of the edges, got 1 row",
     ),
     "a feature of another type, of another length": (
         lambda: TensorDigraph(
             [], [], {"mass": [1.0], "bag": CSRSparseTensor.from_dense([[1.0], [2.0]])}
         ),
-        r"nodes\['bag'\]: expected 1 rows",
+        r"nodes\['bag'\]: expected 1 row,",
     ),
     "a mask of another length": (
         lambda: TensorDigraph([], [], num_nodes=2).subgraph([True]),

@@ -50,10 +50,14 @@ def shapes(graph: Any) -> None:
             if known is not None and count is not None and count != known.sum():
                 raise StructureError(
                     path=f"TensorDigraph.{kind}[{name!r}]",
-                    expected=f"{known.sum()} as the number of rows, one for each of the {kind}",
-                    received=f"{count}",
+                    expected=f"{_rows(known.sum())}, one for each of the {kind}",
+                    received=_rows(count),
                     mend=f"Give each feature of the {kind} the same number of rows.",
                 )
+
+
+def _rows(count: int) -> str:
+    return f"{count} row" if count == 1 else f"{count} rows"
 
 
 def numbers(source: Any, target: Any, num_nodes: Any, num_edges: Any) -> None:
