@@ -81,8 +81,8 @@ def counts(codes: Any, names: tuple[str, ...], variants: Mapping[str, Any]) -> N
         if rows is not None and rows != count:
             raise StructureError(
                 path=f"UnionTensor.variants[{name!r}]",
-                expected=f"{count} rows, one for each code {code}",
-                received=f"{rows} rows",
+                expected=f"{count} row{'s' * (count != 1)}, one for each code {code}",
+                received=f"{rows} row{'s' * (rows != 1)}",
                 mend="A variant has the rows of its own codes only, in their order.",
             )
 
