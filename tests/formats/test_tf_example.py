@@ -209,7 +209,7 @@ def test_missing_features_follow_the_policies():
         ([example(x=[1]), example(x=[b"a"])], dict(x=ints()), errors.DTypeError,
          "x: expected int64 values in the feature 'x', got .* in record 1"),
         ([example(x=[1]), example(x=[1, 2])], dict(x=ints()), errors.StructureError,
-         "x: expected 1 values in the feature 'x', got 2 in record 1"),
+         "x: expected 1 value in the feature 'x', got 2 in record 1"),
         ([example(x=[1])], dict(x=ints(2)), errors.StructureError,
          "x: expected 2 values in the feature 'x', got 1 in record 0"),
         ([example(x=[128])], dict(x=tf.TensorSpec([None], tf.int8)), errors.StructureError,

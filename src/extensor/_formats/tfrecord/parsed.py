@@ -438,9 +438,10 @@ def _missing(leaf: Leaf, record: str) -> NullError:
 
 
 def _wrong_size(leaf: Leaf, expected: str, received: str = "another number") -> StructureError:
+    noun = "value" if expected == "1" else "values"
     return StructureError(
         path=leaf.path,
-        expected=f"{expected} values in {'a step of ' if leaf.is_sequence else ''}the feature "
+        expected=f"{expected} {noun} in {'a step of ' if leaf.is_sequence else ''}the feature "
         f"{leaf.key!r}",
         received=received,
         mend="Correct the shape of the field in the schema; a list is a RaggedTensor.",
