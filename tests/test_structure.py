@@ -27,7 +27,7 @@ def test_a_circle_is_not_drawn():
         picture.floors({"a": {"b"}, "b": {"a"}, "c": {"a"}})
 
 
-def test_a_room_stands_above_all_that_it_imports():
+def test_a_folder_is_drawn_above_all_that_it_imports():
     graph = {"data": {"struct", "path"}, "struct": {"path"}, "path": set()}
     assert picture.floors(graph) == [["path"], ["struct"], ["data"]]
     assert picture.arrows(graph) == [("data", "struct"), ("struct", "path")]

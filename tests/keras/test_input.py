@@ -109,7 +109,7 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("form", INPUTS)
-def test_two_inputs_with_the_same_fields_are_told_apart_by_their_names(form):
+def test_two_inputs_with_the_same_fields_are_matched_by_their_names(form):
     nest, parts = INPUTS[form]
     first, second = xt.keras.Input(SPEC, name="first"), xt.keras.Input(SPEC, name="second")
     difference = keras.layers.Subtract()([first["taste"], second["taste"]])

@@ -285,7 +285,7 @@ def test_threads_may_import_at_once_and_call_first_at_once(run_python):
         "tf.GradientTape.jacobian",
     ],
 )
-def test_a_tensorflow_without_a_name_is_told_by_the_name(run_python, target):
+def test_a_name_that_tensorflow_lacks_is_in_the_error(run_python, target):
     owner, _, name = target.rpartition(".")
     run_python(f"""
     import tensorflow as tf

@@ -849,7 +849,7 @@ def test_a_private_name_is_imported_by_one_file_of_the_quarantine():
 @pytest.mark.parametrize(
     "path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.relative_to(SOURCE).as_posix()
 )
-def test_no_private_name_stands_outside_the_quarantine(path):
+def test_no_private_name_is_used_outside_the_quarantine(path):
     allowed = dict.fromkeys(QUARANTINE, "tensorflow") | dict.fromkeys(
         (SOURCE / "_keras").glob("_keras_*.py"), "keras"
     )

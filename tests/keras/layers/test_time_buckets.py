@@ -35,7 +35,7 @@ def test_adapted_buckets_have_the_same_number_of_times():
     np.testing.assert_array_equal(again(tf.constant(times)), layer(tf.constant(times)))
 
 
-def test_one_second_among_nanoseconds_is_told_apart():
+def test_one_second_among_nanoseconds_is_found():
     times = NANOSECONDS + np.arange(60) * 10**9
     layer = xt.keras.layers.TimeBuckets(4)
     layer.adapt(times)
