@@ -22,8 +22,8 @@ def test_the_file_says_without_python_types_what_a_client_must_know(tmp_path):
     described = words["signatures"]["minutes"]
     assert described["ragged"] == "row_lengths"
     assert described["types"] == {
-        "extensor.DenseStructuredTensorSpec": "extensor._struct.dense",
-        "extensor.RaggedStructuredTensorSpec": "extensor._struct.ragged",
+        "extensor.DenseStructuredTensorSpec": "extensor._struct.dense_spec",
+        "extensor.RaggedStructuredTensorSpec": "extensor._struct.ragged_spec",
     }
     assert described["arguments"] == [
         {"name": "recipe", "kind": "POSITIONAL_OR_KEYWORD", "optional": False},

@@ -26,10 +26,12 @@ from extensor._path import Path
 from extensor._protocol.row_splits import check_row_splits
 from extensor._struct.arrow_types import ArrowType, ArrowTypes, form_of
 from extensor._struct.common_shape import merged_shape
-from extensor._struct.dense import DenseStructuredTensor, DenseStructuredTensorSpec
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
 from extensor._struct.metadata import Metadata
-from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.reshape import merged, split
 from extensor._struct.row_splits import cut, outer_sizes
 from extensor._struct.spec import StructuredTensorSpec

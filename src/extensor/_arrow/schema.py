@@ -13,7 +13,7 @@ from extensor._arrow.natural_type import natural_type
 from extensor._arrow.reader import records_reader
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
-from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
 from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import DTypeError, StructureError

@@ -16,7 +16,7 @@ from extensor._arrow.location import splits_dtype
 from extensor._arrow.read import read_table
 from extensor._arrow.schema import masks_of_spec, schema_from_spec, spec_from_schema
 from extensor._path import Path, PathLike
-from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError

@@ -22,7 +22,8 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
 from extensor._path import Path, PathLike
-from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import (
     DTypeError,

@@ -9,7 +9,7 @@ import tensorflow as tf
 from extensor._keras.component_tensors import batch_first
 from extensor._keras.open_spec import any_batch_size
 from extensor._path import Path
-from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._tf import component_specs
 
 

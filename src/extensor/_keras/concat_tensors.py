@@ -16,8 +16,8 @@ import tensorflow as tf
 from extensor._path import Path
 from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._protocol.stackable_spec import StackableTypeSpec
-from extensor._struct.dense import DenseStructuredTensorSpec
-from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.dense_spec import DenseStructuredTensorSpec
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor.errors import StructureError
 
 

@@ -11,8 +11,8 @@ from extensor._counted import counted
 from extensor._path import Path
 from extensor._serving.named_nest import typed_leaves
 from extensor._serving.value_tensors import named_components
-from extensor._struct.dense import DenseStructuredTensorSpec
-from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.dense_spec import DenseStructuredTensorSpec
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._tf import component_specs, to_components
 from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.value import UnionTensor

@@ -10,8 +10,8 @@ import tensorflow as tf
 from extensor._declare.derived_spec import DerivedSpec, parts_of
 from extensor._path import Path
 from extensor._serving.named_nest import Names, leaves_below, name_of_key
-from extensor._struct.dense import DenseStructuredTensorSpec
-from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.dense_spec import DenseStructuredTensorSpec
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._tf import VariableSpec, component_specs, describes
 from extensor.errors import UnsupportedTypeError
 

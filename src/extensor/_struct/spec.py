@@ -25,7 +25,7 @@ from extensor._tf import unstacked
 from extensor.errors import FieldError, ProtocolError, RegistrationError, StructureError
 
 if TYPE_CHECKING:
-    from extensor._struct.dense import DenseStructuredTensorSpec
+    from extensor._struct.dense_spec import DenseStructuredTensorSpec
 
 
 class StructuredTensorSpec(StackableTypeSpec):

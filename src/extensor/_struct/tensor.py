@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
@@ -51,6 +51,9 @@ class StructuredTensor(NoNumber, Records):
 
     _shape: tf.TensorShape | None
     _spec: StructuredTensorSpec | None
+
+    _spec_type: ClassVar[Any]
+    """The class of the spec, set by its file, which imports the file of the value."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is StructuredTensor:

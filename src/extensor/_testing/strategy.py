@@ -10,8 +10,8 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor import _tf
-from extensor._struct.dense import DenseStructuredTensorSpec
-from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.dense_spec import DenseStructuredTensorSpec
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._testing.extra import require
 from extensor._testing.subject import spec_of
 from extensor._testing.variation import reshaped

@@ -25,7 +25,8 @@ from extensor._formats.protobuf.graph import GraphReader
 from extensor._formats.protobuf.text import expect_format, parsed
 from extensor._path import Path, PathLike
 from extensor._struct.deep_nesting import refuse_deep_nesting
-from extensor._struct.dense import DenseStructuredTensor, DenseStructuredTensorSpec
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FormatError, NullError, UnsupportedTypeError
 

@@ -25,8 +25,8 @@ from extensor._formats.python.hints import (
 from extensor._formats.python.variants import NULL
 from extensor._path import Path, quoted
 from extensor._struct.common_shape import known_rank
-from extensor._struct.dense import DenseStructuredTensorSpec
-from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.dense_spec import DenseStructuredTensorSpec
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import StructureError
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from extensor._arrow.arrow_type import inner_fields
 from extensor._formats.python import kinds
-from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import stacked, unstacked
 

@@ -10,9 +10,9 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._path import Path, PathLike
-from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
-from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
 

@@ -11,9 +11,9 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, Leaf, layout
 from extensor._formats.tfrecord.parsed import wanted_spec
 from extensor._path import Path, PathLike
-from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
-from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, NullError
 

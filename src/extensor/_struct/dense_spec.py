@@ -1,0 +1,369 @@
+"""The spec of DenseStructuredTensor."""
+
+# This file calls methods of records and specs that are private to this package.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._protocol.casting import cast_value, castable_type
+from extensor._protocol.registry import register_type_spec
+from extensor._protocol.stackable_spec import any_length, any_length_shape, ragged_row
+from extensor._protocol.stand_in import plain_spec
+from extensor._protocol.tree import compatible, supertype
+from extensor._struct import arrow_types
+from extensor._struct.code import code_of, shape_code
+from extensor._struct.common_shape import known_rank
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.dims import Dims, checked_dims
+from extensor._struct.field import batchable, expect_fields, marks_rows, spec_of_field
+from extensor._struct.metadata import NONE, Metadata
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
+from extensor._struct.spec import (
+    StructuredTensorSpec,
+    nothing_to_unstack,
+    saved_parts,
+    spec_or_none,
+    with_row_splits_dtype,
+)
+from extensor._tf import stacked, unstacked
+from extensor.errors import DTypeError, StructureError
+
+
+@register_type_spec(name="extensor.DenseStructuredTensorSpec")
+class DenseStructuredTensorSpec(StructuredTensorSpec):
+    """Describes a DenseStructuredTensor.
+
+    Two specs with the same fields in a different order are equal, like dicts.
+
+    Args:
+        shape: The shape of the collection of records, of known rank.
+        field_specs: The spec of each field, including the outer dimensions that correspond to
+            `shape`.
+        types: The Arrow types of the fields, which are not part of equality; set by `from_arrow`
+            and `spec_from_schema`.
+        dims: The names of the dimensions of `shape`, which are not part of equality: a string or
+            None for each.
+
+    Raises:
+        StructureError: If the rank is unknown, a field's shape does not begin with `shape`, or
+            the names do not fit (also a ValueError).
+        DTypeError: If a field's spec is not a TypeSpec (also a TypeError).
+
+    >>> spec = xt.DenseStructuredTensorSpec([2, 3], {"x": tf.TensorSpec([2, 3, 10], tf.int32)})
+    >>> spec.shape, spec.field_names()
+    (TensorShape([2, 3]), ('x',))
+    """
+
+    def __init__(
+        self,
+        shape: Any,
+        field_specs: Mapping[str, tf.TypeSpec],
+        types: arrow_types.ArrowTypes = arrow_types.NONE,
+        dims: Any = None,
+    ) -> None:
+        self._shape = known_rank(shape, type(self).__name__)
+        rank = self._shape.rank
+        where = f"{type(self).__name__}.field_specs"
+        expect_fields(field_specs, where, "specs", "tf.TensorSpec([None], tf.string)")
+        found, sizes = self._shape, self._shape.as_list()
+        has_sizes, marks = rank == 0, False
+        kept: dict[str, tf.TypeSpec] = {}
+        for name, spec in field_specs.items():
+            if (
+                spec.__class__ is tf.TensorSpec
+                and spec.shape.rank is not None
+                and spec.shape.as_list()[:rank] == sizes
+            ):  # most fields
+                kept[name], has_sizes = spec, True
+                continue
+            if not isinstance(spec, tf.TypeSpec):
+                raise DTypeError(
+                    path=Path(name),
+                    expected="a TypeSpec",
+                    received=type(spec).__name__,
+                    mend="Describe a field by a spec such as tf.TensorSpec([None], tf.string).",
+                )
+            kept[name] = plain_spec(spec)
+            marks = marks or marks_rows(spec)
+            has_sizes = has_sizes or hasattr(spec, "shape")
+            field_shape = getattr(spec, "shape", None)
+            if field_shape is None or field_shape.rank is None:
+                continue
+            if field_shape.rank < rank or not found.is_compatible_with(field_shape[:rank]):
+                raise StructureError(
+                    path=Path(name),
+                    expected=f"a shape that begins with {found}",
+                    received=f"shape {field_shape}",
+                    mend="Include the outer dimensions of the records in the field's spec.",
+                )
+            if None in sizes:
+                found = found.merge_with(field_shape[:rank])
+                sizes = found.as_list()
+        self._field_specs = kept
+        self._order = sorted(field_specs)
+        self._is_sorted = self._order == list(field_specs)
+        # Returns the fields in a dict by order. An itemgetter of one name returns no tuple.
+        self._picked: Callable[[Any], tuple[Any, ...]] = (
+            operator.itemgetter(*self._order)
+            if len(self._order) > 1
+            else lambda fields: tuple([fields[name] for name in self._order])
+        )
+        # Without fields, a tensor of one byte a record stores the number of records. (With no
+        # component at all, Dataset.unbatch aborts the process: TensorFlow 2.21.)
+        self._counts_rows = not field_specs
+        self._components: tuple[tf.TypeSpec, ...] = (
+            (tf.TensorSpec(self._shape, tf.bool),)
+            if self._counts_rows
+            else tuple(self._field_specs[name] for name in self._order)
+        )
+        # Whether this spec has information that the fields' values do not have: that a field is
+        # one row of a ragged tensor, or, if no field has a shape, the number of records.
+        self._has_extra_information = marks or not has_sizes
+        self._metadata = NONE
+        if types or dims:
+            self._metadata = Metadata(types, checked_dims(dims, rank, type(self).__name__))
+        self._saved_types: Any = None
+        self._key: Any = None
+
+    @property
+    def value_type(self) -> type:
+        """DenseStructuredTensor."""
+        return DenseStructuredTensor
+
+    @property
+    def field_specs(self) -> Mapping[str, tf.TypeSpec]:
+        """The spec of each field, in the fields' order. Read-only."""
+        return MappingProxyType(self._field_specs)
+
+    @property
+    def arrow_types(self) -> Mapping[str, Any]:
+        """The Arrow type of each field that came from Arrow. Not part of equality.
+
+        >>> schema = pa.schema({"price": pa.decimal64(9, 2)})
+        >>> xt.spec_from_schema(schema).arrow_types["price"]
+        Decimal64Type(decimal64(9, 2))
+        """
+        return {name: kept.field.type for name, kept in self._metadata.types.items()}
+
+    @property
+    def _dims(self) -> Dims:
+        return self._metadata.dims
+
+    def _with_dims(self, dims: Dims) -> DenseStructuredTensorSpec:
+        if dims == self._metadata.dims:
+            return self
+        types = self._metadata.types
+        return DenseStructuredTensorSpec(self._shape, self._field_specs, types, dims)
+
+    @property
+    def record(self) -> DenseStructuredTensorSpec:
+        """This spec itself."""
+        return self
+
+    def serialize(self) -> tuple[Any, ...]:
+        """Returns the shape and the fields. Fields are pairs, so a SavedModel keeps their order.
+
+        A third part has the Arrow types of the fields, and a fourth the names of the dimensions,
+        if there are any.
+        """
+        fields = tuple(self._field_specs.items())
+        types, dims = self._metadata
+        if self._saved_types is None:
+            self._saved_types = arrow_types.saved(types)
+        if dims:
+            return self._shape, fields, self._saved_types, dims
+        return (self._shape, fields, self._saved_types) if types else (self._shape, fields)
+
+    def __reduce__(self) -> Any:
+        # Pickle keeps what a SavedModel does not: the words of dictionaries.
+        types, dims = self._metadata
+        parts = (self._shape, dict(self._field_specs), dict(types), dims)
+        return DenseStructuredTensorSpec, parts
+
+    @classmethod
+    def deserialize(cls, serialization: Any) -> DenseStructuredTensorSpec:
+        """Returns the spec that `serialize` described.
+
+        Raises:
+            RegistrationError: If another version of extensor wrote more or fewer parts (also a
+                ValueError).
+        """
+        shape, pairs, *rest = saved_parts(cls, serialization, 2, 3, 4)
+        fields = dict(pairs)
+        types = arrow_types.loaded(rest[0], fields, shape.rank) if rest else arrow_types.NONE
+        return cls(shape, fields, types, rest[1] if len(rest) == 2 else None)
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{n!r}: {code_of(spec)}" for n, spec in self._field_specs.items())
+        dims = f", dims={self._dims}" if self._dims else ""
+        return f"xt.DenseStructuredTensorSpec({shape_code(self._shape)}, {{{fields}}}{dims})"
+
+    def _cmp_key(self) -> Any:
+        if self._key is None:
+            # The rank is always known, so TensorShape compares its dimensions.
+            self._key = (self._shape, tuple((n, self._field_specs[n]) for n in self._order))
+        return self._key
+
+    def _share_key(self, other: Any) -> None:
+        self._key = other._cmp_key()
+
+    def castable_type(self, spec: tf.TypeSpec) -> StructuredTensorSpec | None:
+        """Returns the spec that records of this spec and of another cast to, or None."""
+        if isinstance(spec, DenseStructuredTensorSpec):
+            return self._joined(spec, castable_type)
+        return spec.castable_type(self) if isinstance(spec, StructuredTensorSpec) else None
+
+    def _cast_records(self, value: Any) -> Any:
+        value = value._as_dense(self._shape)
+        path = type(self).__name__
+        if self._counts_rows:
+            return self.from_components((cast_value(self._components[0], value._rows, path),))
+        cast = self._with_fields(
+            {
+                name: cast_value(spec, value._fields[name], f"{path}.{Path(name)}")
+                for name, spec in self._field_specs.items()
+            }
+        )
+        if value._metadata is NONE:
+            return cast
+        extra = value._metadata.after_updates(value._fields, cast._fields, cast._fields)
+        return cast._with_metadata(self._metadata.joined(extra))
+
+    def _with_fields(self, fields: dict[str, Any]) -> Any:
+        """Returns records of this spec with the given fields. Validates the fields' sizes."""
+        checked = DenseStructuredTensor(self._shape, fields)
+        if self._has_extra_information:
+            return checked._with_hint(self)
+        return checked if self._metadata is NONE else checked._with_metadata(self._metadata)
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Returns whether both have the same fields with compatible specs."""
+        other = spec_or_none(spec_or_value)
+        return (
+            isinstance(other, DenseStructuredTensorSpec)
+            and self._order == other._order
+            and self._shape.is_compatible_with(other._shape)
+            and all(compatible(self._field_specs[n], other._field_specs[n])
+                    for n in self._order)
+        )  # fmt: skip
+
+    def most_specific_compatible_type(self, other: Any) -> DenseStructuredTensorSpec | None:
+        """Returns the spec with both sides' shapes merged, or None."""
+        if self == other:
+            return self
+        if not isinstance(other, DenseStructuredTensorSpec):
+            return None
+        return self._joined(other, supertype)
+
+    def _joined(
+        self, other: DenseStructuredTensorSpec, join: Callable[[Any, Any], Any]
+    ) -> DenseStructuredTensorSpec | None:
+        """Returns the spec with each field's spec joined with the other's, or None."""
+        if self._order != other._order:
+            return None
+        shape = self._shape.most_specific_compatible_shape(other._shape)
+        if shape.rank is None:
+            return None
+        fields: dict[str, tf.TypeSpec] = {}
+        for name, spec in self._field_specs.items():
+            joined = join(spec, other._field_specs[name])
+            if joined is None:
+                return None
+            fields[name] = joined
+        return DenseStructuredTensorSpec(shape, fields, *self._metadata.joined(other._metadata))
+
+    def refined(self, value: Any) -> StructuredTensorSpec:
+        """Returns this spec with the static shapes of a value."""
+        fields = value._fields
+        return DenseStructuredTensorSpec(
+            value.shape,
+            {name: spec_of_field(fields[name], s) for name, s in self._field_specs.items()},
+            *value._metadata,
+        )
+
+    @property
+    def component_specs(self) -> tuple[tf.TypeSpec, ...]:
+        """The specs of the fields, ordered by name."""
+        return self._components
+
+    def to_components(self, value: Any) -> tuple[Any, ...]:
+        """Returns the fields, ordered by name."""
+        if self._counts_rows:
+            return (value._rows,)
+        return self._picked(value._fields)
+
+    def from_components(self, components: tuple[Any, ...]) -> Any:
+        """Returns the DenseStructuredTensor of the given fields."""
+        rank = self._shape.rank
+        if self._counts_rows:
+            return DenseStructuredTensor.of_parts(rank, {}, components[0], None, self._metadata)
+        fields = dict(zip(self._order, components, strict=True))
+        if not self._is_sorted:
+            fields = {name: fields[name] for name in self._field_specs}
+        return DenseStructuredTensor.of_parts(
+            rank, fields, None, self if self._has_extra_information else None, self._metadata
+        )
+
+    def _stacks_by_components(self) -> bool:
+        return True
+
+    def _named_components(self) -> Any:
+        specs = self.component_specs
+        return specs if self._counts_rows else dict(zip(self._order, specs, strict=True))
+
+    def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
+        if self._shape.is_fully_defined():
+            fields = {n: ragged_row(s, row_splits_dtype) for n, s in self._field_specs.items()}
+            return DenseStructuredTensorSpec(self._shape, fields, *self._metadata)
+        record = self
+        for _ in range(self.rank):
+            record = record.unstacked()
+        records = record._ragged_row(row_splits_dtype).stacked(None)
+        rows = RaggedStructuredTensorSpec.of_rows(self._shape, records, row_splits_dtype)
+        return rows._with_dims(self._dims)
+
+    def _with_record(self, record: DenseStructuredTensorSpec) -> DenseStructuredTensorSpec:
+        return record
+
+    def _any_length(self) -> DenseStructuredTensorSpec:
+        specs = {name: any_length(spec) for name, spec in self._field_specs.items()}
+        return DenseStructuredTensorSpec(any_length_shape(self._shape), specs, *self._metadata)
+
+    def _with_row_splits_dtype(self, dtype: tf.DType) -> DenseStructuredTensorSpec:
+        specs = {n: with_row_splits_dtype(s, dtype) for n, s in self._field_specs.items()}
+        return DenseStructuredTensorSpec(self._shape, specs, *self._metadata)
+
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[Any]:
+        """Returns the boxes of the fields, ordered by name."""
+        for name, spec in self._field_specs.items():
+            batchable(spec, Path(name))
+        return super().to_boxed_tensor(value, minimum_rank)
+
+    def stacked(self, num: int | None) -> DenseStructuredTensorSpec:
+        """Returns the spec of `num` stacked values."""
+        return DenseStructuredTensorSpec(
+            tf.TensorShape([num]).concatenate(self._shape),
+            {name: stacked(batchable(s, Path(name)), num) for name, s in self._field_specs.items()},
+            *self._metadata.moved((None, *range(self.rank))),
+        )
+
+    def unstacked(self) -> DenseStructuredTensorSpec:
+        """Returns the spec of one element along the first dimension."""
+        if self.rank == 0:
+            raise nothing_to_unstack(self)
+        return DenseStructuredTensorSpec(
+            self._shape[1:],
+            {name: unstacked(batchable(s, Path(name))) for name, s in self._field_specs.items()},
+            *self._metadata.moved(range(1, self.rank)),
+        )
+
+
+DenseStructuredTensor._spec_type = DenseStructuredTensorSpec
