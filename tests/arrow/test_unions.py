@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
+from extensor._arrow.nulls import nulls_of
 from extensor.types import UnionTensor
 
 ROWS = [2, "a", 1, None, {"x": 1, "l": [1, 2]}]
@@ -161,3 +162,57 @@ def test_a_table_of_unions_is_batched():
     records = read(dense())
     batches = list(tf.data.Dataset.from_tensor_slices(records).batch(2))
     assert [row for batch in batches for row in batch["u"].to_py()] == READ
+
+
+# Variants without values, of types with run ends inside.
+
+RUNS = pa.run_end_encoded(pa.int16(), pa.string())
+UNION = pa.dense_union([pa.field("r", RUNS), pa.field("n", pa.int8())])
+HOLD_RUNS = [
+    RUNS, pa.run_end_encoded(pa.int32(), pa.list_(RUNS)), pa.list_(RUNS), pa.large_list(RUNS),
+    pa.list_(RUNS, 2), pa.list_view(RUNS), pa.large_list_view(RUNS), pa.map_(pa.string(), RUNS),
+    pa.struct([("a", pa.list_(RUNS)), ("b", pa.int8())]), pa.list_(pa.list_(RUNS)),
+    pa.list_(pa.struct([("a", RUNS)])), UNION, pa.list_(UNION),
+    pa.sparse_union([pa.field("r", pa.list_(RUNS)), pa.field("n", pa.int8())]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arrow", HOLD_RUNS, ids=str)
+def test_nulls_of_types_with_runs_are_valid(arrow):
+    for count in (0, 1, 9):
+        found = nulls_of(arrow, count)
+        found.validate(full=True)
+        assert found.type == arrow
+        assert found.to_pylist() == [None] * count
+
+
+@pytest.mark.parametrize("arrow", HOLD_RUNS, ids=str)
+@pytest.mark.parametrize("make", [pa.dense_union, pa.sparse_union])
+def test_a_variant_without_values_that_holds_runs_is_written(arrow, make):
+    union = make([pa.field("v", arrow), pa.field("t", pa.string())])
+    codes, texts = pa.array([1, 1], pa.int8()), pa.array(["a", "b"])
+    for count in (0, 2):
+        parts = [nulls_of(arrow, count if union.mode == "sparse" else 0), texts[:count]]
+        buffers = [None, codes.buffers()[1]]
+        if union.mode == "dense":
+            buffers.append(pa.array([0, 1], pa.int32()).buffers()[1])
+        column = pa.Array.from_buffers(union, count, buffers, children=parts)
+        table = pa.table({"u": column})
+        records = xt.from_arrow(table, nulls="mask")
+        for schema in (None, table.schema):
+            back = pa.table(xt.to_arrow(records, schema))
+            back.validate(full=True)
+            assert back.schema == table.schema
+            assert back["u"].to_pylist() == ["a", "b"][:count]
+
+
+@pytest.mark.parametrize("arrow", HOLD_RUNS, ids=str)
+@pytest.mark.parametrize("make", [pa.dense_union, pa.sparse_union])
+def test_a_variant_of_the_schema_that_the_value_lacks_is_written(arrow, make):
+    union = xt.types.UnionTensor.from_values(["a", "b"])
+    (name,) = union.names
+    schema = pa.schema([("u", make([pa.field("v", arrow), pa.field(name, pa.string())]))])
+    records = xt.DenseStructuredTensor([2], {"u": union})
+    back = xt.to_arrow(records, schema)
+    back.validate(full=True)
+    assert back.to_pylist() == [{"u": "a"}, {"u": "b"}]

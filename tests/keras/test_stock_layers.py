@@ -128,6 +128,16 @@ def test_a_layer_is_applied_to_each_step_of_ragged_rows(case):
     assert kinds.numbers(keras.models.clone_model(model)(value)) == kinds.numbers(result)
 
 
+def test_time_distributed_keeps_the_names_of_dimensions():
+    steps = xt.DenseStructuredTensor([3], {"x": [1.0, 2.0, 3.0]})
+    ragged = xt.RaggedStructuredTensor.from_row_lengths(steps, [2, 1])
+    dense = xt.DenseStructuredTensor([1, 3], {"x": [[1.0, 2.0, 3.0]]})
+    for value in (ragged, dense):
+        named = value.with_dims(("recipe", "step"))
+        result = xt.keras.TimeDistributed(xt.keras.Lambda(lambda s: (s, s["x"])))(named)
+        assert result[0].dims == (None, "step")  # layers do not know the name of the batch
+
+
 @pytest.mark.filterwarnings("ignore:.*unbuilt state:UserWarning")
 def test_dense_steps_are_those_of_keras():
     dense = keras.layers.Dense(4)

@@ -60,3 +60,13 @@ def test_extreme_sizes_come_back(rows):
     found = xt.struct.constant(rows)
     assert found.to_py() == rows
     assert xt.spec_of(found).cast(rows).to_py() == rows
+
+
+@pytest.mark.parametrize("convert", [tf.Variable, tf.constant, tf.convert_to_tensor])
+def test_a_list_of_records_is_no_tensor(convert):
+    record = xt.DenseStructuredTensor([], {"x": 1})
+    for value in ([record], [record, record], (record,), [[record]]):
+        with pytest.raises(ValueError, match=r"tf\.stack makes one value of a list of records"):
+            convert(value)
+    with pytest.raises(ValueError, match=r"tf\.stack makes one value of a list"):
+        convert([xt.types.MaskedTensor(1, True)])

@@ -373,3 +373,81 @@ def test_array_operations_keep_arrow_types(way):
     result = way(xt.from_arrow(table))
     assert result.arrow_types["when"] == pa.timestamp("s")
     assert result["inner"].arrow_types == {"day": pa.date32()}
+
+
+# Names in Arrow data, in files, and in values outside of TensorFlow.
+
+
+def lists_in_lists():
+    inner = rows().with_dims((None, "step"))
+    books = inner.partition_outer_dimension([0, 1, 2]).with_dims((None, "book", "step"))
+    pages = Dense([2, 1], {"y": [[1], [2]]}, dims=(None, "page"))
+    return Dense([2], {"id": [1, 2], "books": books, "fixed": pages}, dims="shelf")
+
+
+@pytest.mark.parametrize("make", [one, in_field, lists_in_lists])
+def test_arrow_and_parquet_keep_names(make, tmp_path):
+    records = make()
+    written = xt.to_arrow(records)
+    back = xt.from_arrow(written)
+    xt.write_parquet(records, tmp_path / "x.parquet")
+    stored = xt.read_parquet(tmp_path / "x.parquet")
+    for found in (back, stored, xt.from_arrow(pa.table(written)), xt.from_arrow(xt.to_arrow(back))):
+        assert found.to_py() == records.to_py()
+        for path in ((), ("steps",), ("books",), ("fixed",)):
+            if not path or path in records:
+                value = found[path] if path else found
+                assert value.dims == (records[path] if path else records).dims, path
+        assert xt.spec_of(found).dims == records.dims
+    spec = xt.spec_from_schema(written.schema)
+    assert repr(spec.dims) == repr(records.dims)
+    assert spec.is_compatible_with(back)
+    read = next(iter(xt.data.parquet(str(tmp_path / "x.parquet"), 2)))
+    assert read.dims == records.dims
+    schema = xt.schema_from_spec(xt.spec_of(records))
+    assert schema.equals(written.schema, check_metadata=True)
+
+
+def test_other_names_replace_those_that_came_from_arrow():
+    records = xt.from_arrow(xt.to_arrow(in_field()))
+    renamed = records.with_updates(steps=records["steps"].with_dims((None, "move")))
+    back = xt.from_arrow(xt.to_arrow(renamed.with_dims("dish")))
+    assert back["steps"].dims == ("dish", "move")
+    removed = records.with_updates(steps=records["steps"].with_dims(None)).with_dims(None)
+    bare = xt.to_arrow(removed)
+    assert bare.schema.metadata is None
+    assert bare.schema.field("steps").type.value_field.metadata is None
+    assert xt.from_arrow(bare)["steps"].dims == (None, None)
+
+
+def test_records_of_higher_rank_keep_the_names_of_lists():
+    array = xt.to_arrow(deep())
+    assert xt.from_arrow(array).dims == (None, "recipe", "step")
+    assert xt.from_arrow(xt.to_arrow(two())).dims == (None, "step")
+
+
+def test_names_in_arrow_data_that_do_not_fit_are_left_out():
+    field = pa.field("item", pa.struct([("x", pa.int8())]), metadata={b"extensor:dim": b"\xff"})
+    table = pa.table({"s": pa.array([[{"x": 1}]], pa.list_(field))})
+    assert xt.from_arrow(table)["s"].dims == (None, None)
+    field = field.with_metadata({b"extensor:dim": b"a", b"other": b"b"})
+    same = table.cast(pa.schema([("s", pa.list_(field))], {b"extensor:dim": b"a"}))
+    records = xt.from_arrow(same)
+    assert records["s"].dims == ("a", None)
+    assert xt.to_arrow(records).schema.field("s").type.value_field.metadata[b"other"] == b"b"
+
+
+def test_numpy_values_keep_names():
+    for make in VALUES.values():
+        records = make()
+        value = xt.StructuredTensorValue.from_tensor(records)
+        assert value.dims == records.dims
+        assert value.to_tensor().dims == records.dims
+        assert pickle.loads(pickle.dumps(value)).dims == records.dims
+        assert value[:1].dims == records[:1].dims
+    field = xt.StructuredTensorValue.from_tensor(in_field())["steps"]
+    assert field.dims == ("recipe", "step")
+    value = xt.StructuredTensorValue([2], {"x": [1, 2]}, dims="recipe")
+    assert eval(repr(value).replace("array([1, 2])", "[1, 2]").replace("Str", "xt.Str")) == value
+    with pytest.raises(StructureError, match="expected 1 names"):
+        xt.StructuredTensorValue([2], {"x": [1, 2]}, dims=("a", "b"))

@@ -13,7 +13,7 @@ from extensor._arrow import buffers
 from extensor._arrow.arrow_type import is_string, is_string_view
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.location import Location
-from extensor._arrow.nulls import is_valid
+from extensor._arrow.nulls import is_valid, nulls_of
 from extensor._arrow.selection import taken
 from extensor._path import Path
 
@@ -88,7 +88,7 @@ class DictionaryType(ColumnType):
             return buffers.categories_in(array, words)
         # After decoding, a null is found only if an index points to it. Null indices are hidden.
         if not len(array.dictionary):
-            return self.words.read(pa.nulls(len(array), array.dictionary.type), location)
+            return self.words.read(nulls_of(array.dictionary.type, len(array)), location)
         places = array.indices.fill_null(0).to_numpy()
         return self.words.read(taken(array.dictionary, places), location)
 

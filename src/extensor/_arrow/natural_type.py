@@ -11,6 +11,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import inner_fields, is_list, with_inner_fields
+from extensor._arrow.dim_names import dim_of, with_dim
 from extensor._authoring.rows import uncut_rows
 from extensor._memory import array_over
 from extensor._path import Path
@@ -64,7 +65,7 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
         if rank > 1:
             return natural_type(rows[0], path, rank - 1)
         make = pa.large_list if rows[1].dtype == tf.int64 else pa.list_
-        return make(natural_type(rows[0], path))
+        return make(_item(natural_type(rows[0], path), value, 1))
     if isinstance(value, tf.Variable):
         value = tf.convert_to_tensor(value)
     expect_writable(value, path)
@@ -73,10 +74,10 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
     if len(value.shape) > rank:
         size = value.shape[rank]
         if size is None and not _has_numbers(value):  # of a spec
-            return pa.large_list(natural_type(value, path, rank + 1))
+            return pa.large_list(_item(natural_type(value, path, rank + 1), value, rank))
         if size is None:  # all fields are ragged, with rows of one length
             size = int(outer_sizes(value, rank + 1)[rank])
-        return pa.list_(natural_type(value, path, rank + 1), size)
+        return pa.list_(_item(natural_type(value, path, rank + 1), value, rank), size)
     if isinstance(value, StructuredTensor):
         fields: list[pa.Field] = []
         records: Any = value
@@ -97,6 +98,12 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
             fields.append(field)
         return pa.struct(fields)
     return natural_flat_type(value.dtype, path)
+
+
+def _item(arrow: pa.DataType, value: Any, axis: int) -> Any:
+    """Returns the type of items, or a field with the name of their dimension."""
+    dims = value._dims if isinstance(value, StructuredTensor) else ()
+    return with_dim(pa.field("item", arrow), dims[axis]) if dims else arrow
 
 
 def _kept_field(kept: ArrowType, natural: pa.Field, value: Any) -> pa.Field:
@@ -176,7 +183,8 @@ def _union_in(value: Any) -> Any:
 
 def _merged(kept: pa.Field, natural: pa.Field, value: Any) -> pa.Field:
     """Returns the field inside a list or map that a value came with."""
-    return kept.with_type(_kept_type(kept.type, natural.type, value))
+    field = kept.with_type(_kept_type(kept.type, natural.type, value))
+    return with_dim(field, dim_of(natural))
 
 
 def _sizes(natural: pa.DataType) -> list[int]:

@@ -16,6 +16,7 @@ import tensorflow as tf
 from extensor._arrow import buffers
 from extensor._arrow.arrow_type import is_large_list, names_of, without_fields
 from extensor._arrow.column_type import ColumnType, is_rectangular
+from extensor._arrow.dim_names import item_dim, with_item_dim
 from extensor._arrow.location import Location
 from extensor._arrow.nulls import without_hidden
 from extensor._arrow.parallel_columns import LARGE, convert_columns
@@ -28,6 +29,7 @@ from extensor._struct.arrow_types import ArrowType, ArrowTypes, form_of
 from extensor._struct.common_shape import merged_shape
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
+from extensor._struct.dims import Dims
 from extensor._struct.masked import is_masked
 from extensor._struct.metadata import Metadata
 from extensor._struct.ragged import RaggedStructuredTensor
@@ -45,11 +47,13 @@ class StructType(ColumnType):
     Args:
         arrow: The Arrow type.
         fields: The types of the fields, by name.
+        dims: The name of the dimension of the records.
     """
 
-    def __init__(self, arrow: pa.DataType, fields: dict[str, ColumnType]) -> None:
+    def __init__(self, arrow: pa.DataType, fields: dict[str, ColumnType], dims: Dims = ()) -> None:
         super().__init__(arrow)
         self.fields = fields
+        self._dims = dims
         self._arrow_types: ArrowTypes | None = None
         self.copies_strings = any(field.copies_strings for field in fields.values())
 
@@ -64,13 +68,17 @@ class StructType(ColumnType):
 
     @classmethod
     def of(
-        cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]
+        cls,
+        arrow: pa.DataType,
+        path: Path,
+        inner_type: Callable[..., ColumnType],
+        dims: Dims = (),
     ) -> StructType:
         """Returns the type. Raises if two fields have the same name."""
         fields = arrow.fields
         names = names_of(fields, path)
         types = [inner_type(f.type, path / n) for n, f in zip(names, fields, strict=True)]
-        return cls(arrow, dict(zip(names, types, strict=True)))
+        return cls(arrow, dict(zip(names, types, strict=True)), dims)
 
     def spec(self, count: int | None, location: Location) -> DenseStructuredTensorSpec:
         """Returns the spec of dense records of rank 1."""
@@ -79,7 +87,7 @@ class StructType(ColumnType):
             name: ArrowType(field, form_of(fields[name], 1))
             for name, field in zip(self.fields, self._kept, strict=True)
         }
-        return DenseStructuredTensorSpec([count], fields, types)
+        return DenseStructuredTensorSpec([count], fields, types, self._dims or None)
 
     def check(self, array: pa.Array, path: Path) -> None:
         """Checks the fields too."""
@@ -115,7 +123,7 @@ class StructType(ColumnType):
         )
         fields = dict(zip(self.fields, values, strict=True))
         rows = None if fields else tf.zeros([count], tf.bool)
-        extra = Metadata(self._types(fields, columns))
+        extra = Metadata(self._types(fields, columns), self._dims)
         return DenseStructuredTensor.of_parts(1, fields, rows, None, extra)
 
     def _types(self, fields: dict[str, Any], columns: Sequence[pa.Array]) -> ArrowTypes:
@@ -187,6 +195,7 @@ class ListType(ColumnType):
         super().__init__(arrow)
         self.values = values
         self.copies_strings = values.copies_strings
+        self._dim = item_dim(arrow)
 
     @classmethod
     def of(cls, arrow: pa.DataType, path: Path, inner_type: Callable[..., ColumnType]) -> ListType:
@@ -195,7 +204,8 @@ class ListType(ColumnType):
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of a ragged tensor, or of ragged records."""
-        return cut_spec(self.values.spec(None, location), count, location.splits)
+        rows = cut_spec(self.values.spec(None, location), count, location.splits)
+        return with_item_dim(rows, self._dim)
 
     def check(self, array: pa.Array, path: Path) -> None:
         """Checks the values too."""
@@ -226,7 +236,7 @@ class ListType(ColumnType):
         """Returns the values of all lists, cut into rows."""
         inner = self.values.read(values, location)
         if isinstance(inner, StructuredTensor):
-            return RaggedStructuredTensor.of_parts(inner, row_splits)
+            return with_item_dim(RaggedStructuredTensor.of_parts(inner, row_splits), self._dim)
         return cut(inner, row_splits, location.path)
 
     def _write(self, value: Any, path: Path) -> pa.Array:
@@ -275,7 +285,7 @@ class FixedSizeListType(ListType):
         """Returns the spec of the values with one more dimension."""
         size = self.arrow.list_size
         values = self.values.spec(None if count is None else count * size, location)
-        return split_spec(values, count, size, location.splits)
+        return with_item_dim(split_spec(values, count, size, location.splits), self._dim)
 
     def check(self, array: pa.Array, path: Path) -> None:
         """Checks the number of values too."""
@@ -287,7 +297,7 @@ class FixedSizeListType(ListType):
         size = self.arrow.list_size
         values = array.values.slice(array.offset * size, len(array) * size)
         inner = self.values.read(values, location.below(size=size))
-        return split(inner, [len(array), size])
+        return with_item_dim(split(inner, [len(array), size]), self._dim)
 
     def _write(self, value: Any, path: Path) -> pa.Array:
         rows = uncut_rows(value)

@@ -12,7 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from extensor._arrow import buffers
-from extensor._arrow.arrow_type import is_large_list, is_string_view, is_view, may_be_empty
+from extensor._arrow.arrow_type import (
+    holds,
+    inner_fields,
+    is_large_list,
+    is_string_view,
+    is_view,
+    may_be_empty,
+)
 from extensor._arrow.location import Location
 from extensor._arrow.selection import expect_selectable, filtered
 from extensor._path import Path
@@ -144,3 +151,42 @@ def without_hidden(array: pa.Array, offsets: Any, hidden: Any, path: Path) -> pa
     return pa.Array.from_buffers(
         array.type, len(array), [None, pa.py_buffer(starts)], children=[kept]
     )
+
+
+def nulls_of(arrow: pa.DataType, count: int) -> pa.Array:
+    """Returns nulls of a type; those of a union are in its first variant.
+
+    `pa.nulls` makes arrays that are not valid of types with run ends inside.
+    """
+    t = pa.types
+    if isinstance(arrow, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(arrow, nulls_of(arrow.storage_type, count))
+    if not holds(arrow, t.is_run_end_encoded):
+        return pa.nulls(count, arrow)
+    if t.is_run_end_encoded(arrow):
+        runs = min(count, 1)
+        ends = pa.array([count] * runs, arrow.run_end_type)
+        return pa.RunEndEncodedArray.from_arrays(ends, nulls_of(arrow.value_type, runs), type=arrow)
+    types = [field.type for field in inner_fields(arrow)]
+    if t.is_union(arrow):
+        codes = pa.py_buffer(np.full(count, arrow.type_codes[0], np.int8))
+        if arrow.mode == "sparse":
+            buffers, sizes = [None, codes], [count] * len(types)
+        else:
+            offsets = pa.py_buffer(np.arange(count, dtype=np.int32))
+            buffers, sizes = [None, codes, offsets], [count] + [0] * (len(types) - 1)
+    elif t.is_struct(arrow):
+        buffers, sizes = [_no_bits(count)], [count] * len(types)
+    elif t.is_fixed_size_list(arrow):
+        buffers, sizes = [_no_bits(count)], [count * arrow.list_size]
+    else:  # lists, views of lists, and maps
+        if t.is_map(arrow):
+            types = [pa.struct(inner_fields(arrow))]
+        zeros = pa.py_buffer(np.zeros(count + 1, np.int64))
+        buffers, sizes = [_no_bits(count), zeros, *([zeros] if is_view(arrow) else [])], [0]
+    children = [nulls_of(inner, size) for inner, size in zip(types, sizes, strict=True)]
+    return pa.Array.from_buffers(arrow, count, buffers, children=children)
+
+
+def _no_bits(count: int) -> pa.Buffer:
+    return pa.py_buffer(bytes((count + 7) // 8))

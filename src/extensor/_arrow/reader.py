@@ -12,10 +12,12 @@ from typing import Any, cast
 import pyarrow as pa
 
 from extensor._arrow.column_type import ColumnType
+from extensor._arrow.dim_names import dim_of
 from extensor._arrow.nested_types import StructType
 from extensor._arrow.null_policy import Fill
 from extensor._arrow.type_table import column_type, described_nulls, inner_types
 from extensor._path import Path
+from extensor._struct.dims import named
 
 _PLAIN = (
     *(int, float, bool, str, bytes, type(None), decimal.Decimal),
@@ -121,7 +123,8 @@ def _kept(key: _Key) -> StructType:
 def _made(schema: pa.Schema, nulls: Any) -> StructType:
     policies = described_nulls(nulls)
     arrow = pa.struct(list(schema))
-    records = StructType.of(arrow, Path(), inner_types(arrow, Path(), policies))
+    dims = named([dim_of(schema)])
+    records = StructType.of(arrow, Path(), inner_types(arrow, Path(), policies), dims)
     if policies is not None:
         policies.nulls.expect_all_seen()
     return records

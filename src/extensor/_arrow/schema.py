@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.dim_names import with_dim
 from extensor._arrow.location import Location, splits_dtype
 from extensor._arrow.natural_type import natural_type
 from extensor._arrow.reader import records_reader
@@ -90,7 +91,7 @@ def schema_from_spec(spec: StructuredTensorSpec) -> pa.Schema:
             spec,
             expand_composites=True,
         )
-        return pa.schema(natural_type(records, Path()).fields)
+        return with_dim(pa.schema(natural_type(records, Path()).fields), spec.dims[0])
 
 
 def masks_of_spec(spec: StructuredTensorSpec) -> dict[str, str]:

@@ -15,6 +15,7 @@ from extensor._arrow.flat_types import NullType
 from extensor._arrow.location import Location
 from extensor._arrow.null_policy import home
 from extensor._arrow.nullable_type import NullableType, array_of_one
+from extensor._arrow.nulls import nulls_of
 from extensor._arrow.selection import expect_selectable, taken
 from extensor._counted import counted
 from extensor._memory import array_over
@@ -61,7 +62,7 @@ class UnionType(ColumnType):
         if number is None:
             return self
         arrow = self.arrow.field(number).type
-        value = pa.nulls(1, arrow) if policy == "mask" else array_of_one(policy.value, arrow)
+        value = nulls_of(arrow, 1) if policy == "mask" else array_of_one(policy.value, arrow)
         return UnionType(self.arrow, self.variants, (number, value))
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
@@ -218,7 +219,7 @@ class UnionType(ColumnType):
             if name in value.variants:
                 rows = inner.write(value.variants[name], path / name)
             else:
-                rows = pa.array([], inner.arrow)
+                rows = nulls_of(inner.arrow, 0)
             if not self._is_dense:
                 is_other = own != (value.names.index(name) if name in value.names else -1)
                 rows = _spread(rows, offsets, is_other)
@@ -232,7 +233,7 @@ class UnionType(ColumnType):
 def _spread(rows: pa.Array, places: Any, is_other: Any) -> pa.Array:
     """Returns the rows of a variant at the places of all records, with any value elsewhere."""
     if not len(rows):
-        return pa.nulls(len(places), rows.type)
+        return nulls_of(rows.type, len(places))
     return taken(rows, np.where(is_other, 0, places))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.dim_names import with_dim
 from extensor._arrow.natural_type import natural_type
 from extensor._arrow.type_table import target_type
 from extensor._path import Path
@@ -78,7 +79,9 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
     array = _array(records, target)
     if records.rank > 1:
         return array
-    full: Any = schema if isinstance(schema, pa.Schema) else pa.schema(array.type.fields)
+    full: Any = schema
+    if not isinstance(schema, pa.Schema):
+        full = with_dim(pa.schema(array.type.fields), records.dims[0])
     if not array.type.num_fields:
         return pa.RecordBatch.from_struct_array(array).replace_schema_metadata(full.metadata)
     return pa.RecordBatch.from_arrays(

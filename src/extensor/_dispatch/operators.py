@@ -178,7 +178,9 @@ class OperatorsMixin:
                 path=f"len({type(self).__name__})",
                 expected="a value with a shape whose first dimension is known",
                 received="no shape" if sizes is None else f"shape {sizes}",
-                mend="Use tf.shape(x)[0], if the type handles tf.shape.",
+                # TensorFlow asks for the length when it converts a list of values to a tensor.
+                mend="Use tf.shape(x)[0], if the type handles tf.shape. tf.stack makes one value "
+                "of a list; no tensor or variable can hold it.",
             )
         return int(sizes[0])
 

@@ -88,7 +88,8 @@ class TimeDistributed(Layer):
         """Returns the layer's outputs, cut into the rows of the inputs."""
         if isinstance(inputs, (tf.RaggedTensor, RaggedStructuredTensor)):
             outputs = self.layer(inputs.values)
-            return tf.nest.map_structure(lambda steps: _cut(steps, inputs.row_splits), outputs)
+            rows = tf.nest.map_structure(lambda steps: _cut(steps, inputs.row_splits), outputs)
+            return _named(rows, inputs)
         spec = tf.type_spec_from_value(inputs)
         shape = getattr(spec, "shape", None)
         if not isinstance(spec, BatchableTypeSpec) or (shape is not None and shape.rank == 1):
@@ -103,9 +104,10 @@ class TimeDistributed(Layer):
         sizes = tf.shape(boxes[0])[:2]
         step = unstacked_spec(unstacked_spec(spec, self.name), self.name)
         steps = unbox(stacked_spec(step, None, self.name), [_merged(part) for part in boxes])
-        return tf.nest.map_structure(
+        rows = tf.nest.map_structure(
             lambda output: self._rows(output, sizes, spec), self.layer(steps)
         )
+        return _named(rows, inputs)
 
     def _rows(self, output: Any, sizes: Any, spec: Any) -> Any:
         """Returns the output for all steps, split into rows."""
@@ -145,3 +147,18 @@ def _cut(steps: Any, row_splits: Any) -> Any:
     if isinstance(steps, StructuredTensor):
         return RaggedStructuredTensor.of_parts(steps, row_splits)
     return tf.RaggedTensor.from_row_splits(steps, row_splits, validate=False)
+
+
+def _named(outputs: Any, inputs: Any) -> Any:
+    """Returns outputs whose records have the names of the inputs for batch and steps."""
+    if not isinstance(inputs, StructuredTensor) or not any(inputs.dims[:2]):
+        return outputs
+    outer = inputs.dims[:2]
+
+    def with_names(output: Any) -> Any:
+        if not isinstance(output, StructuredTensor):
+            return output
+        inner = [None if name in outer else name for name in output.dims[2:]]
+        return output.with_dims((*outer, *inner))
+
+    return tf.nest.map_structure(with_names, outputs)

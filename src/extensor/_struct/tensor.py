@@ -497,7 +497,9 @@ class StructuredTensor(NoNumber, Records):
                 path=f"len({type(self).__name__})",
                 expected="records of rank 1 or more",
                 received="a single record, of shape ()",
-                mend="Write len(record.field_names()) for the number of its fields.",
+                # TensorFlow asks for the length when it converts a list of records to a tensor.
+                mend="Write len(record.field_names()) for the number of its fields. tf.stack makes "
+                "one value of a list of records; no tensor or variable can hold them.",
             )
         size = self.shape[0]
         if size is None:

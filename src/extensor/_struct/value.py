@@ -13,7 +13,9 @@ import tensorflow as tf
 
 from extensor._path import Path, PathLike
 from extensor._struct import to_python
+from extensor._struct.common_shape import known_rank
 from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.dims import Dims, checked_dims, named
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.records import Records
 from extensor._struct.spec import no_such_field, resolve
@@ -34,9 +36,11 @@ class StructuredTensorValue:
         shape: The shape of the collection of records, without unknown sizes. For records cut into
             rows, with None for each ragged dimension.
         fields: The values of each field for all records. Their first dimensions are `shape`.
+        dims: The names of the dimensions of `shape`: a string or None for each.
 
     Raises:
-        StructureError: If the dimensions of a field differ from `shape` (also a ValueError).
+        StructureError: If the dimensions of a field differ from `shape`, or the names do not fit
+            (also a ValueError).
         DTypeError: If the fields are not a mapping (also a TypeError).
 
     >>> value = xt.StructuredTensorValue([2], {"x": np.array([1, 2])})
@@ -44,9 +48,9 @@ class StructuredTensorValue:
     [{'x': 1}, {'x': 2}]
     """
 
-    __slots__ = ("_fields", "_shape")
+    __slots__ = ("_dims", "_fields", "_shape")
 
-    def __init__(self, shape: Any, fields: Mapping[str, Any]) -> None:
+    def __init__(self, shape: Any, fields: Mapping[str, Any], dims: Any = None) -> None:
         if not isinstance(fields, Mapping):
             raise DTypeError(
                 path="StructuredTensorValue.fields",
@@ -54,7 +58,9 @@ class StructuredTensorValue:
                 received=type(fields).__name__,
                 mend='Write {"title": np.array(["Tea"])}.',
             )
-        self._init(tf.TensorShape(shape), {name: _as_value(v) for name, v in fields.items()})
+        shape = known_rank(shape, type(self).__name__)
+        names = checked_dims(dims, shape.rank, type(self).__name__)
+        self._init(shape, {name: _as_value(v) for name, v in fields.items()}, names)
         for name, field in self._fields.items():
             given = _shape_of(field)
             if given is not None and not self._shape.is_compatible_with(given[: self._shape.rank]):
@@ -65,7 +71,8 @@ class StructuredTensorValue:
                     mend="Give every field one value for each record.",
                 )
 
-    def _init(self, shape: tf.TensorShape, fields: dict[str, Any]) -> None:
+    def _init(self, shape: tf.TensorShape, fields: dict[str, Any], dims: Dims) -> None:
+        _set(self, "_dims", dims)
         _set(self, "_shape", shape)
         _set(self, "_fields", fields)
 
@@ -98,8 +105,8 @@ class StructuredTensorValue:
         """
         fields = {name: _tensor_of(field) for name, field in self._fields.items()}
         if None not in self._shape.as_list()[1:]:
-            return DenseStructuredTensor(self._shape, fields)
-        return _ragged(self._shape, fields)
+            return DenseStructuredTensor(self._shape, fields, self._dims or None)
+        return _ragged(self._shape, fields).with_dims(self._dims or None)
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -110,6 +117,11 @@ class StructuredTensorValue:
     def rank(self) -> int:
         """The number of dimensions of the collection."""
         return self._shape.rank
+
+    @property
+    def dims(self) -> Dims:
+        """The name of each dimension, or None; as for a StructuredTensor."""
+        return self._dims or (None,) * self.rank
 
     def field_names(self) -> tuple[str, ...]:
         """Returns the names of the fields, in their order."""
@@ -184,12 +196,13 @@ class StructuredTensorValue:
         )
 
     def __reduce__(self) -> Any:
-        return StructuredTensorValue, (self._shape.as_list(), self._fields)
+        return StructuredTensorValue, (self._shape.as_list(), self._fields, self._dims or None)
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self._shape.as_list()))
         shape = f"({sizes},)" if self.rank == 1 else f"({sizes})"
-        return f"StructuredTensorValue(shape={shape}, fields={self._fields!r})"
+        dims = f", dims={self._dims}" if self._dims else ""
+        return f"StructuredTensorValue(shape={shape}, fields={self._fields!r}{dims})"
 
 
 def _value_of(value: Any) -> Any:
@@ -197,7 +210,8 @@ def _value_of(value: Any) -> Any:
         made = StructuredTensorValue.__new__(StructuredTensorValue)
         records: Any = value
         names = records.field_names()
-        made._init(records.shape, {n: _value_of(records.field_value((n,))) for n in names})
+        fields = {n: _value_of(records.field_value((n,))) for n in names}
+        made._init(records.shape, fields, named(records.dims))
         return made
     if isinstance(value, tf.RaggedTensor):
         return _Ragged(_value_of(value.values), value.row_splits.numpy())
