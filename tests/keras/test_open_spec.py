@@ -1,6 +1,7 @@
 """Specs with sizes left open keep all else."""
 
 import numpy as np
+import pyarrow as pa
 import tensorflow as tf
 
 import extensor as xt
@@ -59,3 +60,20 @@ def test_batches_of_labeled_tensors_are_of_one_type():
     model.compile("sgd", "mse")
     model.predict(LABELED, batch_size=2, verbose=0)  # a batch of 2 and one of 1
     assert set(traced) == {("word", "feature")}
+
+
+def test_arrow_types_and_names_are_those_of_the_value_whichever_was_seen_first():
+    numbers = pa.array([1, 2])
+    spans, units = pa.array([1, 2], pa.duration("s")), pa.array([1, 2], pa.duration("ns"))
+    inputs = [xt.from_arrow(pa.table({"leak": part})) for part in (spans, numbers, units)]
+    records = xt.keras.Input(spec=xt.spec_of(inputs[1]))
+    model = xt.keras.Model(records, xt.keras.Identity()(records))
+    for _ in range(2):
+        for value in inputs:
+            schema = xt.to_arrow(value).schema
+            assert xt.to_arrow(xt.keras.Identity()(value)).schema == schema
+            model(value)
+            model.predict(value, verbose=0)
+    pages = xt.DenseStructuredTensor([1, 2], {"leak": [[1, 2]]})
+    for dims in (None, (None, "page"), (None, "leaf")):
+        assert xt.keras.Identity()(pages.with_dims(dims)).dims == (dims or (None, None))

@@ -1,5 +1,8 @@
 """Specs with unknown sizes: for batches of any size, or for values of any size."""
 
+# This file reads attributes of specs that are private to `_struct`.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import functools
@@ -15,12 +18,12 @@ from extensor.errors import ExtensorError
 
 def any_batch_size(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns a spec with a first dimension of unknown size; a spec without it as it is."""
-    return _any_batch_size(spec, field_order(spec))
+    return _any_batch_size(spec, ignored_parts(spec))
 
 
 def any_sizes(spec: tf.TypeSpec) -> tf.TypeSpec:
     """Returns a spec with all sizes unknown, or the spec itself if that is not possible."""
-    return _any_sizes(spec, field_order(spec))
+    return _any_sizes(spec, ignored_parts(spec))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -100,15 +103,17 @@ def _with_open_sizes(part: Any, seven: Any, eight: Any) -> Any:
     return part
 
 
-def field_order(spec: Any) -> Any:
-    """Returns the order of the fields in a spec, which `==` of specs ignores.
+def ignored_parts(spec: Any) -> Any:
+    """Returns what `==` of specs ignores: order and Arrow types of fields, names of dimensions.
 
-    A cache of specs needs it as a second key. Otherwise it would return a spec with the fields in
-    the order of an earlier, equal spec.
+    A cache of specs needs it as a second key. Otherwise it would return the parts of an earlier,
+    equal spec.
     """
     if isinstance(spec, StructuredTensorSpec):
-        fields = spec.record.field_specs
-        return tuple((name, field_order(inner)) for name, inner in fields.items())
+        record = spec.record
+        types = tuple((name, kept.field) for name, kept in record._metadata.types.items())
+        fields = record.field_specs
+        return spec._dims, types, tuple((name, ignored_parts(s)) for name, s in fields.items())
     if isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
         return None
-    return tuple(field_order(inner) for inner in tf.nest.flatten(component_specs(spec)))
+    return tuple(ignored_parts(inner) for inner in tf.nest.flatten(component_specs(spec)))

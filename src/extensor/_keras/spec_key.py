@@ -16,7 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._keras.open_spec import field_order
+from extensor._keras.open_spec import ignored_parts
 from extensor._tf._tf_saving import classes_needed
 from extensor.errors import DTypeError, RegistrationError
 
@@ -58,7 +58,7 @@ def is_key(key: Any) -> bool:
 
 def key_of_spec(spec: tf.TypeSpec) -> str:
     """Returns the key of a spec."""
-    return _key(spec, field_order(spec))
+    return _key(spec, ignored_parts(spec))
 
 
 def with_word(word: str, key: Any) -> str:
