@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from extensor._memory import aligned_empty, tensor_over
+from extensor._memory import aligned_empty, shared_tensor, tensor_over
 from extensor._path import Path, quoted
 from extensor.errors import DTypeError
 
+_LARGE = 1 << 20  # elements of a mask; the memory that they share is kept
 _FEW = 64  # elements of a mask; making a tensor of them takes longer than finding one
 
 
@@ -70,10 +72,8 @@ class Location:
         key = count if valid is None else valid.tobytes()
         mask = self._masks.get(key)
         if mask is None:
-            if valid is None:
-                valid = aligned_empty(count, np.dtype(np.bool_))
-                valid[:] = True
-            mask = self._masks[key] = tensor_over(valid)
+            mask = _all_true(count) if valid is None else tensor_over(valid)
+            self._masks[key] = mask
         return mask
 
     def field(self, name: str) -> Location:
@@ -112,6 +112,24 @@ class Location:
         elif self.size:
             element //= self.size
         return element if self.parent is None else self.parent.record(element)
+
+
+def _all_true(count: int) -> tf.Tensor:
+    """Returns a vector of True. Vectors that are not large share memory, which nobody writes to."""
+    if not count:
+        return tf.zeros([0], tf.bool)
+    return shared_tensor(_trues()[:count] if count <= _LARGE else _new_trues(count))
+
+
+@functools.cache
+def _trues() -> np.ndarray[Any, Any]:
+    return _new_trues(_LARGE)
+
+
+def _new_trues(count: int) -> np.ndarray[Any, Any]:
+    trues = aligned_empty(count, np.dtype(np.bool_))
+    trues[:] = True
+    return trues
 
 
 def splits_dtype(dtype: Any) -> tf.DType:

@@ -29,15 +29,20 @@ class NullableType(ColumnType):
         self.values = values
         self.policy = policy
         self.copies_strings = values.copies_strings
+        self._is_number = pa.types.is_primitive(self.arrow)
+        self._is_string = is_string(self.arrow)
+        if policy == "mask":
+            # Imported here, because `import extensor` stays fast without the module.
+            from extensor._types.masked.value import MaskedTensor
+
+            self._masked_type = MaskedTensor
 
     def spec(self, count: int | None, location: Location) -> Any:
         """Returns the spec of the values; under "mask", of a MaskedTensor of them."""
         values = self.values.spec(count, location)
         if self.policy != "mask":
             return values
-        from extensor._types.masked.value import MaskedTensor
-
-        return MaskedTensor.Spec(values, tf.TensorSpec([count], tf.bool))
+        return self._masked_type.Spec(values, tf.TensorSpec([count], tf.bool))
 
     def validate(self, array: pa.Array, path: Path) -> pa.Array:
         """Validates the values."""
@@ -66,7 +71,8 @@ class NullableType(ColumnType):
         if valid is not None and not self._ignores_nulls(array):
             inside = location.hiding(~valid)
         if self.policy == "mask":
-            return self._masked(self.values.read_hidden(array, inside), valid, len(array), location)
+            values = self.values.read_hidden(array, inside)
+            return self._masked_type.of_parts(values, location.mask(valid, len(array)))
         if valid is None or self.policy == "empty":
             return self.values.read_hidden(array, inside)
         assert isinstance(self.policy, Fill)
@@ -79,14 +85,9 @@ class NullableType(ColumnType):
 
     def _ignores_nulls(self, array: pa.Array) -> bool:
         """Returns whether reading a column takes its nulls for values."""
-        is_flat = pa.types.is_primitive(array.type) or is_string(array.type)
-        return is_flat and array.type == self.arrow  # and not decoded
-
-    def _masked(self, values: Any, valid: Any, count: int, location: Location) -> Any:
-        # Imported here, because `import extensor` stays fast without the module.
-        from extensor._types.masked.value import MaskedTensor
-
-        return MaskedTensor.of_parts(values, location.mask(valid, count))
+        if self._is_number:
+            return True
+        return self._is_string and array.type == self.arrow  # and not a dictionary
 
     def write(self, value: Any, path: Path) -> pa.Array:
         """Returns the value of a field, masked or not, as a column."""

@@ -28,11 +28,12 @@ from extensor.errors import NullError
 
 def is_valid(array: pa.Array) -> np.ndarray[Any, Any] | None:
     """Returns which elements are not null, as booleans; None if no element is null."""
-    if not array.null_count:
+    nulls = array.null_count
+    if not nulls:
         return None
+    if nulls == len(array):  # also an array of Arrow's null type, which has no bits
+        return np.zeros(nulls, np.bool_)
     bits = array.buffers()[0]
-    if bits is None:  # an array of Arrow's null type
-        return array.is_valid().to_numpy(zero_copy_only=False)
     if len(array) > _MANY:
         buffers.keep_freed_memory()
     first = array.offset // 8

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._struct import index
+from extensor._struct.field import expect_mapping
 from extensor._struct.records import Records
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.spec import resolve
@@ -21,7 +22,10 @@ from extensor.errors import DTypeError, UnsupportedTypeError
 
 def to_dense(records: Any, default_values: Mapping[Any, Any] | None, masked: bool) -> Any:
     """Returns ragged records as dense ones; see `StructuredTensor.to_dense`."""
-    defaults = _by_names(records, default_values or {})
+    if default_values is None:
+        default_values = {}
+    expect_mapping(default_values, "default_values", "from paths to values", '{"minutes": -1}')
+    defaults = _by_names(records, default_values)
     if hasattr(records, "row_splits"):
         numbers, flat = _rows(records)
         dense: Any = _filled(flat, numbers, defaults, ())._with_dims(records._dims)

@@ -31,13 +31,7 @@ def expect_fields(fields: Any, path: str, of_what: str, example: str) -> None:
     Raises:
         DTypeError: If `fields` is not a mapping, or a name is not a string (also a TypeError).
     """
-    if not isinstance(fields, Mapping):
-        raise DTypeError(
-            path=path,
-            expected=f"a mapping from field names to {of_what}",
-            received=type(fields).__name__,
-            mend=f'Write {{"title": {example}}}.',
-        )
+    expect_mapping(fields, path, f"from field names to {of_what}", f'{{"title": {example}}}')
     for name in fields:
         if not isinstance(name, str):
             raise DTypeError(
@@ -46,6 +40,27 @@ def expect_fields(fields: Any, path: str, of_what: str, example: str) -> None:
                 received=type(name).__name__,
                 mend="Name fields by strings.",
             )
+
+
+def expect_mapping(value: Any, path: str, of_what: str, example: str) -> None:
+    """Raises unless an argument is a mapping.
+
+    Args:
+        value: The argument.
+        path: The path in errors.
+        of_what: From what to what the mapping is, for errors.
+        example: Code for a mapping, for errors.
+
+    Raises:
+        DTypeError: If it is not a mapping (also a TypeError).
+    """
+    if not isinstance(value, Mapping):
+        raise DTypeError(
+            path=path,
+            expected=f"a mapping {of_what}",
+            received=type(value).__name__,
+            mend=f"Write {example}.",
+        )
 
 
 def as_field(value: Any, path: Path) -> Any:

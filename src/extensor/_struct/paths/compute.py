@@ -9,6 +9,7 @@ from typing import cast as typed
 import tensorflow as tf
 
 from extensor._path import Path, PathLike
+from extensor._struct.field import expect_mapping
 from extensor._struct.paths.place import names_of, new_field, put, value_at
 from extensor._struct.paths.rows import with_rows
 from extensor._struct.tensor import StructuredTensor
@@ -101,6 +102,7 @@ def rename(st: Any, names: Mapping[Any, str]) -> Any:
     <StructuredTensor shape=(1,) {title: string, est_time: float32}
      [{title: b'Flapjacks', est_time: 30.0}]>
     """
+    expect_mapping(names, "names", "from paths to new names", '{"time": "est_time"}')
     by_parent: dict[tuple[str, ...], dict[str, str]] = {}
     for path, new in names.items():
         old = names_of(st, path)
@@ -155,6 +157,7 @@ def cast(st: Any, dtypes: Mapping[Any, Any]) -> Any:
     >>> xt.struct.cast(recipes, {"est_time": tf.float32})["est_time"].numpy()
     array([55., 30.], dtype=float32)
     """
+    expect_mapping(dtypes, "dtypes", "from paths to dtypes", '{"minutes": tf.float32}')
     updates: dict[tuple[str, ...], Any] = {}
     for path, dtype in dtypes.items():
         names = names_of(st, path)

@@ -10,6 +10,7 @@ import tensorflow as tf
 from extensor._path import Path, PathLike
 from extensor._protocol.row_splits import check_row_splits, first_difference
 from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.field import expect_mapping
 from extensor._struct.index import gather
 from extensor._struct.paths.order import groups, keyed
 from extensor._struct.paths.place import list_at, names_of, new_field, put, value_at
@@ -139,6 +140,7 @@ def cartesian(st: Any, sources: Mapping[str, PathLike], target: PathLike) -> Any
     >>> pairs["pairs.tag"], pairs["pairs.size"]
     (<tf.RaggedTensor [[b'sweet', b'sweet', b'dry', b'dry']]>, <tf.RaggedTensor [[1, 2, 1, 2]]>)
     """
+    expect_mapping(sources, "sources", "from names to paths", '{"tag": "tags", "size": "sizes"}')
     new = new_field(st, target)
     lists: dict[str, Rows] = {}
     for name, path in sources.items():

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._path import PathLike
+from extensor._struct.field import expect_mapping
 from extensor._struct.paths.place import (
     Names,
     names_of,
@@ -134,6 +135,7 @@ def promote_and_broadcast(st: Any, sources: Mapping[str, PathLike], parent: Path
     >>> xt.struct.promote_and_broadcast(recipes, {"by": "author.name"}, "steps")["steps.by"]
     <tf.Tensor: shape=(1, 2), dtype=string, numpy=array([[b'Ann', b'Ann']], dtype=object)>
     """
+    expect_mapping(sources, "sources", "from names to paths", '{"by": "author.name"}')
     below = names_of(st, parent)
     updates: dict[Names, Any] = {}
     for name, path in sources.items():
