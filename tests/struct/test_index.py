@@ -398,6 +398,23 @@ def test_a_key_that_does_not_fit_is_an_error_with_the_whole_path(key, kind, word
     assert caught.value.mend
 
 
+@pytest.mark.parametrize("kind", ["vector", "rows", "field"])
+def test_a_slice_that_is_no_range_is_an_error(kind):
+    flat = xt.DenseStructuredTensor([3], {"x": [1, 2, 3]})
+    rows = xt.RaggedStructuredTensor.from_row_lengths(flat, [2, 1])
+    value = {"vector": flat, "rows": rows, "field": rows}[kind]
+    for part, error in (
+        (slice(None, None, 0), StructureError),
+        (slice(1.5, None), DTypeError),
+        (slice("a", "b"), DTypeError),
+        (slice(tf.constant(0.5), None), DTypeError),
+        (slice(tf.constant([1]), None), DTypeError),
+    ):
+        for key in (("x", part), (part, "x"), (slice(None), part)) if kind == "field" else (part,):
+            with pytest.raises(error, match=r"slice of ints|step other than 0"):
+                value[key]
+
+
 def test_arrays_on_both_sides_of_a_slice_are_refused():
     value = Dense([2, 2, 2], {"v": np.arange(8).reshape(2, 2, 2)})
     for key in (([0, 1], slice(None), [0, 1]), (0, slice(None), [0, 1])):

@@ -245,3 +245,19 @@ def test_a_root_that_is_not_records_is_an_error():
         xt.struct.reroot(vector(PLAIN), "id")
     with pytest.raises(FieldError):
         xt.struct.reroot(vector(PLAIN), "steps", index="minutes")
+
+
+def test_an_argument_that_is_no_mapping_is_an_error():
+    steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
+    rows = xt.RaggedStructuredTensor.from_row_lengths(steps, [2, 1])
+    records = xt.DenseStructuredTensor([2], {"steps": rows, "x": [1, 2]})
+    for call in (
+        lambda: xt.struct.promote_and_broadcast(records, ["x"], "steps"),
+        lambda: xt.struct.cartesian(records, ["steps", "steps"], "pairs"),
+        lambda: xt.struct.rename(records, ["x"]),
+        lambda: xt.struct.cast(records, "x"),
+        lambda: xt.struct.zip([rows]),
+        lambda: rows.to_dense(default_values=["minutes"]),
+    ):
+        with pytest.raises(xt.errors.DTypeError, match=r"expected a mapping .* Write \{"):
+            call()

@@ -28,7 +28,9 @@ def position(part: Any, at: Path) -> Any:
     Raises:
         DTypeError: If it is no position (also a TypeError).
     """
-    if part is None or part is Ellipsis or isinstance(part, slice):
+    if isinstance(part, slice):
+        return _checked_slice(part, at)
+    if part is None or part is Ellipsis:
         return part
     if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
         return int(part)
@@ -48,6 +50,33 @@ def position(part: Any, at: Path) -> Any:
         mend="Select several fields with a list of names or with_only, and several records with "
         "a list or tensor of ints or bools.",
     )
+
+
+def _checked_slice(part: slice, at: Path) -> slice:
+    """Returns a slice as it is, unless its step is 0 or a part of it is no integer."""
+    for bound in (part.start, part.stop, part.step):
+        if bound is None or type(bound) is int or isinstance(bound, (int, np.integer)):
+            continue
+        tensor: Any = tf.convert_to_tensor(bound) if isinstance(bound, _ARRAYS) else bound
+        is_tensor = isinstance(tensor, tf.Tensor) and tensor.dtype.is_integer
+        if not is_tensor or tensor.shape.rank not in (0, None):
+            raise DTypeError(
+                path=at or "index",
+                expected="a slice of ints or integer tensors",
+                received=f"{bound!r} in a slice",
+                mend="Give positions; select records by value with a mask.",
+            )
+    if isinstance(part.step, (int, np.integer)) and part.step == 0:
+        raise StructureError(
+            path=at or "index",
+            expected="a step other than 0",
+            received="step 0",
+            mend="Leave the step out for every record.",
+        )
+    return part
+
+
+_ARRAYS = (np.ndarray, tf.Variable)
 
 
 def _as_tensor(part: Any) -> Any:
