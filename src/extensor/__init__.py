@@ -28,7 +28,8 @@ from extensor._formats.iceberg import read_iceberg
 from extensor._formats.json.read import read_json
 from extensor._formats.json.write import write_json
 from extensor._formats.pandas import from_pandas, to_pandas
-from extensor._formats.parquet import read_parquet, write_parquet
+from extensor._formats.parquet.read import read_parquet
+from extensor._formats.parquet.write import write_parquet
 from extensor._formats.protobuf.read import from_proto, spec_from_proto
 from extensor._formats.protobuf.write import to_proto
 from extensor._formats.realtime_database import (

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor._formats import parquet
-from extensor._formats.parquet import ParquetFiles
+from extensor._formats.parquet import opened as parquet
+from extensor._formats.parquet.read import ParquetFiles
 
 WORDS = st.lists(st.text(max_size=6), max_size=40)
 INDEX_TYPES = [pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64()]

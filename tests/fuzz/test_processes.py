@@ -105,10 +105,11 @@ def _as_child(path):
         spec = xt.spec_from_schema(pq.read_schema(path), 10)
         assert pickle.loads(pickle.dumps(spec)) == spec
         with tempfile.TemporaryDirectory() as folder:
-            from extensor._formats import parquet
+            from extensor._formats.parquet.read import ParquetFiles
+            from extensor._formats.parquet.write import write
 
-            table = parquet.read(path)
-            parquet.write(table.to_batches()[:1], os.path.join(folder, "it.parquet"))
+            (table,) = ParquetFiles(path).tables()
+            write(table.to_batches()[:1], os.path.join(folder, "it.parquet"))
         atexit._run_exitfuncs()
         status = 0
     except BaseException:

@@ -14,7 +14,8 @@ from extensor._arrow.read import from_arrow
 from extensor._arrow.schema import spec_from_schema
 from extensor._data.slab import batches_of
 from extensor._data.stream import stream
-from extensor._formats.parquet import FilePath, ParquetFiles
+from extensor._files.files import FilePath
+from extensor._formats.parquet.read import ParquetFiles
 from extensor._path import PathLike
 from extensor.errors import NullError, StructureError
 

@@ -1,0 +1,1 @@
+"""Parquet files: which parts of which files are read, their records, and their writing."""

@@ -1,0 +1,140 @@
+"""A Parquet file that is open for reading, and its footer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Generator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from extensor._arrow.arrow_type import holds, is_string_view
+from extensor._files.files import File
+from extensor.errors import FormatError
+
+# Options that keep memory small. By default pyarrow keeps all data that it has read until the file
+# is closed (pre_buffer), and reads a whole column of a row group at once (no buffer).
+READ_OPTIONS: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 17}
+
+_SMALL = 1 << 16
+"""Bytes: smaller files are read without looking for dictionaries, which takes longer."""
+
+
+@contextlib.contextmanager
+def opened(
+    file: File, metadata: Any = None, dictionaries: list[str] | None = None
+) -> Generator[pq.ParquetFile]:
+    """Yields a file that is open for reading.
+
+    Args:
+        file: The file.
+        metadata: Its footer, if it was read before.
+        dictionaries: The columns to read as Arrow dictionary arrays.
+
+    Raises:
+        MissingFileError, DirectoryError: As `File.open`.
+        FormatError: If it is no Parquet file, or truncated.
+    """
+    with file.open() as stream:
+        with readable(file.path):
+            found = pq.ParquetFile(
+                stream, metadata=metadata, read_dictionary=dictionaries, **READ_OPTIONS
+            )
+        with found:
+            yield found
+
+
+class readable:  # noqa: N801 - used like a function
+    """Replaces pyarrow's errors about a file by errors that name the file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        # An OSError with an errno comes from the system (no permission, too many open files).
+        # A footer with two names for one column raises a KeyError; a name that is not UTF-8 raises
+        # a UnicodeDecodeError.
+        unreadable = (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError, UnicodeDecodeError)
+        if isinstance(error, unreadable) or (isinstance(error, OSError) and not error.errno):
+            reason = (str(error).splitlines() or ["no reason given"])[0]
+            raise FormatError(
+                path=self.path,
+                expected="a complete Parquet file",
+                received=f"a file that cannot be read as Parquet ({reason})",
+                mend="Write the file again; a truncated file has no footer.",
+            ) from error
+
+
+def state_of(file: File) -> tuple[Any, ...]:
+    """Returns the identity of the file at a path, and its size and time of change."""
+    if not file.is_local:
+        info = file.system.get_file_info(file.inner)
+        return None, info.size, info.mtime_ns
+    try:
+        status = os.stat(file.inner)
+    except OSError:
+        return (None,)
+    return (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns
+
+
+def replaced(path: str, expected: str) -> FormatError:
+    """Returns the error for a file that changed since its footer was read."""
+    return FormatError(
+        path=path,
+        expected=expected,
+        received="a file that was replaced or written to",
+        mend="Open the files again.",
+    )
+
+
+def check_count(path: str, expected: int, count: int) -> None:
+    """Raises if a file has another number of records than its footer says."""
+    if count != expected:
+        raise FormatError(
+            path=path,
+            expected=f"{expected} records, the number in the footer",
+            received=f"{count} records",
+            mend="Write the file again.",
+        )
+
+
+def dictionary_columns(file: pq.ParquetFile) -> list[str]:
+    """Returns the columns whose strings are stored as a dictionary in all row groups.
+
+    When a dictionary grows too large, a writer stores the other strings plainly, each with a length
+    of four bytes. So a column of fewer than four bytes a value is all dictionary.
+    """
+    metadata, schema = file.metadata, file.schema
+    if any(holds(field.type, is_string_view) for field in file.schema_arrow):
+        return []  # Arrow cannot convert dictionaries to string views
+    if sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)) < _SMALL:
+        return []
+    strings = [i for i in range(len(schema)) if schema.column(i).physical_type == "BYTE_ARRAY"]
+    groups = [
+        _checked_row_group(file, i, [schema.column(j).path for j in strings])
+        for i in range(metadata.num_row_groups if strings else 0)
+    ]
+    names: list[str] = []
+    for i in strings if groups else ():
+        chunks = [group.column(i) for group in groups]
+        if all(
+            chunk.has_dictionary_page and chunk.total_uncompressed_size < 4 * chunk.num_values
+            for chunk in chunks
+        ):
+            names.append(chunks[0].path_in_schema)
+    return names
+
+
+def _checked_row_group(file: pq.ParquetFile, number: int, columns: list[str]) -> Any:
+    """Returns the metadata of a row group in which these columns can be accessed safely.
+
+    Accessing the damaged metadata of a column aborts the process (pyarrow 26). Reading from the
+    column raises an error instead, so this reads one record first.
+    """
+    next(file.iter_batches(1, row_groups=[number], columns=columns, use_threads=False), None)
+    return file.metadata.row_group(number)

@@ -1,0 +1,345 @@
+"""Which files and which of their row groups are read, and the schema of the records.
+
+A plan is made of names and footers; it reads no records.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.fs as pafs
+
+from extensor._arrow.chosen_columns import leaf_paths
+from extensor._arrow.wanted_table import WantedTable
+from extensor._files.files import File, FilePath, file_at, files_at
+from extensor._formats.parquet.filters import filter_expression
+from extensor._formats.parquet.opened import check_count, opened, readable
+from extensor._formats.parquet.partitions import partition_fields, partition_of
+from extensor._path import Path
+from extensor.errors import DTypeError, FieldError, StructureError
+
+# The suffixes of the files of a folder that are read.
+SUFFIXES = (".parquet", ".parq", ".pq")
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """A row group of a file.
+
+    Attributes:
+        number: Its number in the file, from 0.
+        num_rows: The number of its records.
+        num_bytes: The size of all its columns, before compression.
+    """
+
+    number: int
+    num_rows: int
+    num_bytes: int
+
+
+@dataclass(frozen=True)
+class PlannedFile:
+    """A file to read.
+
+    Attributes:
+        file: Where it is.
+        partition: The values in the names of its folders, as text; None for null.
+        schema: The Arrow schema of all columns that it stores.
+        num_rows: The number of all its records.
+        num_row_groups: The number of all its row groups.
+        row_groups: The row groups to read, in order.
+        columns: The stored columns to read, in the words of Parquet; None for all.
+    """
+
+    file: File
+    partition: dict[str, str | None]
+    schema: pa.Schema
+    num_rows: int
+    num_row_groups: int
+    row_groups: tuple[RowGroup, ...]
+    columns: tuple[str, ...] | None = None
+
+
+class ParquetPlan:
+    """The files and row groups that hold the wanted records, and their schema.
+
+    Args:
+        paths: A file, folder, glob pattern or URL, or several.
+        wanted: The columns and the schema that the caller asked for.
+        filters: The condition for records, as in `read_parquet`. It leaves out the files and row
+            groups that cannot fulfil it by their folders' names and their statistics.
+        row_groups: The numbers of the row groups to read, counted through all files. Default: all.
+
+    Raises:
+        The errors of `read_parquet`, except those for nulls and types.
+
+    Attributes:
+        files: The files that have row groups to read, in order.
+        schema: The Arrow schema of the records.
+        whole_schema: The Arrow schema of all columns of the files and their folders' names. Where
+            files differ, that of the first file that has the column.
+        filter: The condition for the records of the row groups, or None.
+    """
+
+    def __init__(
+        self,
+        paths: FilePath | Iterable[FilePath],
+        wanted: WantedTable | None = None,
+        filters: Any = None,
+        row_groups: Iterable[int] | None = None,
+    ) -> None:
+        self.wanted = wanted = WantedTable() if wanted is None else wanted
+        self.filter: pc.Expression | None = None
+        found = _found(paths)
+        first = _footer(*found[0])
+        named = partition_fields([partition for _, partition in found])
+        # What a file stores counts more than the names of its folders.
+        self._partition_fields = [f for f in named if f.name not in first.schema.names]
+        kept = found
+        if filters is not None:
+            schema = self._with_partition(first.schema)
+            self.filter = filter_expression(filters, schema)
+            if row_groups is None:  # they are counted through all files
+                kept = _of_partitions(found, self._partition_fields, schema, self.filter)
+        files = [first if each is found[0] else _footer(*each) for each in kept]
+        known = files or [first]  # without any file there would be no schema
+        self.whole_schema: pa.Schema = self._with_partition(_merged([f.schema for f in known]))
+        self.schema: pa.Schema = self._records_schema(known)
+        numbers = _row_group_numbers(row_groups, sum(len(file.row_groups) for file in files))
+        before, chosen = 0, list[PlannedFile]()
+        for file in files:
+            groups = file.row_groups
+            if numbers is not None:
+                groups = tuple(g for g in groups if before + g.number in numbers)
+            before += len(file.row_groups)
+            if self.filter is not None and groups:
+                groups = self._filtered(file, groups, self.filter)
+            if groups or (numbers is None and self.filter is None):
+                columns = _stored_columns(file, self.schema)
+                chosen.append(replace(file, row_groups=groups, columns=columns))
+        self.files: tuple[PlannedFile, ...] = tuple(chosen)
+
+    @property
+    def num_rows(self) -> int:
+        """The number of records in the row groups to read; `filter` may leave out some of them."""
+        return sum(group.num_rows for file in self.files for group in file.row_groups)
+
+    def fragment(self, file: PlannedFile, groups: Sequence[RowGroup]) -> ds.ParquetFileFragment:
+        """Returns row groups of a file as a part of a pyarrow dataset, to which filters apply."""
+        options: Any = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
+        fragment = ds.ParquetFileFormat(default_fragment_scan_options=options).make_fragment(
+            file.file.inner,
+            file.file.system,
+            partition_expression=_guarantee(
+                file.partition,
+                [f for f in self._partition_fields if f.name not in file.schema.names],
+            ),
+            row_groups=[group.number for group in groups],
+        )
+        return fragment
+
+    def _with_partition(self, schema: pa.Schema) -> pa.Schema:
+        """Returns a schema with the columns of the folders' names that it does not have itself."""
+        for field in self._partition_fields:
+            if field.name not in schema.names:
+                schema = schema.append(field)
+        return schema
+
+    def _records_schema(self, files: list[PlannedFile]) -> pa.Schema:
+        """Returns the schema of the records.
+
+        Raises:
+            FieldError: If a column does not exist.
+            StructureError: If the files differ in the columns that are asked for.
+        """
+        if self.wanted.schema is not None:
+            self._check_schema(self.wanted.schema, files)
+            return self.wanted.schema
+        first = schema = self.wanted.pruned(self._with_partition(files[0].schema))
+        for file in files[1:]:
+            try:
+                found = self.wanted.pruned(self._with_partition(file.schema))
+            except FieldError as error:
+                raise _differs(file, f"no column {error.path}", files[0], first) from error
+            types = {field.name: field.type for field in found}
+            if types != {field.name: field.type for field in schema} or len(found) != len(first):
+                raise _differs(file, schema_text(found), files[0], first)
+            # A field is nullable if it is so in one of the files.
+            found = pa.schema([found.field(name) for name in schema.names])
+            schema = pa.unify_schemas([schema, found])
+        return schema
+
+    def _check_schema(self, schema: pa.Schema, files: list[PlannedFile]) -> None:
+        """Raises for a column of `schema=` that no file has, or that must not be null."""
+        for field in schema:
+            if field.name not in self.whole_schema.names:
+                raise FieldError(
+                    path=Path(field.name),
+                    expected="one column of this name",
+                    received=f"the columns {', '.join(self.whole_schema.names[:20])}",
+                    mend="Correct schema=.",
+                )
+            for file in () if field.nullable else files:
+                if field.name not in self._with_partition(file.schema).names:
+                    raise StructureError(
+                        path=Path(field.name),
+                        expected="a column in every file, as schema= has no nulls in it",
+                        received=f"{file.file.path} without it",
+                        mend="Make the field nullable in schema=, and choose nulls=.",
+                    )
+
+    def _filtered(
+        self, file: PlannedFile, groups: tuple[RowGroup, ...], condition: pc.Expression
+    ) -> tuple[RowGroup, ...]:
+        with readable(file.file.path):
+            fragment = self.fragment(file, groups)
+            kept = fragment.subset(filter=condition, schema=self.whole_schema)
+            numbers = {group.id for group in kept.row_groups}
+        return tuple(group for group in groups if group.number in numbers)
+
+
+def _found(paths: Any) -> list[tuple[File, dict[str, str | None]]]:
+    """Returns the files at paths, each with the values in the names of its folders.
+
+    As in pyarrow, the folders below a folder count; all folders of a file that was found by a
+    pattern, or is one of several; and none for the path of one file.
+    """
+    if isinstance(paths, Iterable) and not isinstance(paths, (str, bytes)):
+        single, given = False, list(paths)
+    else:
+        single, given = True, [paths]
+    found: list[tuple[File, dict[str, str | None]]] = []
+    for path in given:
+        at = file_at(path)
+        kind = at.system.get_file_info(at.inner).type
+        for file in files_at(path, SUFFIXES):
+            inner = file.inner
+            if kind == pafs.FileType.Directory:
+                inner = inner.removeprefix(at.inner)
+            is_named = kind == pafs.FileType.File and single
+            found.append((file, {} if is_named else partition_of(inner.replace("\\", "/"))))
+    if not found:
+        files_at(given)  # raises
+    return found
+
+
+def _footer(file: File, partition: dict[str, str | None]) -> PlannedFile:
+    with opened(file) as source, readable(file.path):
+        metadata = source.metadata
+        groups: list[RowGroup] = []
+        for i in range(metadata.num_row_groups):
+            group = metadata.row_group(i)
+            groups.append(RowGroup(i, group.num_rows, group.total_byte_size))
+        check_count(file.path, metadata.num_rows, sum(group.num_rows for group in groups))
+        schema = source.schema_arrow
+        leaf_paths(schema)  # raises for a name that is not UTF-8
+        # Parquet stores leaf columns only, in the order in which Arrow nests them.
+        stored = tuple(source.schema.column(i).path for i in range(len(source.schema)))
+        return PlannedFile(
+            file, partition, schema, metadata.num_rows, len(groups), tuple(groups), stored
+        )
+
+
+def _of_partitions(
+    found: list[Any], fields: list[pa.Field], schema: pa.Schema, condition: pc.Expression
+) -> list[Any]:
+    """Returns the files whose folders' names do not contradict a condition; reads no file."""
+    if not fields:
+        return found
+    format = ds.ParquetFileFormat()
+    kept: list[Any] = []
+    for file, partition in found:
+        guarantee = _guarantee(partition, fields)
+        fragment = format.make_fragment(file.inner, file.system, guarantee)
+        whole = ds.FileSystemDataset([fragment], schema, format, file.system)
+        if next(iter(whole.get_fragments(condition)), None) is not None:
+            kept.append((file, partition))
+    return kept
+
+
+def _guarantee(partition: dict[str, str | None], fields: list[pa.Field]) -> pc.Expression:
+    """Returns what the names of folders say of all records in them."""
+    conditions: list[Any] = [
+        pc.field(field.name).is_null()
+        if partition.get(field.name) is None
+        else pc.field(field.name) == pa.scalar(partition[field.name]).cast(field.type)
+        for field in fields
+    ]
+    return functools.reduce(operator.and_, conditions, pc.scalar(True))
+
+
+def _merged(schemas: list[pa.Schema]) -> pa.Schema:
+    fields: dict[str, pa.Field] = {}
+    for schema in schemas:
+        for field in schema:
+            fields.setdefault(field.name, field)
+    # The first schema as it is: two columns of one name are refused where they are read.
+    added = [field for name, field in fields.items() if name not in schemas[0].names]
+    return pa.schema([*schemas[0], *added], metadata=schemas[0].metadata)
+
+
+def _stored_columns(file: PlannedFile, schema: pa.Schema) -> tuple[str, ...] | None:
+    """Returns the stored columns that hold the fields of a schema; None for all."""
+    stored, leaves = file.columns or (), leaf_paths(file.schema)
+    wanted = leaf_paths(schema)
+    chosen = {
+        i
+        for i, leaf in enumerate(leaves)
+        if any(leaf[: len(path)] == path or path[: len(leaf)] == leaf for path in wanted)
+    }
+    # A field that is cast to a type of other inner fields is read as a whole.
+    found = {leaves[i][0] for i in chosen}
+    chosen |= {
+        i for i, leaf in enumerate(leaves) if leaf[0] in schema.names and leaf[0] not in found
+    }
+    if len(chosen) == len(leaves):
+        return None
+    return tuple(stored[i] for i in sorted(chosen))
+
+
+def _row_group_numbers(row_groups: Any, count: int) -> set[int] | None:
+    if row_groups is None:
+        return None
+    try:
+        numbers = [operator.index(number) for number in row_groups]
+    except TypeError as error:
+        raise DTypeError(
+            path="row_groups",
+            expected="a list of numbers",
+            received=repr(row_groups)[:80],
+            mend="Write row_groups=[0, 1].",
+        ) from error
+    wrong = [number for number in numbers if not 0 <= number < count]
+    if wrong or len(set(numbers)) < len(numbers):
+        raise StructureError(
+            path="row_groups",
+            expected=f"different numbers from 0 to {count - 1}: the files have {count} row groups",
+            received=str(wrong or numbers)[:80],
+            mend="Row groups are counted through all files, in the order of the files.",
+        )
+    return set(numbers)
+
+
+def _differs(
+    file: PlannedFile, received: str, first: PlannedFile, schema: pa.Schema
+) -> StructureError:
+    return StructureError(
+        path=file.file.path,
+        expected=f"the columns of {first.file.path}: {schema_text(schema)}",
+        received=received,
+        mend="Give columns= of what is equal in all files, or schema=.",
+    )
+
+
+def schema_text(schema: pa.Schema) -> str:
+    """Returns the fields of a schema in one line."""
+    return ", ".join(
+        f"{field.name}: {field.type}" + ("" if field.nullable else " not null") for field in schema
+    )

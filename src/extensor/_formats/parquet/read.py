@@ -1,0 +1,316 @@
+"""Reading of Parquet files as StructuredTensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from extensor._arrow.arrow_type import holds
+from extensor._arrow.wanted_table import WantedTable
+from extensor._files.files import FilePath
+from extensor._formats.parquet.opened import (
+    check_count,
+    dictionary_columns,
+    opened,
+    readable,
+    replaced,
+    state_of,
+)
+from extensor._formats.parquet.partitions import partition_column
+from extensor._formats.parquet.plan import ParquetPlan, PlannedFile, RowGroup
+from extensor._path import Path, PathLike
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError
+
+
+def read_parquet(
+    paths: FilePath | Iterable[FilePath],
+    columns: Iterable[PathLike] | None = None,
+    schema: Any = None,
+    nulls: Any = None,
+    row_splits_dtype: Any = None,
+    filters: Any = None,
+    row_groups: Iterable[int] | None = None,
+) -> StructuredTensor:
+    """Returns the records of Parquet files as a StructuredTensor.
+
+    Args:
+        paths: A file, folder, glob pattern or URL, or several; their records are concatenated. Of a
+            folder, the files below it whose names end in `.parquet`, `.parq` or `.pq` are read,
+            sorted by path. The values in the names of folders `key=value` become columns at the
+            end, as in pyarrow: those below a folder that is given, and all those of a pattern or a
+            list of files.
+        columns: Paths of the fields to read, such as `["title", "ingredients.amount"]`. Other
+            fields are not decoded, and may differ between the files. Fields come in this order.
+            Default: all.
+        schema: The spec of a StructuredTensor, or a pyarrow Schema, to which the columns are cast
+            without loss. A nullable column that some of the files do not have is null there.
+            Default: the schema of the files, which must agree.
+        nulls: What to do with nulls, as in `from_arrow`.
+        row_splits_dtype: As in `from_arrow`.
+        filters: The condition for records, in the words of pyarrow: a list of tuples
+            `(path, operator, value)` that must all hold, a list of such lists of which one must
+            hold, or an Expression of `pyarrow.compute`. The operators are `=`, `!=`, `<`, `<=`,
+            `>`, `>=`, `in` and `not in`. Files and row groups that cannot have such records by
+            their folders' names and their statistics are not read.
+        row_groups: The numbers of the row groups to read, counted through all files in order.
+            Default: all.
+
+    Returns:
+        A StructuredTensor of shape `[number of records]`.
+
+    Raises:
+        MissingFileError: If a file does not exist (also a FileNotFoundError).
+        FormatError: If a file is not Parquet, or is truncated (also a ValueError).
+        FieldError: If a column does not exist (also a KeyError).
+        StructureError: If no file or no column is given, files differ in the columns to read, or a
+            row group does not exist (also a ValueError).
+        DTypeError: If `paths` or `columns` is not a list of paths, or a value does not fit `schema`
+            or `filters` (also a TypeError).
+        NullError, UnsupportedTypeError: As in `from_arrow`.
+
+    >>> path = getfixture("tmp_path") / "recipes.parquet"
+    >>> xt.write_parquet(xt.DenseStructuredTensor([2], {"title": ["a", "b"], "x": [1, 2]}), path)
+    >>> xt.read_parquet(path, columns=["title"], filters=[("x", ">", 1)])
+    <StructuredTensor shape=(1,) {title: string} [{title: b'b'}]>
+    """
+    wanted = WantedTable(_listed(columns), schema, nulls, row_splits_dtype)
+    plan = ParquetPlan(paths, wanted, filters, row_groups)
+    tables = [
+        table_of(plan, file, file.row_groups, keep_dictionaries=True) for file in plan.files
+    ] or [plan.schema.empty_table()]
+    if any(table.schema != tables[0].schema for table in tables):
+        tables = [table.cast(plan.schema) for table in tables]  # dictionaries in some files only
+    return wanted.records(pa.concat_tables(tables))
+
+
+def _listed(columns: Any) -> Any:
+    # An iterator gives the columns of the first file only.
+    return (
+        columns
+        if isinstance(columns, (str, bytes, Path, Sequence)) or columns is None
+        else (list(columns) if isinstance(columns, Iterable) else columns)
+    )
+
+
+def table_of(
+    plan: ParquetPlan,
+    file: PlannedFile,
+    groups: Sequence[RowGroup],
+    keep_dictionaries: bool = False,
+) -> pa.Table:
+    """Returns the wanted records of row groups of a file.
+
+    Args:
+        plan: The plan.
+        file: A file of the plan.
+        groups: Some of the row groups to read.
+        keep_dictionaries: Whether to read columns that are stored as dictionaries of strings as
+            Arrow dictionary arrays, which is faster than reading them as strings.
+
+    Raises:
+        FormatError: If the file is damaged, or changed since it was planned.
+        DTypeError: If a column does not convert to the wanted schema.
+    """
+    with opened(file.file) as source:
+        _check_same(file, source)
+        with readable(file.file.path):
+            names = dictionary_columns(source) if keep_dictionaries else []
+            table = _with_dictionaries(file, source, groups, names) if names else None
+            table = _read(file, source, groups) if table is None else table
+    check_count(file.file.path, sum(group.num_rows for group in groups), table.num_rows)
+    if plan.filter is not None:
+        table = table.filter(_mask(plan, file, groups))
+    return _wanted(plan, file, table)
+
+
+def batches_of(
+    plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup], rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Yields the wanted records of row groups of a file in pieces, in order.
+
+    Args:
+        plan: The plan.
+        file: A file of the plan.
+        groups: Some of the row groups to read.
+        rows: The maximal number of records in a piece.
+
+    Raises:
+        FormatError: If the file is damaged, or changed since it was planned.
+        DTypeError: If a column does not convert to the wanted schema.
+    """
+    path = file.file.path
+    mask = _mask(plan, file, groups) if plan.filter is not None else None
+    with opened(file.file) as source:
+        _check_same(file, source)
+        pieces, count = _pieces(file, source, groups, rows), 0
+        state = state_of(file.file)
+        while True:
+            with readable(path):
+                piece = next(pieces, None)
+            # A new file at this path does not change the open file. A write to it does.
+            if (now := state_of(file.file)) != state and now[:1] == state[:1]:
+                raise replaced(path, "the file to stay unchanged while it is read")
+            if piece is None:
+                break
+            table = pa.Table.from_batches([piece])
+            if mask is not None:
+                table = table.filter(mask.slice(count, piece.num_rows))
+            count += piece.num_rows
+            table = _wanted(plan, file, table)
+            if table.schema != plan.schema:
+                table = table.cast(plan.schema)
+            yield from table.combine_chunks().to_batches()
+        check_count(path, sum(group.num_rows for group in groups), count)
+
+
+def _check_same(file: PlannedFile, source: pq.ParquetFile) -> None:
+    with readable(file.file.path):
+        is_same = source.metadata.num_rows == file.num_rows
+        is_same &= source.metadata.num_row_groups == file.num_row_groups
+        is_same = is_same and source.schema_arrow.equals(file.schema)
+    if not is_same:
+        expected = f"a file of {file.num_rows} records with an unchanged schema"
+        raise replaced(file.file.path, expected)
+
+
+def _read(file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup]) -> pa.Table:
+    try:
+        numbers = [group.number for group in groups]
+        if len(groups) == file.num_row_groups:
+            return source.read(columns=file.columns)
+        return source.read_row_groups(numbers, columns=file.columns)
+    except pa.ArrowNotImplementedError:
+        return _by_group(file, source, groups)
+
+
+def _by_group(file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup]) -> pa.Table:
+    # One row group at a time, because Arrow cannot join dictionaries inside lists and structs.
+    if not groups:
+        return source.read_row_groups([], columns=file.columns)
+    return pa.concat_tables(
+        [source.read_row_group(group.number, columns=file.columns) for group in groups]
+    )
+
+
+def _with_dictionaries(
+    file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup], names: list[str]
+) -> pa.Table | None:
+    """Returns the records with dictionary arrays, or None if pyarrow cannot read these."""
+    with opened(file.file, source.metadata, names) as again:
+        try:
+            return _by_group(file, again, groups)
+        except pa.ArrowNotImplementedError:
+            return None
+
+
+def _pieces(
+    file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup], rows: int
+) -> Iterator[pa.RecordBatch]:
+    numbers = [group.number for group in groups]
+    if not any(holds(field.type, pa.types.is_dictionary) for field in source.schema_arrow):
+        yield from source.iter_batches(rows, row_groups=numbers, columns=file.columns)
+        return
+    # Arrow cannot join the dictionaries of several row groups inside lists and structs.
+    for number in numbers:
+        yield from source.iter_batches(rows, row_groups=[number], columns=file.columns)
+
+
+def _mask(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> pa.ChunkedArray:
+    """Returns which records of row groups fulfil the filter, by reading only its columns."""
+    with readable(file.file.path):
+        scanner = ds.Scanner.from_fragment(
+            plan.fragment(file, groups),
+            schema=plan.whole_schema,
+            columns={"": plan.filter},
+        )
+        mask = scanner.to_table().column(0)
+    check_count(file.file.path, sum(group.num_rows for group in groups), len(mask))
+    return mask
+
+
+def _wanted(plan: ParquetPlan, file: PlannedFile, table: pa.Table) -> pa.Table:
+    """Returns the columns of the plan, of the stored columns of a file."""
+    for field in plan.schema:
+        if field.name not in file.schema.names:
+            table = table.append_column(field, _added(file, field, table.num_rows))
+    # pyarrow selects columns by dotted paths. For a name that contains a dot, it may read other
+    # columns too.
+    table = plan.wanted.table(table)
+    names = plan.schema.names
+    return table if table.schema.names == names else table.select(names)
+
+
+def _added(file: PlannedFile, field: pa.Field, count: int) -> pa.Array:
+    """Returns the column of a field that a file does not store."""
+    text = file.partition.get(field.name)
+    try:
+        return partition_column(text, field.type, count)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DTypeError(
+            path=Path(field.name),
+            expected=f"values of Arrow type {field.type}, as schema= says",
+            received=f"{text!r} in the name of a folder of {file.file.path}",
+            mend="Correct schema=.",
+        ) from error
+
+
+class ParquetFiles:
+    """Parquet files that are opened for reading some of their fields.
+
+    Args:
+        paths: The files, as in `read_parquet`.
+        columns: Paths of the fields to read; None for all.
+        keep_dictionaries: As in `table_of`.
+
+    Raises:
+        The errors of `read_parquet`, except those for nulls and types.
+    """
+
+    def __init__(
+        self,
+        paths: FilePath | Iterable[FilePath],
+        columns: Iterable[PathLike] | None = None,
+        keep_dictionaries: bool = False,
+    ) -> None:
+        self._keep_dictionaries = keep_dictionaries
+        self.plan = ParquetPlan(paths, WantedTable(_listed(columns)))
+        self.schema = self.plan.schema
+        """The Arrow schema of the columns to read."""
+
+    @property
+    def num_rows(self) -> int:
+        """The number of records in all files."""
+        return self.plan.num_rows
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yields a table of the records of each file."""
+        for file in self.plan.files:
+            yield table_of(self.plan, file, file.row_groups, self._keep_dictionaries)
+
+    def batches(
+        self, batch_size: int, max_rows: int = 0, max_bytes: int = 0
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields the records in pieces, in order.
+
+        Args:
+            batch_size: The number of records in a piece is a multiple of this, except at the end
+                of a file or row group.
+            max_rows: The maximal number of records in a piece, if `batch_size` is smaller.
+            max_bytes: The approximate maximal size of a piece in bytes, if a batch is smaller.
+        """
+        for file in self.plan.files:
+            rows = min(max_rows, int(max_bytes / max(1.0, _bytes_per_row(file))))
+            rows = max(1, rows // batch_size) * batch_size
+            yield from batches_of(self.plan, file, file.row_groups, rows)
+
+
+def _bytes_per_row(file: PlannedFile) -> float:
+    """Returns the approximate size of a record in bytes, with all columns."""
+    if not file.row_groups:
+        return 0.0
+    return file.row_groups[0].num_bytes / max(1, file.row_groups[0].num_rows)
