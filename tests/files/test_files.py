@@ -9,7 +9,14 @@ import fsspec
 import pytest
 
 from extensor import errors
-from extensor._files.files import file_at, files_at, local_path, whole_output, whole_path
+from extensor._files.files import (
+    file_at,
+    files_at,
+    local_path,
+    whole_folder,
+    whole_output,
+    whole_path,
+)
 
 
 @pytest.fixture
@@ -144,3 +151,23 @@ def test_paths_for_libraries_without_streams(root, tmp_path, memory):
         assert pathlib.Path(path).read_bytes() == b"new"
     with pytest.raises(errors.MissingFileError), local_path(file_at(f"{folder}/none")):
         pass
+
+
+def test_a_new_folder_appears_when_it_is_complete(tmp_path, memory):
+    with whole_folder(tmp_path / "it") as (system, inner):
+        with system.open_output_stream(f"{inner}/a") as stream:
+            stream.write(b"text")
+        assert not (tmp_path / "it").exists()
+    assert (tmp_path / "it" / "a").read_bytes() == b"text"
+    for root in (str(tmp_path), "memory://folders"):
+        with pytest.raises(RuntimeError), whole_folder(f"{root}/no") as (system, inner):  # noqa: PT012
+            with system.open_output_stream(f"{inner}/a") as stream:
+                stream.write(b"text")
+            raise RuntimeError
+        with pytest.raises(errors.StructureError, match="expected at least one file"):
+            files_at(f"{root}/no*")
+    (tmp_path / "file").touch()
+    for name in ("it", "file"):
+        with pytest.raises(errors.StructureError, match="Delete it"), whole_folder(tmp_path / name):
+            pass
+    assert sorted(os.listdir(tmp_path)) == ["file", "it"]

@@ -286,6 +286,54 @@ def whole_path(path: FilePath) -> Generator[str]:
 
 
 @contextlib.contextmanager
+def whole_folder(path: FilePath) -> Generator[tuple[pafs.FileSystem, str]]:
+    """Yields a file system and a new folder in it, which becomes the one at `path`.
+
+    A local folder appears at once, if no error occurs. In other file systems, which cannot move
+    folders, its files appear one by one; after an error they are deleted.
+
+    Raises:
+        StructureError: If there is a file, or a folder with files, at the path (also a ValueError).
+        MissingFileError: If a local folder does not exist in which it should be (also a
+            FileNotFoundError).
+    """
+    file = file_at(path)
+    inner = file.inner.rstrip("/")
+    kind = file.system.get_file_info(inner).type
+    below: Any = pafs.FileSelector(inner, allow_not_found=True, recursive=True)
+    infos: Any = file.system.get_file_info(below) if kind == pafs.FileType.Directory else []
+    # Object stores keep folders that have no file.
+    is_empty = not any(file.is_local or info.type == pafs.FileType.File for info in infos)
+    if kind not in (pafs.FileType.NotFound, pafs.FileType.Directory) or not is_empty:
+        raise StructureError(
+            path=file.path,
+            expected="a path that does not exist, or an empty folder",
+            received="a folder with files" if kind == pafs.FileType.Directory else "a file",
+            mend="Delete it first, or give another path.",
+        )
+    if not file.is_local:
+        try:
+            yield file.system, inner
+        except BaseException:
+            with contextlib.suppress(OSError):
+                file.system.delete_dir(inner)
+            raise
+        return
+    inner = os.path.realpath(inner)
+    outer = os.path.dirname(inner)
+    if not os.path.isdir(outer):
+        raise _no_folder(file.path, outer)
+    with tempfile.TemporaryDirectory(
+        dir=outer, prefix=f".{os.path.basename(inner)}."
+    ) as unfinished:
+        # In a folder of its own, because the temporary one is private to the user.
+        made = os.path.join(unfinished, "folder")
+        os.mkdir(made)
+        yield file.system, made
+        os.rename(made, inner)
+
+
+@contextlib.contextmanager
 def local_path(file: File) -> Generator[str]:
     """Yields the path of a file, or of a temporary copy if it is not a local one.
 
@@ -318,15 +366,19 @@ def _whole_local(file: File) -> Generator[str]:
             mend="Write to a file.",
         )
     if not os.path.isdir(folder):
-        raise MissingFileError(
-            path=file.path,
-            expected="a path in an existing folder",
-            received=f"{folder}, which does not exist",
-            mend="Create the folder first.",
-        )
+        raise _no_folder(file.path, folder)
     with whole_file(path) as unfinished:
         yield unfinished
 
 
 def _directory(path: str, mend: str) -> DirectoryError:
     return DirectoryError(path=path, expected="a file", received="a directory", mend=mend)
+
+
+def _no_folder(path: str, folder: str) -> MissingFileError:
+    return MissingFileError(
+        path=path,
+        expected="a path in an existing folder",
+        received=f"{folder}, which does not exist",
+        mend="Create the folder first.",
+    )

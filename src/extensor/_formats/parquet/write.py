@@ -7,42 +7,52 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from extensor._arrow.arrow_type import inner_fields
 from extensor._arrow.write import to_arrow
-from extensor._files.files import FilePath, whole_output
+from extensor._files.files import FilePath, whole_folder, whole_output
 from extensor._formats.parquet.plan import schema_text
 from extensor._path import Path
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
+from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
 
 # A row group is written once it has this many records or bytes.
 _GROUP_ROWS = 1 << 16
 _GROUP_BYTES = 1 << 26
+
+_COMPRESSIONS = ("snappy", "gzip", "zstd", "brotli", "lz4", None)
 
 
 def write_parquet(
     records: StructuredTensor | Iterable[StructuredTensor],
     path: FilePath,
     schema: pa.Schema | None = None,
+    compression: str | None = "snappy",
+    partition_by: Iterable[str] | None = None,
 ) -> None:
-    """Writes records to a Parquet file.
+    """Writes records to a Parquet file, or to a folder of files.
 
-    The file appears at `path` only when it is complete. Batches are joined into row groups of
-    65,536 records or 64 MiB.
+    The file or folder appears at `path` only when it is complete. Batches are joined into row
+    groups of 65,536 records or 64 MiB.
 
     Args:
         records: A StructuredTensor of rank 1, or an iterable of batches of one schema, such as a
             dataset.
         path: The file. An existing file is replaced.
         schema: The Arrow schema to write, as in `to_arrow`.
+        compression: `"snappy"`, `"gzip"`, `"zstd"`, `"brotli"`, `"lz4"`, or None.
+        partition_by: Names of fields, such as `["country"]`. Then `path` becomes a new folder, with
+            a folder `country=de` for each value, and the files in these do not have the fields.
+            Records are in order in each file only. Default: one file.
 
     Raises:
-        DTypeError: If `records` is or yields anything but StructuredTensors of rank 1 (also a
-            TypeError).
-        StructureError: If there is no batch, or batches have different schemas (also a
-            ValueError).
+        DTypeError: If `records` is or yields anything but StructuredTensors of rank 1, or the
+            compression is none of these (also a TypeError).
+        StructureError: If there is no batch, or batches have different schemas, or `path` is to
+            become a folder and exists (also a ValueError).
+        FieldError: If there is no field of a name in `partition_by` (also a KeyError).
         UnsupportedTypeError: If Parquet does not support a type, such as records without fields
             (also a TypeError).
         MissingFileError, DirectoryError: If the folder of `path` does not exist, or `path` is a
@@ -55,10 +65,21 @@ def write_parquet(
     >>> xt.read_parquet(path).to_py()
     [{'est_time': 55.0}, {'est_time': 30.0}]
     """
+    if compression not in _COMPRESSIONS:
+        raise DTypeError(
+            path="write_parquet: compression",
+            expected=", ".join(map(repr, _COMPRESSIONS)),
+            received=repr(compression)[:60],
+            mend='Leave it out for "snappy".',
+        )
     batches = [records] if isinstance(records, StructuredTensor) else records
     if not isinstance(batches, Iterable):
         batches = [batches]  # `_batch` raises, as for any batch of the wrong type
-    write((_batch(batch, schema) for batch in batches), path)
+    found = (_batch(batch, schema) for batch in batches)
+    if partition_by is None:
+        write(found, path, compression)
+    else:
+        write_partitions(found, path, partition_by, compression)
 
 
 def _batch(records: Any, schema: pa.Schema | None) -> pa.RecordBatch:
@@ -74,13 +95,83 @@ def _batch(records: Any, schema: pa.Schema | None) -> pa.RecordBatch:
     return to_arrow(records, schema)
 
 
-def write(batches: Iterable[pa.RecordBatch], path: FilePath) -> None:
+def write(
+    batches: Iterable[pa.RecordBatch], path: FilePath, compression: str | None = "snappy"
+) -> None:
     """Writes Arrow record batches of one schema to a Parquet file."""
     with whole_output(path) as stream:
-        _write_all(iter(batches), stream)
+        schema, groups = _storable(iter(batches))
+        with pq.ParquetWriter(stream, schema, compression=compression or "none") as writer:
+            for group in groups:
+                writer.write_table(group)
 
 
-def _write_all(batches: Iterator[pa.RecordBatch], stream: pa.NativeFile) -> None:
+def write_partitions(
+    batches: Iterable[pa.RecordBatch],
+    path: FilePath,
+    keys: Iterable[str],
+    compression: str | None = "snappy",
+) -> None:
+    """Writes Arrow record batches to a new folder, with a folder for each value of the keys."""
+    keys = keys if isinstance(keys, str) or not isinstance(keys, Iterable) else list(keys)
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        raise DTypeError(
+            path="write_parquet: partition_by",
+            expected="a list of names of fields",
+            received=repr(keys)[:80],
+            mend='Write partition_by=["country"].',
+        )
+    with whole_folder(path) as (system, folder):
+        schema, groups = _storable(iter(batches))
+        _check_keys(keys, schema)
+        format = ds.ParquetFileFormat()
+        ds.write_dataset(
+            (batch for group in groups for batch in group.to_batches()),
+            folder,
+            schema=schema,
+            filesystem=system,
+            format=format,
+            file_options=format.make_write_options(compression=compression or "none"),
+            partitioning=ds.partitioning(pa.schema([schema.field(k) for k in keys]), flavor="hive"),
+            existing_data_behavior="overwrite_or_ignore",  # `whole_folder` looked
+            max_rows_per_group=_GROUP_ROWS,
+            min_rows_per_group=_GROUP_ROWS,
+            use_threads=False,  # with threads, records are not in order
+        )
+
+
+def _check_keys(keys: list[str], schema: pa.Schema) -> None:
+    for key in keys:
+        if key not in schema.names:
+            raise FieldError(
+                path="write_parquet: partition_by",
+                expected=f"one of the fields {', '.join(schema.names[:20])}",
+                received=repr(key),
+                mend="Give names of fields of the records.",
+            )
+        arrow: Any = schema.field(key).type
+        if not (
+            pa.types.is_integer(arrow)
+            or pa.types.is_string(arrow)
+            or pa.types.is_large_string(arrow)
+        ):
+            raise UnsupportedTypeError(
+                path=Path(key),
+                expected="integers or text, which the name of a folder can have",
+                received=f"Arrow type {arrow}",
+                mend="Give schema= with one of these types, or partition by another field.",
+            )
+    if not keys or len(set(keys)) < len(keys) or len(keys) == len(schema.names):
+        raise StructureError(
+            path="write_parquet: partition_by",
+            expected="some of the fields, each once",
+            received=repr(keys)[:80],
+            mend="The files need at least one other field.",
+        )
+
+
+def _storable(batches: Iterator[pa.RecordBatch]) -> tuple[pa.Schema, Iterator[pa.Table]]:
+    """Returns the schema of batches, and the row groups to write."""
     first = next(batches, None)
     if first is None:
         raise StructureError(
@@ -90,9 +181,7 @@ def _write_all(batches: Iterator[pa.RecordBatch], stream: pa.NativeFile) -> None
             mend="To write an empty file, give a batch of 0 records.",
         )
     _check_storable(pa.struct(list(first.schema)), Path())
-    with pq.ParquetWriter(stream, first.schema) as writer:
-        for group in _row_groups(itertools.chain([first], batches), first.schema):
-            writer.write_table(group)
+    return first.schema, _row_groups(itertools.chain([first], batches), first.schema)
 
 
 def _row_groups(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
