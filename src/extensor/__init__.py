@@ -27,7 +27,8 @@ from extensor._formats.huggingface import from_huggingface, to_huggingface
 from extensor._formats.iceberg import read_iceberg
 from extensor._formats.json.read import read_json
 from extensor._formats.json.write import write_json
-from extensor._formats.pandas import from_pandas, to_pandas
+from extensor._formats.pandas.read import from_pandas
+from extensor._formats.pandas.write import to_pandas
 from extensor._formats.parquet.read import read_parquet
 from extensor._formats.parquet.write import write_parquet
 from extensor._formats.protobuf.read import from_proto, spec_from_proto

@@ -223,6 +223,17 @@ def test_random_filters_and_row_groups(data):
     assert records["word"].numpy().tolist() == bytes_of(expected["word"].to_pylist())
 
 
+@pytest.mark.parametrize("arrow", [pa.string_view(), pa.binary_view(), pa.list_(pa.string_view())])
+@pytest.mark.parametrize("above", [-1, 0, 3, 20])
+def test_filters_of_types_that_pyarrow_does_not_filter(tmp_path, arrow, above):
+    words = [f"a word of some length {i}" for i in range(10)]
+    made = pa.array([[w] for w in words] if pa.types.is_list(arrow) else words, arrow)
+    table = pa.table({"x": [i % 7 for i in range(10)], "w": made})
+    pq.write_table(table, tmp_path / "it.parquet")
+    records = xt.read_parquet(tmp_path / "it.parquet", filters=[("x", ">", above)])
+    assert records.to_py() == bytes_of([r for r in table.to_pylist() if r["x"] > above])
+
+
 def test_where_folders_count(root):
     wanted = {"nulls": {"country": b""}}
     everywhere = (f"{root}/**/part*.parquet", [f"{root}/{PARTS[0]}/part-0.parquet"])

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import tensorflow as tf
 
@@ -40,6 +41,10 @@ def case(seed):
         path.write_bytes(damaged(dice, whole, spans))
         chosen = dice.choice([None, None, dice.sample(columns, 1)])
         once, error = outcome(lambda: xt.read_parquet(path, chosen).to_py())
+        # A condition that all records fulfil, for which statistics and columns are read.
+        field = pc.field(dice.choice(columns))
+        always = field.is_valid() | field.is_null()
+        kept, filter_error = outcome(lambda: xt.read_parquet(path, chosen, filters=always).to_py())
         size = dice.choice([1, 7, 1000])
         streamed, stream_error = outcome(lambda: _passed(path, size, chosen))
         with cases.theirs("pyarrow"):
@@ -55,6 +60,8 @@ def case(seed):
             assert repr(got) in (repr(table), repr(file)) or "UTF8" in f"{table}{file}"
         else:
             assert not (opens and isinstance(table, list)), f"pyarrow reads it: {error_of_it!r}"
+    # The column of the condition may be damaged, or not be known to it.
+    assert repr(kept) == repr(once) or filter_error is not None
     return "refused" if once is None else "read"
 
 

@@ -444,7 +444,7 @@ class StructuredTensor(NoNumber, Records):
         0  bread
         1    tea
         """
-        from extensor._formats.pandas import to_pandas
+        from extensor._formats.pandas.write import to_pandas
 
         return to_pandas(self)
 

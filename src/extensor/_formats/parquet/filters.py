@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -43,6 +44,17 @@ def filter_expression(filters: Any, schema: pa.Schema) -> pc.Expression:
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError) as error:
         raise _no_filter(filters, error) from error
     return expression
+
+
+def filtered(table: pa.Table, mask: pa.ChunkedArray) -> pa.Table:
+    """Returns the records of a table for which a mask is true, not false or null."""
+    try:
+        return table.filter(mask)
+    except pa.ArrowNotImplementedError:  # such as for views of strings (pyarrow 26)
+        kept = np.asarray(mask.fill_null(False)).astype(np.int8)
+        bounds = np.flatnonzero(np.diff(kept, prepend=0, append=0)).reshape(-1, 2)
+        slices = [table.slice(start, stop - start) for start, stop in bounds.tolist()]
+        return pa.concat_tables(slices) if slices else table.slice(0, 0)
 
 
 def _any_of(filters: Any, schema: pa.Schema) -> pc.Expression:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from extensor._arrow.arrow_type import holds
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import FilePath
+from extensor._formats.parquet.filters import filtered
 from extensor._formats.parquet.opened import (
     check_count,
     dictionary_columns,
@@ -124,7 +125,7 @@ def table_of(
             table = _read(file, source, groups) if table is None else table
     check_count(file.file.path, sum(group.num_rows for group in groups), table.num_rows)
     if plan.filter is not None:
-        table = table.filter(_mask(plan, file, groups))
+        table = filtered(table, _mask(plan, file, groups))
     return _wanted(plan, file, table)
 
 
@@ -159,7 +160,7 @@ def batches_of(
                 break
             table = pa.Table.from_batches([piece])
             if mask is not None:
-                table = table.filter(mask.slice(count, piece.num_rows))
+                table = filtered(table, mask.slice(count, piece.num_rows))
             count += piece.num_rows
             table = _wanted(plan, file, table)
             if table.schema != plan.schema:

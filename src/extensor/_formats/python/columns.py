@@ -7,7 +7,6 @@ field, and columns of lists one column of all items. So every error knows its pl
 from __future__ import annotations
 
 import copy
-import datetime
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,6 +21,16 @@ from extensor._formats.python import kinds, variants
 from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.objects import as_dict
 from extensor._formats.python.place import Place, shown
+from extensor._formats.python.unfit import (
+    conflict,
+    expect_one_zone,
+    first_failing,
+    first_of,
+    listed_keys,
+    no_null,
+    unfit,
+    wanted_text,
+)
 from extensor._formats.python.variants import NULL
 from extensor._formats.python.wanted import Cast, Fields, Leaf, Lists, Variants, column_spec
 from extensor._protocol.casting import cast_value
@@ -129,13 +138,13 @@ class Columns:
             wanted_measure = isinstance(wanted, Leaf) and wanted.arrow is not None
             for found, types in by_kind.items():
                 if expected != found and not (wanted_measure and found == kinds.NUMBER):
-                    index = _first(values, types)
-                    raise _unfit(values[index], wanted, place.at(index))
+                    index = first_of(values, types)
+                    raise unfit(values[index], wanted, place.at(index))
             return next(iter(by_kind), expected)
         if len(by_kind) > 1:
             if self._unions:
                 return None
-            raise _conflict(values, list(by_kind.values()), place, self._dtypes.wide)
+            raise conflict(values, list(by_kind.values()), place, self._dtypes.wide)
         return next(iter(by_kind), "null")
 
     def _expect_no_null(self, values: Any, types: set[type], wanted: Any, place: Place) -> None:
@@ -147,11 +156,11 @@ class Columns:
         if wanted is not None:
             raise NullError(
                 path=place.at(index),
-                expected=_wanted_text(wanted),
+                expected=wanted_text(wanted),
                 received="null",
                 mend="Replace the null, or describe the field by the spec of a MaskedTensor.",
             )
-        raise _no_null(index, values, place)
+        raise no_null(index, values, place)
 
     def _fills(self, place: Place) -> bool:
         """Returns whether nulls get a value at a place."""
@@ -232,8 +241,8 @@ class Columns:
             raise NullError(
                 path=place.field(missing).at(lacking),
                 expected=f"a value, as {whose} has ({shown(values[having][missing])})",
-                received=f"a record with {_listed(values[lacking])}; {whose} has "
-                f"{_listed(values[having])}",
+                received=f"a record with {listed_keys(values[lacking])}; {whose} has "
+                f"{listed_keys(values[having])}",
                 mend='Give all records the same keys, or choose nulls=: "mask" makes a '
                 "MaskedTensor, a value fills in.",
             )
@@ -298,7 +307,7 @@ class Columns:
         if kind not in (kinds.BOOL, kinds.NUMBER) or dtype is None:
             if isinstance(wanted, Leaf):
                 index = next(i for i, value in enumerate(values) if value is not None)
-                raise _unfit(values[index], wanted, place.at(index))
+                raise unfit(values[index], wanted, place.at(index))
             return self._by_arrow(values, None, place)
         return self._numbers(values, dtype, wanted, place)
 
@@ -310,7 +319,7 @@ class Columns:
         try:
             return pa.array(values, pa.string() if text else pa.binary())
         except UnicodeEncodeError:
-            index, value = _first_failing(values, lambda v: v is None or v.encode("utf-8"))
+            index, value = first_failing(values, lambda v: v is None or v.encode("utf-8"))
             raise FormatError(
                 path=place.at(index),
                 expected="text that UTF-8 can encode",
@@ -335,14 +344,14 @@ class Columns:
     def _by_arrow(self, values: Any, arrow: Any, place: Place) -> pa.Array:
         """Returns values of other types (dates, decimals) as Arrow converts them."""
         problem = "Arrow would make a list of it"
-        _expect_one_zone(values, arrow, place)
+        expect_one_zone(values, arrow, place)
         try:
             array = pa.array(values, arrow)
             if not pa.types.is_nested(array.type):
                 return array
             index = next(i for i, value in enumerate(values) if value is not None)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            index, _ = _first_failing(values, lambda value: pa.array([value], arrow))
+            index, _ = first_failing(values, lambda value: pa.array([value], arrow))
             problem = "Arrow says: " + str(error).split("\n", 1)[0][:200]
         raise UnsupportedTypeError(
             path=place.at(index),
@@ -368,7 +377,7 @@ class Columns:
         try:
             return convert(list(values))
         except ExtensorError as error:
-            index, value = _first_failing(values, lambda v: convert([v]))
+            index, value = first_failing(values, lambda v: convert([v]))
             raise DTypeError(
                 path=place.at(index), expected=dtype.name, received=shown(value), mend=error.mend
             ) from error
@@ -413,7 +422,7 @@ class Columns:
             if set(found) <= set(order):
                 names = found
         if None in names:
-            raise _no_null(names.index(None), values, place)
+            raise no_null(names.index(None), values, place)
         return self._dense_union(values, names, dict.fromkeys(order), place)
 
     def _of_variants(self, values: Any, wanted: Variants, place: Place) -> pa.Array:
@@ -500,54 +509,6 @@ def _by_kind(types: set[type], values: Any) -> dict[str, set[type]]:
     return by_kind
 
 
-def _no_null(index: int, values: Any, place: Place) -> NullError:
-    other = next((f", such as {shown(value)}" for value in values if value is not None), "")
-    return NullError(
-        path=place.at(index),
-        expected=f"a value{other}",
-        received="null",
-        mend='Replace the null, or choose nulls=: a value to fill in, or "mask".',
-    )
-
-
-def _expect_one_zone(values: Any, arrow: Any, place: Place) -> None:
-    """Raises for datetimes with and without a zone in one column, which Arrow takes for UTC."""
-    first = getattr(arrow, "tz", None) is not None if arrow is not None else None
-    for index, value in enumerate(values):
-        if isinstance(value, datetime.datetime):
-            has_zone = value.utcoffset() is not None
-            if first is None:
-                first = has_zone
-            if has_zone != first:
-                texts = ("a datetime without a zone", "a datetime with a zone")
-                raise DTypeError(
-                    path=place.at(index),
-                    expected=f"{texts[first]}, as the others",
-                    received=f"{texts[has_zone]} ({value})",
-                    mend="Give all datetimes a zone, or none.",
-                )
-
-
-def _first(values: Any, types: set[type]) -> int:
-    return next(i for i, value in enumerate(values) if type(value) in types)
-
-
-def _first_failing(values: Any, convert: Callable[[Any], Any]) -> tuple[int, Any]:
-    """Returns the index and the value of the first value that `convert` refuses."""
-    for index, value in enumerate(values):
-        try:
-            convert(value)
-        except Exception:  # whatever the conversion raises for a value
-            return index, value
-    return 0, values[0]
-
-
-def _listed(record: Mapping[Any, Any]) -> str:
-    names = list(map(repr, itertools.islice(record, 5)))
-    more = ", ..." if len(record) > 5 else ""
-    return f"the keys {', '.join(names)}{more}" if names else "no keys"
-
-
 def _wanted_kind(wanted: Any, by_kind: Any) -> str:
     if isinstance(wanted, Fields):
         return kinds.RECORD
@@ -559,53 +520,6 @@ def _wanted_kind(wanted: Any, by_kind: Any) -> str:
     if wanted.dtype == tf.string:
         return kinds.STRING
     return kinds.BOOL if wanted.dtype == tf.bool else kinds.NUMBER
-
-
-def _wanted_text(wanted: Any) -> str:
-    if isinstance(wanted, Fields):
-        return "a record, as a dict"
-    if isinstance(wanted, Lists):
-        return "a list"
-    return wanted.dtype.name
-
-
-def _unfit(value: Any, wanted: Any, at: str) -> ExtensorError:
-    """Returns the error for a value of another kind than the spec wants."""
-    if isinstance(wanted, Leaf) and kinds.kind_of(type(value), [value]) not in (
-        kinds.LIST,
-        kinds.RECORD,
-    ):
-        return DTypeError(
-            path=at,
-            expected=wanted.dtype.name,
-            received=shown(value),
-            mend=f"Give values that convert to {wanted.dtype.name}, or change the spec.",
-        )
-    return StructureError(
-        path=at,
-        expected=_wanted_text(wanted),
-        received=shown(value),
-        mend="Nest one list for each dimension, and write records as dicts.",
-    )
-
-
-def _conflict(
-    values: Any, groups: list[set[type]], place: Place, of_format: bool
-) -> StructureError | DTypeError:
-    """Returns the error for values of different kinds in one column."""
-    first, second = sorted(_first(values, types) for types in groups)[:2]
-    one, other = place.record(first), place.record(second)
-    where = f", as in {one}" if one != other else ""
-    kind, its = (kinds.kind_of(type(values[i]), [values[i]]) for i in (first, second))
-    nested = {kind, its} & {kinds.LIST, kinds.RECORD}
-    make = StructureError if nested else DTypeError
-    return make(
-        path=place.at(second),
-        expected=f"{kind}{where} ({shown(values[first])})",
-        received=f"{its} ({shown(values[second])})",
-        mend='Give all records one type, or keep both: conflicts="union"'
-        + ("." if nested or of_format else "; dtype= or spec= fixes the type of the field."),
-    )
 
 
 def _arrow_or_none(dtype: tf.DType) -> Any:

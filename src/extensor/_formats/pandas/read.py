@@ -1,17 +1,9 @@
-"""Pandas DataFrames to StructuredTensors and back.
-
-What pandas knows of a column and Arrow does not (another dtype for the same Arrow type, a label
-that is no string, the name of an index) is in the metadata of the Arrow field, which records keep.
-"""
+"""Pandas DataFrames as StructuredTensors."""
 
 from __future__ import annotations
 
 import collections
-import contextlib
-import datetime
-import functools
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,6 +13,14 @@ import pyarrow.compute
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
+from extensor._formats.pandas.known import (
+    INDEX,
+    encoded_label,
+    field_of,
+    is_default_dtype,
+    with_known,
+)
+from extensor._formats.pandas.levels import is_default_index, runs_of
 from extensor._path import Path, PathLike
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
@@ -31,13 +31,6 @@ from extensor.errors import (
     StructureError,
     UnsupportedTypeError,
 )
-
-pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
-
-INDEX = "_index_"
-"""The field of an index that is not the default one."""
-
-_KEY = b"extensor.pandas"
 
 
 def from_pandas(
@@ -160,8 +153,8 @@ class _Frame:
         fields, arrays = _nested(leaves, Path())
         axis = list(self._frame.columns.names)
         if any(name is not None for name in axis) and fields:
-            label = [_encoded(name, "the name of the columns") for name in axis]
-            fields[0] = _with_known(fields[0], {"columns": label})
+            label = [encoded_label(name, "the name of the columns") for name in axis]
+            fields[0] = with_known(fields[0], {"columns": label})
         index, splits = self._index()
         if index is not None and INDEX in wanted:
             fields.append(index[0])
@@ -196,12 +189,12 @@ class _Frame:
                 return None, []
             array, known = self._array(index, Path(INDEX))
             if index.name is not None:
-                known["name"] = _encoded(index.name, "the name of the index")
+                known["name"] = encoded_label(index.name, "the name of the index")
             if getattr(index, "freq", None) is not None:
                 known["freq"] = index.freqstr
-            return (_field(INDEX, array, known), array), []
-        splits = _runs(index)[::-1] if self._levels == "dimensions" else []
-        if splits and _is_default(index, splits):
+            return (field_of(INDEX, array, known), array), []
+        splits = runs_of(index)[::-1] if self._levels == "dimensions" else []
+        if splits and is_default_index(index, splits):
             return None, splits
         fields: list[pa.Field] = []
         arrays: list[pa.Array] = []
@@ -210,8 +203,8 @@ class _Frame:
             field_name = name if plain else f"level_{i}"
             array, known = self._array(index.get_level_values(i), Path(INDEX, field_name))
             if not plain:
-                known["name"] = _encoded(name, "the name of a level")
-            fields.append(_field(field_name, array, known))
+                known["name"] = encoded_label(name, "the name of a level")
+            fields.append(field_of(field_name, array, known))
             arrays.append(array)
         record = pa.StructArray.from_arrays(arrays, fields=fields)
         return (pa.field(INDEX, record.type, False), record), splits
@@ -245,7 +238,7 @@ class _Frame:
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
         known: dict[str, Any] = {}
-        if not _is_default_dtype(dtype, array.type):
+        if not is_default_dtype(dtype, array.type):
             known["dtype"] = str(dtype)
         if is_object and pa.types.is_nested(array.type):
             first = next((v for v in values if not _is_missing(v)), None)
@@ -326,7 +319,7 @@ def _paths(columns: Any) -> list[list[tuple[str, dict[str, Any]]]]:
         short = _without_padding(label)
         used = short if below[short] == 1 else label
         path = [
-            (str(part), {} if isinstance(part, str) else {"label": _encoded(part, "a label")})
+            (str(part), {} if isinstance(part, str) else {"label": encoded_label(part, "a label")})
             for part in used
         ]
         if len(used) < len(label):
@@ -378,7 +371,7 @@ def _nested(leaves: list[Any], path: Path) -> tuple[list[pa.Field], list[pa.Arra
         if len(outer) > 1:
             inner = _nested([(path[1:], *rest) for path, *rest in group], path / name)
             array, known = pa.StructArray.from_arrays(inner[1], fields=inner[0]), {}
-        fields.append(_field(name, array, {**known, **outer[0][1]}))
+        fields.append(field_of(name, array, {**known, **outer[0][1]}))
         arrays.append(array)
     return fields, arrays
 
@@ -391,48 +384,6 @@ def _copied(numbers: Any) -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(dtype), len(numbers), [None, buffer])
 
 
-def _field(name: str, array: pa.Array, known: dict[str, Any]) -> pa.Field:
-    nullable = array.null_count > 0 or pa.types.is_null(array.type)
-    return _with_known(pa.field(name, array.type, nullable), known)
-
-
-def _with_known(field: pa.Field, known: dict[str, Any]) -> pa.Field:
-    """Returns a field that also keeps what pandas knows of it."""
-    whole = {**_known(field), **known}
-    return field.with_metadata({_KEY: json.dumps(whole)}) if whole else field
-
-
-def _known(field: pa.Field) -> dict[str, Any]:
-    """Returns what pandas knew of a field."""
-    return json.loads((field.metadata or {}).get(_KEY, b"{}"))
-
-
-def _encoded(label: Any, what: str) -> Any:
-    """Returns a label of pandas as JSON has it."""
-    if isinstance(label, np.generic):
-        label = label.item()
-    if label is None or isinstance(label, (str, int, float)):
-        return label
-    if isinstance(label, tuple):
-        return {"tuple": [_encoded(part, what) for part in label]}
-    if isinstance(label, datetime.datetime):  # a Timestamp, among others
-        return {"time": str(label)}
-    raise UnsupportedTypeError(
-        path="from_pandas",
-        expected=f"{what} that is a string, a number or a time",
-        received=f"{type(label).__name__} {str(label)[:40]}",
-        mend="Rename it: df.rename(columns=str).",
-    )
-
-
-def _decoded(pd: Any, label: Any) -> Any:
-    """Returns the label that `_encoded` got."""
-    if not isinstance(label, dict):
-        return label
-    kind, value = next(iter(label.items()))
-    return pd.Timestamp(value) if kind == "time" else tuple(_decoded(pd, part) for part in value)
-
-
 def _is_missing(value: Any) -> bool:
     """Returns whether pandas takes a value of a column of objects for a null."""
     # Of the values that differ from themselves, or do not say so, all are missing values.
@@ -442,21 +393,6 @@ def _is_missing(value: Any) -> bool:
         return False
     same: Any = value == value
     return same is not True and type(value).__name__ in ("float", "float64", "NAType", "NaTType")
-
-
-def _is_default_dtype(dtype: Any, arrow: pa.DataType) -> bool:
-    """Returns whether Arrow converts a type to a dtype by itself."""
-    if pa.types.is_dictionary(arrow):
-        return str(dtype) == "category"
-    return _default_dtype(arrow) == dtype
-
-
-@functools.lru_cache(256)
-def _default_dtype(arrow: pa.DataType) -> Any:
-    try:
-        return pa.array([], arrow).to_pandas().dtype
-    except NotImplementedError:  # unions, and tensors of one shape
-        return np.dtype(object)
 
 
 def _wide(value: Any) -> Any:
@@ -489,285 +425,3 @@ def _of_tensors(cells: list[Any], path: Path) -> pa.Array:
     for _ in range(first.ndim):
         kind = pa.list_(kind)
     return pa.array([None if cell is None else cell.tolist() for cell in cells], kind)
-
-
-def _runs(index: Any) -> list[Any]:
-    """Returns the row splits of the lists of rows with equal outer labels, the outermost first."""
-    starts: list[Any] = []
-    changed = np.zeros(max(len(index) - 1, 0), bool)
-    for codes in index.codes[:-1]:
-        changed = changed | (np.diff(codes) != 0)
-        starts.append(np.append(np.flatnonzero(np.append([True] * bool(len(index)), changed)),
-                                len(index)).astype(np.int64))  # fmt: skip
-    # Each counts rows; a list of lists counts the lists of the next level.
-    return [
-        np.searchsorted(starts[i + 1], splits) if i + 1 < len(starts) else splits
-        for i, splits in enumerate(starts)
-    ]
-
-
-def _is_default(index: Any, splits: list[Any]) -> bool:
-    """Returns whether the labels of a MultiIndex are 0, 1, 2, ... in each list."""
-    if any(name is not None for name in index.names):
-        return False
-    numbers = _positions(splits, len(index))
-    return all(
-        index.levels[i].dtype == np.int64
-        and np.array_equal(index.get_level_values(i).to_numpy(), numbers[i])
-        for i in range(index.nlevels)
-    )
-
-
-def _positions(splits: list[Any], count: int) -> list[Any]:
-    """Returns the number of each row in its list, and of each list around it, outermost first.
-
-    Args:
-        splits: The row splits of the lists, the innermost first.
-        count: The number of rows.
-    """
-    numbers: list[Any] = []
-    at = np.arange(count)
-    for each in splits:
-        outer = np.searchsorted(each, at, side="right") - 1
-        numbers.append(at - np.asarray(each)[outer])
-        at = outer
-    return [at, *numbers[::-1]]
-
-
-def to_pandas(records: StructuredTensor, schema: Any = None) -> Any:
-    """Returns records as a pandas DataFrame.
-
-    The inverse of `from_pandas`: dtypes, labels and the index come back. Other fields become
-    NumPy's dtypes, `str`, `datetime64`, `timedelta64` and `category`; with nulls, numbers and bools
-    become pandas' nullable dtypes. Nested records become columns of a MultiIndex, and lists become
-    cells that are NumPy arrays. The memory is copied.
-
-    Args:
-        records: A StructuredTensor of rank 1 or more that holds values. From a higher rank, the
-            rows get a MultiIndex: that of the field `_index_`, or the number of each list and row.
-        schema: The Arrow schema to convert by, as in `to_arrow`.
-
-    Raises:
-        MissingDependencyError: If pandas is not installed (also an ImportError).
-        DTypeError: If `records` is not a StructuredTensor, is part of a graph, or is a single
-            record (also a TypeError).
-        StructureError: If a list of records is empty, because it has no row, or if the labels of
-            `_index_` do not fit the lists (also a ValueError).
-        FormatError, FieldError: As in `to_arrow`.
-
-    >>> recipes = xt.struct.constant([{"title": "bread", "time": {"rest": 60, "bake": 30}},
-    ...                               {"title": "tea", "time": {"rest": 5, "bake": 0}}])
-    >>> xt.to_pandas(recipes)
-       title time
-             rest bake
-    0  bread   60   30
-    1    tea    5    0
-    """
-    pd = needed("pandas", "pandas", "to_pandas")
-    data = to_arrow(records, schema)
-    if isinstance(data, pa.Scalar):
-        raise DTypeError(
-            path="to_pandas",
-            expected="records of rank 1 or more",
-            received="a single record",
-            mend="Use to_py, or make a list of it: tf.expand_dims(record, 0).",
-        )
-    array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
-    splits: list[Any] = []
-    while not pa.types.is_struct(array.type):
-        splits.insert(0, _splits(array))
-        array = array.flatten()
-    return _Rows(pd, array, splits).frame()
-
-
-def _splits(lists: pa.Array) -> Any:
-    """Returns the row splits of an array of lists of records.
-
-    Raises:
-        StructureError: If a list is empty.
-    """
-    if pa.types.is_fixed_size_list(lists.type):
-        lengths = np.full(len(lists), lists.type.list_size)
-    else:
-        lengths = np.asarray(pc.call_function("list_value_length", [lists]))
-    if len(lengths) and not lengths.all():
-        raise StructureError(
-            path="to_pandas",
-            expected="lists of at least one record, because each record is a row",
-            received=f"an empty list, the first is {int(np.argmin(lengths))}",
-            mend="Leave them out, or convert records of rank 1 that have the lists as a field.",
-        )
-    return np.append(0, np.cumsum(lengths))
-
-
-class _Rows:
-    """Records on their way to a DataFrame.
-
-    Args:
-        pd: The module.
-        rows: All records.
-        splits: The row splits of the lists around them, the innermost first.
-    """
-
-    def __init__(self, pd: Any, rows: pa.StructArray, splits: list[Any]):
-        self._pd = pd
-        self._rows = rows
-        self._splits = splits
-
-    def frame(self) -> Any:
-        """Returns the DataFrame."""
-        names = [field.name for field in self._rows.type]
-        whole = zip(self._rows.type, self._rows.flatten(), strict=True)
-        columns = [(field, array) for field, array in whole if field.name != INDEX]
-        found = self._rows.field(INDEX) if INDEX in names else None
-        index = self._index(found, self._rows.type.field(INDEX) if INDEX in names else None)
-        leaves = [leaf for each in columns for leaf in self._leaves(*each)]
-        values = {i: self._series(value, index) for i, (_, value, _) in enumerate(leaves)}
-        frame = self._pd.DataFrame(values, index=index, copy=False)
-        frame.columns = self._labels([(label, depth) for label, _, depth in leaves])
-        axis = next((_known(f)["columns"] for f, _ in columns if "columns" in _known(f)), [])
-        if len(axis) == frame.columns.nlevels:
-            frame.columns.names = [_decoded(self._pd, name) for name in axis]
-        return frame
-
-    def _series(self, values: Any, index: Any) -> Any:
-        # Of objects pandas would infer another dtype.
-        dtype = object if values.dtype == object else None
-        return self._pd.Series(values, index, dtype, copy=False)
-
-    def _leaves(
-        self, field: pa.Field, array: pa.Array
-    ) -> Iterator[tuple[tuple[Any, ...], Any, int]]:
-        """Yields the label and the values of each column of a field, and the depth of its label."""
-        known = _known(field)
-        label = _decoded(self._pd, known["label"]) if "label" in known else field.name
-        is_record = pa.types.is_struct(array.type) and array.type.num_fields
-        # A record that is null is neither in its columns, so that the column is one of dicts.
-        if not is_record or array.null_count or "cells" in known:
-            yield (label,), self._values(array, known), known.get("levels", 1)
-            return
-        for inner, values in zip(array.type, array.flatten(), strict=True):
-            for below, column, depth in self._leaves(inner, values):
-                yield (label, *below), column, max(depth, 1 + len(below))
-
-    def _labels(self, labels: list[tuple[tuple[Any, ...], int]]) -> Any:
-        """Returns the labels of the columns; short ones are padded with empty strings."""
-        depth = max((max(len(label), levels) for label, levels in labels), default=1)
-        if depth == 1:
-            whole = [label[0] for label, _ in labels]
-            return self._pd.Index(whole, tupleize_cols=False) if whole else self._pd.RangeIndex(0)
-        padded = [(*label, *[""] * (depth - len(label))) for label, _ in labels]
-        return self._pd.MultiIndex.from_tuples(padded)
-
-    def _index(self, array: Any, field: Any) -> Any:
-        pd, count = self._pd, len(self._rows)
-        if array is None and not self._splits:
-            return pd.RangeIndex(count)
-        if array is None:
-            return pd.MultiIndex.from_arrays(_positions(self._splits, count))
-        if not pa.types.is_struct(array.type):
-            self._expect_lists([])
-            known = _known(field)
-            name = _decoded(pd, known.get("name"))
-            index = pd.Index(self._series(self._values(array, known), None), name=name)
-            with contextlib.suppress(ValueError, AttributeError):  # rows are no longer all there
-                index.freq = known.get("freq")
-            return index
-        levels = list(zip(array.type, array.flatten(), strict=True))
-        names = [_decoded(pd, _known(level).get("name", level.name)) for level, _ in levels]
-        values = [pd.Index(self._series(self._values(v, _known(f)), None)) for f, v in levels]
-        index = pd.MultiIndex.from_arrays(values, names=names)
-        self._expect_lists(_runs(index)[::-1])
-        return index
-
-    def _expect_lists(self, found: list[Any]) -> None:
-        """Raises if the lists of the records are not those that their labels give."""
-        if self._splits and not (
-            len(found) == len(self._splits) and all(map(np.array_equal, found, self._splits))
-        ):
-            raise StructureError(
-                path=Path(INDEX),
-                expected="labels that are equal in a list, and differ from one list to the next",
-                received="other labels, from which the lists would be lost",
-                mend=f'Leave them out, records.without("{INDEX}"), or merge the lists, '
-                "records.merge_dims(0, 1).",
-            )
-
-    def _values(self, array: pa.Array, known: dict[str, Any]) -> Any:
-        """Returns an Arrow array as values for a column: an array of NumPy or pandas."""
-        pd, arrow, dtype = self._pd, array.type, known.get("dtype")
-        nested = pa.types.is_nested(arrow) and not pa.types.is_dictionary(arrow)
-        if known.get("cells") == "arrays":
-            flat = arrow
-            while pa.types.is_list(flat):
-                flat = flat.value_type
-            kind = flat.to_pandas_dtype()
-            return _of_objects(
-                [None if v is None else np.array(v, kind) for v in array.to_pylist()]
-            )
-        if "cells" in known or pa.types.is_union(arrow):
-            return _of_objects(array.to_pylist())
-        if dtype is None or (nested and dtype == "object"):
-            return self._default_values(array)
-        if dtype == "object":
-            is_time = pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow)
-            if is_time or isinstance(arrow, pa.BaseExtensionType):
-                return array.to_pandas().astype(object).to_numpy()
-            return _of_objects(array.to_pylist())
-        if dtype.endswith("[pyarrow]") and dtype != "string[pyarrow]":
-            return pd.arrays.ArrowExtensionArray(pa.chunked_array([array]))
-        if dtype in ("Float32", "Float64"):
-            return self._nullable_floats(array.cast(dtype.lower()))
-        whole = pd.api.types.pandas_dtype(dtype)
-        if hasattr(whole, "__from_arrow__"):
-            return whole.__from_arrow__(array)
-        return array.to_pandas().astype(whole).array
-
-    def _default_values(self, array: pa.Array) -> Any:
-        pd, arrow, t = self._pd, array.type, pa.types
-        if array.null_count and t.is_boolean(arrow):
-            return pd.BooleanDtype().__from_arrow__(array)
-        if array.null_count and t.is_integer(arrow):
-            return pd.api.types.pandas_dtype(_default_dtype(arrow).name.replace(
-                "uint", "UInt").replace("int", "Int")).__from_arrow__(array)  # fmt: skip
-        if array.null_count and t.is_floating(arrow):
-            # pandas has no nullable float16.
-            return self._nullable_floats(array.cast("float32") if t.is_float16(arrow) else array)
-        if isinstance(arrow, pa.FixedShapeTensorType) and not array.null_count:
-            return _of_objects(list(array.to_numpy_ndarray()))
-        if t.is_integer(arrow) or t.is_floating(arrow):
-            return _numbers(array)
-        if t.is_boolean(arrow):
-            return array.to_numpy(zero_copy_only=False, writable=True)
-        if t.is_dictionary(arrow):
-            return self._categories(array)
-        return array.to_pandas().array
-
-    def _categories(self, array: pa.DictionaryArray) -> Any:
-        """Returns a dictionary as a categorical."""
-        index = self._pd.Index(self._series(self._default_values(array.dictionary), None))
-        # Categories are neither null nor there twice.
-        words = index.unique().dropna()
-        codes = np.append(words.get_indexer(index), -1)[array.indices.cast("int64").fill_null(-1)]
-        return self._pd.Categorical.from_codes(codes, words, ordered=array.type.ordered)
-
-    def _nullable_floats(self, array: pa.Array) -> Any:
-        """Returns floats as a nullable array, in which nan and null stay different."""
-        mask = np.asarray(array.is_null())
-        return self._pd.arrays.FloatingArray(_numbers(array.fill_null(0.0)), mask)
-
-
-def _numbers(array: pa.Array) -> Any:
-    """Returns a copy of Arrow numbers without nulls, into which users may write."""
-    values = array.to_numpy()
-    # Faster than NumPy's own memory, because Arrow keeps what was freed.
-    copy = np.frombuffer(pa.allocate_buffer(values.nbytes), values.dtype)
-    copy[:] = values
-    return copy
-
-
-def _of_objects(cells: list[Any]) -> Any:
-    values = np.empty(len(cells), object)
-    for i, cell in enumerate(cells):  # an assignment of all would make a matrix of lists
-        values[i] = cell
-    return values

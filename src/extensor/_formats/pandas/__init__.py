@@ -1,0 +1,1 @@
+"""Pandas DataFrames to StructuredTensors and back."""

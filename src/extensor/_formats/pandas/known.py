@@ -1,0 +1,80 @@
+"""What pandas knows of a column and Arrow does not, in the metadata of an Arrow field.
+
+This is another dtype for the same Arrow type, a label that is no string, or the name of an index.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from extensor.errors import UnsupportedTypeError
+
+INDEX = "_index_"
+"""The field of an index that is not the default one."""
+
+_KEY = b"extensor.pandas"
+
+
+def field_of(name: str, array: pa.Array, known: dict[str, Any]) -> pa.Field:
+    nullable = array.null_count > 0 or pa.types.is_null(array.type)
+    return with_known(pa.field(name, array.type, nullable), known)
+
+
+def with_known(field: pa.Field, known: dict[str, Any]) -> pa.Field:
+    """Returns a field that also keeps what pandas knows of it."""
+    whole = {**known_of(field), **known}
+    return field.with_metadata({_KEY: json.dumps(whole)}) if whole else field
+
+
+def known_of(field: pa.Field) -> dict[str, Any]:
+    """Returns what pandas knew of a field."""
+    return json.loads((field.metadata or {}).get(_KEY, b"{}"))
+
+
+def encoded_label(label: Any, what: str) -> Any:
+    """Returns a label of pandas as JSON has it."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if label is None or isinstance(label, (str, int, float)):
+        return label
+    if isinstance(label, tuple):
+        return {"tuple": [encoded_label(part, what) for part in label]}
+    if isinstance(label, datetime.datetime):  # a Timestamp, among others
+        return {"time": str(label)}
+    raise UnsupportedTypeError(
+        path="from_pandas",
+        expected=f"{what} that is a string, a number or a time",
+        received=f"{type(label).__name__} {str(label)[:40]}",
+        mend="Rename it: df.rename(columns=str).",
+    )
+
+
+def decoded_label(pd: Any, label: Any) -> Any:
+    """Returns the label that `encoded_label` got."""
+    if not isinstance(label, dict):
+        return label
+    kind, value = next(iter(label.items()))
+    return (
+        pd.Timestamp(value) if kind == "time" else tuple(decoded_label(pd, part) for part in value)
+    )
+
+
+def is_default_dtype(dtype: Any, arrow: pa.DataType) -> bool:
+    """Returns whether Arrow converts a type to a dtype by itself."""
+    if pa.types.is_dictionary(arrow):
+        return str(dtype) == "category"
+    return default_dtype(arrow) == dtype
+
+
+@functools.lru_cache(256)
+def default_dtype(arrow: pa.DataType) -> Any:
+    try:
+        return pa.array([], arrow).to_pandas().dtype
+    except NotImplementedError:  # unions, and tensors of one shape
+        return np.dtype(object)

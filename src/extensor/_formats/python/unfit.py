@@ -1,0 +1,108 @@
+"""The errors for Python values that fit neither each other nor what is wanted."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from extensor._formats.python import kinds
+from extensor._formats.python.place import Place, shown
+from extensor._formats.python.wanted import Fields, Leaf, Lists
+from extensor.errors import DTypeError, ExtensorError, NullError, StructureError
+
+
+def no_null(index: int, values: Any, place: Place) -> NullError:
+    other = next((f", such as {shown(value)}" for value in values if value is not None), "")
+    return NullError(
+        path=place.at(index),
+        expected=f"a value{other}",
+        received="null",
+        mend='Replace the null, or choose nulls=: a value to fill in, or "mask".',
+    )
+
+
+def expect_one_zone(values: Any, arrow: Any, place: Place) -> None:
+    """Raises for datetimes with and without a zone in one column, which Arrow takes for UTC."""
+    first = getattr(arrow, "tz", None) is not None if arrow is not None else None
+    for index, value in enumerate(values):
+        if isinstance(value, datetime.datetime):
+            has_zone = value.utcoffset() is not None
+            if first is None:
+                first = has_zone
+            if has_zone != first:
+                texts = ("a datetime without a zone", "a datetime with a zone")
+                raise DTypeError(
+                    path=place.at(index),
+                    expected=f"{texts[first]}, as the others",
+                    received=f"{texts[has_zone]} ({value})",
+                    mend="Give all datetimes a zone, or none.",
+                )
+
+
+def first_of(values: Any, types: set[type]) -> int:
+    return next(i for i, value in enumerate(values) if type(value) in types)
+
+
+def first_failing(values: Any, convert: Callable[[Any], Any]) -> tuple[int, Any]:
+    """Returns the index and the value of the first value that `convert` refuses."""
+    for index, value in enumerate(values):
+        try:
+            convert(value)
+        except Exception:  # whatever the conversion raises for a value
+            return index, value
+    return 0, values[0]
+
+
+def listed_keys(record: Mapping[Any, Any]) -> str:
+    names = list(map(repr, itertools.islice(record, 5)))
+    more = ", ..." if len(record) > 5 else ""
+    return f"the keys {', '.join(names)}{more}" if names else "no keys"
+
+
+def wanted_text(wanted: Any) -> str:
+    if isinstance(wanted, Fields):
+        return "a record, as a dict"
+    if isinstance(wanted, Lists):
+        return "a list"
+    return wanted.dtype.name
+
+
+def unfit(value: Any, wanted: Any, at: str) -> ExtensorError:
+    """Returns the error for a value of another kind than the spec wants."""
+    if isinstance(wanted, Leaf) and kinds.kind_of(type(value), [value]) not in (
+        kinds.LIST,
+        kinds.RECORD,
+    ):
+        return DTypeError(
+            path=at,
+            expected=wanted.dtype.name,
+            received=shown(value),
+            mend=f"Give values that convert to {wanted.dtype.name}, or change the spec.",
+        )
+    return StructureError(
+        path=at,
+        expected=wanted_text(wanted),
+        received=shown(value),
+        mend="Nest one list for each dimension, and write records as dicts.",
+    )
+
+
+def conflict(
+    values: Any, groups: list[set[type]], place: Place, of_format: bool
+) -> StructureError | DTypeError:
+    """Returns the error for values of different kinds in one column."""
+    first, second = sorted(first_of(values, types) for types in groups)[:2]
+    one, other = place.record(first), place.record(second)
+    where = f", as in {one}" if one != other else ""
+    kind, its = (kinds.kind_of(type(values[i]), [values[i]]) for i in (first, second))
+    nested = {kind, its} & {kinds.LIST, kinds.RECORD}
+    make = StructureError if nested else DTypeError
+    return make(
+        path=place.at(second),
+        expected=f"{kind}{where} ({shown(values[first])})",
+        received=f"{its} ({shown(values[second])})",
+        mend='Give all records one type, or keep both: conflicts="union"'
+        + ("." if nested or of_format else "; dtype= or spec= fixes the type of the field."),
+    )
