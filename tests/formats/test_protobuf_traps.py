@@ -186,6 +186,42 @@ def test_unknown_fields_are_skipped(recipe):
     assert both([unknown], recipe, columns=["title"]) == [{"title": b"a"}]
 
 
+def test_a_field_of_another_wire_type_is_unknown_where_a_part_is_repeated(recipe):
+    # `minutes` as text and as a number: protobuf takes the text for an unknown field.
+    step = b"\x0a\x02\x01\x02" + b"\x08\x05"
+    message = b"\x12" + bytes([len(step)]) + step
+    assert record(recipe.FromString(message))["steps"][0]["minutes"] == 5
+    assert xt.from_proto([message], recipe)[0].to_py()["steps"][0]["minutes"] == 5
+
+
+def test_any_is_its_url_and_its_bytes(recipe):
+    from google.protobuf import any_pb2
+
+    file = file_of()
+    file.dependency.append("google/protobuf/any.proto")
+    message = file.message_type.add(name="Holder")
+    add(message, "one", ".google.protobuf.Any")
+    add(message, "many", ".google.protobuf.Any", repeated=True)
+    holder = message_class(file, "t.Holder")
+    packed = any_pb2.Any()
+    packed.Pack(recipe(title="tea"))
+    serialized = [holder(one=packed, many=[packed, any_pb2.Any()]).SerializeToString(), b""]
+    for records in (xt.from_proto(serialized, holder), in_graph(serialized, holder)):
+        first, second = records.to_py()
+        inner = first["many"][0]
+        assert inner == {"type_url": b"type.googleapis.com/t.Recipe", "value": packed.value}
+        assert first["many"][1] == {"type_url": b"", "value": b""}
+        assert first["one"] in (inner, [inner])
+        assert second["many"] == []
+        # The bytes are messages of the type that the URL names.
+        values = records["many.value"][0][:1]
+        assert xt.from_proto(values, recipe)["title"].numpy().tolist() == [b"tea"]
+    again = xt.to_proto(xt.from_proto(serialized, holder), holder)
+    assert [holder.FromString(m) for m in again.numpy()] == [
+        holder.FromString(m) for m in serialized
+    ]
+
+
 def test_a_required_field_that_is_missing_is_an_error():
     file = file_of("proto2")
     add(file.message_type.add(name="M"), "x", INT, required=True)

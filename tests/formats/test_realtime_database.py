@@ -108,7 +108,12 @@ def test_a_schema_pins_the_types(node):
     assert records.to_py() == [{"x": 1.0, "y": b"-"}, {"x": 2.0, "y": b"-"}]
 
 
-NAMES = st.sampled_from(["a", "b", "name with spaces", "naïve", "n1"])
+# Digits make a list. The process of firebase-server ends at names of methods of JavaScript.
+OF_JAVASCRIPT = ("__", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "valueOf")
+NAMES = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters=".$#[]/"),
+    min_size=1, max_size=6,
+).filter(lambda name: not name.isdigit() and not name.startswith(OF_JAVASCRIPT))  # fmt: skip
 LEAVES = st.sampled_from(
     [st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False),
      st.text(st.characters(exclude_categories=["Cs"]), max_size=5), st.booleans()]
@@ -128,7 +133,12 @@ def test_any_records_come_back(server, app, rows):
     records = xt.read_realtime_database(node)
     copy = reference_of(app, server.address, f"node-{next(NUMBERS)}")
     xt.write_realtime_database(records, copy)
-    assert copy.get() == rows
+    # JSON has no difference between integers and floats: 5e16 comes as 50000000000000000.
+    assert as_floats(copy.get()) == as_floats(rows)
+
+
+def as_floats(value):
+    return json.loads(json.dumps(value), parse_int=float)
 
 
 def test_real_cities(node):
@@ -153,6 +163,12 @@ def test_real_cities(node):
         ([{"x": 2**53 + 1}], {}, xt.errors.DTypeError, "^x, record 0: .*9007199254740993"),
         ([{"x": float("nan")}], {}, xt.errors.DTypeError, "^x, record 0: .*nan"),
         ([{"a.b": 1}], {}, xt.errors.FieldError, "without"),
+        # At these, the process of firebase-server ends; the database refuses them.
+        ([{"a\0": 1}], {}, xt.errors.FieldError, "control characters"),
+        ([{"r": {"a\x7f": 1}}], {}, xt.errors.FieldError, "control characters"),
+        ([{"é" * 385: 1}], {}, xt.errors.FieldError, "of 1 to 768 bytes"),
+        ([{"k": "a\n"}], {"key_field": "k"}, xt.errors.DTypeError, "^k, record 0"),
+        ([{"k": "é" * 385}], {"key_field": "k"}, xt.errors.DTypeError, "^k, record 0"),
         ([{"x": 1}, {"x": None}], {}, xt.errors.NullError, "^record 1: .*without values"),
         ([{"x": [[1], []]}], {}, xt.errors.NullError, "^x, record 0: .*empty"),
         ([{"k": "a/b"}], {"key_field": "k"}, xt.errors.DTypeError, "^k, record 0"),

@@ -34,7 +34,7 @@ def _records():
     return xt.from_arrow(table)
 
 
-@pytest.mark.parametrize("seed", cases.seeds(200, few=8))
+@pytest.mark.parametrize("seed", cases.seeds(1000))
 def test_spanner_stream(spanner_database, seed):
     dice = random.Random(seed)
     proxy = emulators.Proxy(emulators.spanner())
@@ -45,7 +45,7 @@ def test_spanner_stream(spanner_database, seed):
           40_000)  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", cases.seeds(200, few=8))
+@pytest.mark.parametrize("seed", cases.seeds(1000))
 def test_firestore_stream(firestore_name, seed):
     dice = random.Random(seed)
     proxy = emulators.Proxy(emulators.firestore())

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from extensor._arrow.batches import batches_of
 from extensor._arrow.chosen_columns import leaf_paths
+from extensor._arrow.struct_fields import batch_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._files.files import File, FilePath, files_at, whole_output
@@ -181,7 +182,8 @@ def _table_of(data: Any, name: str) -> pa.Table:
         if isinstance(rows, pa.ChunkedArray):
             for chunk in rows.chunks:  # which reads by the offsets of the chunk
                 chunk.validate()
-        return pa.Table.from_struct_array(rows)
+        chunks = rows.chunks if isinstance(rows, pa.ChunkedArray) else [rows]
+        return pa.Table.from_batches(map(batch_of, chunks), pa.schema(list(rows.type)))
 
 
 def _of_files(paths: Any, wanted: WantedTable) -> Iterator[tuple[str, pa.Table]]:

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from extensor._arrow.arrow_type import inner_fields, is_list, with_inner_fields
 from extensor._arrow.schema import masks_of_spec
+from extensor._arrow.struct_fields import batch_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
@@ -83,7 +84,7 @@ def from_awkward(
     if rows.null_count:
         raise _null("records", rows)
     if rows.type.num_fields:
-        table = pa.Table.from_struct_array(rows)
+        table = pa.Table.from_batches([batch_of(rows)])
     else:
         table = pa.table({"": pa.nulls(len(rows))}).select([])
     records = wanted.records(table)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from extensor._arrow.arrow_type import inner_fields
 from extensor._arrow.batches import checked_batch
+from extensor._arrow.struct_fields import batch_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._counted import counted
@@ -29,7 +30,10 @@ from extensor.errors import (
 )
 
 _LARGEST = 2**53  # all numbers of the database are floats
-_FORBIDDEN = frozenset(".$#[]/")
+# No key of the database has one of these, nor more bytes.
+_FORBIDDEN = frozenset([*".$#[]/", *map(chr, range(32)), "\x7f"])
+_LONGEST_KEY = 768
+_KEYS = f"of 1 to {_LONGEST_KEY} bytes, without . $ # [ ] / and control characters"
 
 
 @refuse_deep_nesting("read_realtime_database")
@@ -88,7 +92,7 @@ def read_realtime_database(
     source = str(getattr(reference, "path", "read_realtime_database"))
     with _named_errors(source):
         node = reference.get()
-    children = _children(node, source)
+    children = _children(_as_numbers(node), source)
     paths = [f"{source.rstrip('/')}/{key}" for key, _ in children]
     rows = [_row(key, child, key_field, path) for (key, child), path in zip(children, paths)]  # noqa: B905
     if wanted.schema is not None:
@@ -99,7 +103,7 @@ def read_realtime_database(
         names = {next(iter(Path.of(path))) for path in wanted.columns}
         rows = [{name: each for name, each in row.items() if name in names} for row in rows]
     array = arrow_of(rows, wanted.nulls, conflicts, paths.__getitem__)
-    return wanted.records(pa.Table.from_batches([pa.RecordBatch.from_struct_array(array)]))
+    return wanted.records(pa.Table.from_batches([batch_of(array)]))
 
 
 def write_realtime_database(
@@ -125,8 +129,8 @@ def write_realtime_database(
         AccessError: If the rules or the credentials do not permit it (also a PermissionError).
         ServerError: If the server cannot be reached (also a ConnectionError).
         QueryError: If the database does not accept the records (also a ValueError).
-        FieldError: If a name of a field has one of `. $ # [ ] /`, or there is no field `key_field`
-            (also a KeyError).
+        FieldError: If the name of a field cannot be a key of the database, or there is no field
+            `key_field` (also a KeyError).
         DTypeError: If a number is not finite, or an integer larger than 2 ** 53 (also a TypeError).
         NullError: If a record has no value, or a list has nulls or empty lists: the database would
             drop them (also a ValueError).
@@ -157,6 +161,18 @@ def write_realtime_database(
             reference.set(node)
         else:
             reference.delete()
+
+
+def _as_numbers(value: Any) -> Any:
+    """Returns a value with its large integers as the floats that they are.
+
+    JSON writes a float without a fraction like an integer: 5e16 as 50000000000000000.
+    """
+    if isinstance(value, dict):
+        return {key: _as_numbers(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_as_numbers(each) for each in value]
+    return float(value) if type(value) is int and abs(value) > _LARGEST else value
 
 
 def _children(node: Any, source: str) -> list[tuple[str, Any]]:
@@ -207,11 +223,11 @@ def _chosen(value: Any, arrow: pa.DataType) -> Any:
 def _expect_json(arrow: pa.DataType, path: Path) -> None:
     """Raises for a type that JSON does not have, and for names that the database does not."""
     t = pa.types
-    if _FORBIDDEN & set(str(tuple(path)[-1])) or not tuple(path)[-1]:
+    if not _is_key(path.names[-1]):
         raise FieldError(
             path=path,
-            expected="names of fields without . $ # [ ] /",
-            received=repr(tuple(path)[-1]),
+            expected=f"names of fields {_KEYS}",
+            received=repr(path.names[-1])[:100],
             mend="Rename the field.",
         )
     if isinstance(arrow, pa.BaseExtensionType):
@@ -234,6 +250,10 @@ def _expect_json(arrow: pa.DataType, path: Path) -> None:
     return None
 
 
+def _is_key(text: str) -> bool:
+    return not _FORBIDDEN & set(text) and 0 < len(text.encode()) <= _LONGEST_KEY
+
+
 def _key(rows: list[dict[str, Any]], index: int, key_field: str | None) -> str:
     if key_field is None:
         return ""
@@ -245,11 +265,11 @@ def _key(rows: list[dict[str, Any]], index: int, key_field: str | None) -> str:
             mend="Correct key_field=.",
         )
     key = rows[index].pop(key_field)
-    if isinstance(key, str) and key and not _FORBIDDEN & set(key):
+    if isinstance(key, str) and _is_key(key):
         return key
     raise DTypeError(
         path=f"{key_field}, record {index}",
-        expected="a string without . $ # [ ] /",
+        expected=f"a string {_KEYS}",
         received=repr(key)[:60],
         mend="Correct the field, or leave out key_field=.",
     )

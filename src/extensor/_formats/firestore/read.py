@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from extensor._arrow.struct_fields import batch_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._dependency import needed
 from extensor._formats.firestore.values import Plain, chosen
@@ -99,7 +100,7 @@ def read_firestore(
         names = {*_names(wanted)}
         rows = [{name: each for name, each in row.items() if name in names} for row in rows]
     array = seen.typed(arrow_of(rows, wanted.nulls, conflicts, paths.__getitem__))
-    return wanted.records(pa.Table.from_batches([pa.RecordBatch.from_struct_array(array)]))
+    return wanted.records(pa.Table.from_batches([batch_of(array)]))
 
 
 def _expect_no_field(row: dict[str, Any], id_field: str, reference: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import inner_fields, is_list
+from extensor._arrow.struct_fields import batch_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._formats.json.keys import expect_few_keys
@@ -79,7 +80,7 @@ def exact_records(
         ) from None
     if maps:
         array = as_maps(array, maps)
-    return pa.Table.from_batches([pa.RecordBatch.from_struct_array(array)]), False
+    return pa.Table.from_batches([batch_of(array)]), False
 
 
 def _of_schema(values: list[Any], wanted: WantedTable, records: _Records) -> StructuredTensor:

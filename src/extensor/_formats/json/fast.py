@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from extensor._arrow.arrow_type import inner_fields
+from extensor._arrow.struct_fields import batch_of, struct_fields
 from extensor._formats.json.keys import wide_objects
 from extensor._formats.json.source import Text
 from extensor._formats.json.types import (
@@ -86,7 +87,7 @@ def _table(texts: list[Text], schema: pa.Schema | None, path: tuple[str, ...] | 
         for found in [*order, *(array.type for array in arrays)]:
             wanted = joined(wanted, found)
         list(wide_objects(wanted, arrays))  # raises before memory is taken
-    batches = [pa.RecordBatch.from_struct_array(converted(array, wanted)) for array in arrays]
+    batches = [batch_of(converted(array, wanted)) for array in arrays]
     return pa.Table.from_batches(batches, schema or pa.schema(wanted.fields))
 
 
@@ -272,7 +273,7 @@ def _expect_exact(array: pa.Array, block: _Block) -> None:
 def _largest(array: pa.Array) -> float:
     """Returns the largest finite or infinite float of an array of any type, without its sign."""
     if pa.types.is_struct(array.type):
-        return max((_largest(child) for child in array.flatten()), default=0.0)
+        return max((_largest(child) for child in struct_fields(array)), default=0.0)
     if pa.types.is_list(array.type):
         return _largest(array.flatten())
     if not pa.types.is_floating(array.type):

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from extensor._arrow.arrow_type import holds
+from extensor._arrow.struct_fields import struct_fields
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
 from extensor._formats.pandas.known import (
@@ -90,7 +92,7 @@ class _Rows:
     def frame(self) -> Any:
         """Returns the DataFrame."""
         names = [field.name for field in self._rows.type]
-        whole = zip(self._rows.type, self._rows.flatten(), strict=True)
+        whole = zip(self._rows.type, struct_fields(self._rows), strict=True)
         columns = [(field, array) for field, array in whole if field.name != INDEX]
         found = self._rows.field(INDEX) if INDEX in names else None
         index = self._index(found, self._rows.type.field(INDEX) if INDEX in names else None)
@@ -119,7 +121,7 @@ class _Rows:
         if not is_record or array.null_count or "cells" in known:
             yield (label,), self._values(array, known), known.get("levels", 1)
             return
-        for inner, values in zip(array.type, array.flatten(), strict=True):
+        for inner, values in zip(array.type, struct_fields(array), strict=True):
             for below, column, depth in self._leaves(inner, values):
                 yield (label, *below), column, max(depth, 1 + len(below))
 
@@ -146,7 +148,7 @@ class _Rows:
             with contextlib.suppress(ValueError, AttributeError):  # rows are no longer all there
                 index.freq = known.get("freq")
             return index
-        levels = list(zip(array.type, array.flatten(), strict=True))
+        levels = list(zip(array.type, struct_fields(array), strict=True))
         names = [decoded_label(pd, known_of(level).get("name", level.name)) for level, _ in levels]
         values = [pd.Index(self._series(self._values(v, known_of(f)), None)) for f, v in levels]
         index = pd.MultiIndex.from_arrays(values, names=names)
@@ -178,7 +180,7 @@ class _Rows:
             return _of_objects(
                 [None if v is None else np.array(v, kind) for v in array.to_pylist()]
             )
-        if "cells" in known or pa.types.is_union(arrow):
+        if "cells" in known or holds(arrow, pa.types.is_union):
             return _of_objects(array.to_pylist())
         if dtype is None or (nested and dtype == "object"):
             return self._default_values(array)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from extensor._arrow.struct_fields import struct_fields
 from extensor._dependency import needed
 from extensor._formats.protobuf.fields import (
     Count,
@@ -135,7 +136,7 @@ def _column(field: Field, kind: Type, array: pa.Array) -> pa.Array:
                 )
             return values
     if field.is_map and isinstance(kind, Record) and len(kind.shown) == 2:
-        key, value = values.flatten()
+        key, value = struct_fields(values)
         if pa.types.is_large_list(array.type):
             return type(array).from_arrays(array.offsets, values)
         return pa.MapArray.from_arrays(array.offsets, key, value, field.arrow.type)

@@ -270,7 +270,10 @@ class _Reader:
         canonical: list[bytes] = []
         for message in messages:
             try:
-                canonical.append(parse(message).SerializePartialToString())
+                whole = parse(message)
+                # A field of another wire type than its own is one of them.
+                whole.DiscardUnknownFields()
+                canonical.append(whole.SerializePartialToString())
             except DecodeError as error:
                 raise BadMessageError(
                     None,
