@@ -1,5 +1,19 @@
-"""tf.data datasets of structured batches from files."""
+"""tf.data datasets of structured batches from files, and the statistics of records."""
 
 from extensor._data.parquet import parquet
+from extensor._describe.comparison import Comparison, Drift
+from extensor._describe.describe import describe
+from extensor._describe.description import Description
+from extensor._describe.paths import PathStatistics
+from extensor._describe.sketches import Numbers, Words
 
-__all__ = ["parquet"]
+__all__ = [
+    "Comparison",
+    "Description",
+    "Drift",
+    "Numbers",
+    "PathStatistics",
+    "Words",
+    "describe",
+    "parquet",
+]

@@ -209,13 +209,7 @@ def _table_in(name: str, stream: pa.NativeFile, wanted: WantedTable) -> pa.Table
     with _readable(name):
         start = stream.read(6)
         stream.seek(0)
-        if start.startswith(_FEATHER_1):
-            raise FormatError(
-                path=name,
-                expected="an Arrow IPC file, an IPC stream or a Feather file of version 2",
-                received="a Feather file of version 1, whose support pyarrow ends",
-                mend="Give xt.from_arrow what pyarrow.feather.read_table returns.",
-            )
+        _expect_no_feather_1(name, start)
         make: Any = pa.ipc.open_file if start == _FILE else pa.ipc.open_stream
         with make(stream) as reader:
             schema = reader.schema
@@ -228,7 +222,19 @@ def _table_in(name: str, stream: pa.NativeFile, wanted: WantedTable) -> pa.Table
         options = pa.ipc.IpcReadOptions(included_fields=chosen)
         stream.seek(0)
         with make(stream, options=options) as reader:
-            return reader.read_all() if start == _FILE else _of_stream(name, stream, reader)
+            if start == _FILE:
+                return reader.read_all()
+            return pa.Table.from_batches(list(_of_stream(name, stream, reader)), reader.schema)
+
+
+def _expect_no_feather_1(name: str, start: bytes) -> None:
+    if start.startswith(_FEATHER_1):
+        raise FormatError(
+            path=name,
+            expected="an Arrow IPC file, an IPC stream or a Feather file of version 2",
+            received="a Feather file of version 1, whose support pyarrow ends",
+            mend="Give xt.from_arrow what pyarrow.feather.read_table returns.",
+        )
 
 
 def _check_footer(name: str, stream: pa.NativeFile, schema: pa.Schema) -> None:
@@ -244,28 +250,87 @@ def _check_footer(name: str, stream: pa.NativeFile, schema: pa.Schema) -> None:
         )
 
 
-def _of_stream(name: str, stream: pa.NativeFile, reader: Any) -> pa.Table:
-    """Returns the table of an IPC stream.
+def _of_stream(name: str, stream: pa.NativeFile, reader: Any) -> Iterator[pa.RecordBatch]:
+    """Yields the batches of an IPC stream.
 
     Raises:
         FormatError: If the stream has no end mark: pyarrow takes one that was cut between two
             batches for whole.
     """
-    batches: list[pa.RecordBatch] = []
+    count = 0
     while True:
         at = stream.tell()
         try:
-            batches.append(reader.read_next_batch())
+            batch = reader.read_next_batch()
         except StopIteration:
             break
+        yield batch
+        count += 1
     if stream.tell() == at:
         raise FormatError(
             path=name,
             expected="an IPC stream with an end mark",
-            received=f"a stream that ends after {len(batches)} of its batches",
+            received=f"a stream that ends after {count} of its batches",
             mend="It was truncated, or its writer was not closed. Write it again.",
         )
-    return pa.Table.from_batches(batches, reader.schema)
+
+
+class ArrowFiles:
+    """Arrow IPC files, IPC streams or Feather files of one schema, read batch by batch.
+
+    Attributes:
+        schema: The schema of all files.
+        num_records: None: only the batches themselves tell their numbers of records.
+
+    Raises:
+        FormatError: If a file is not Arrow's, or is damaged (also a ValueError); if a batch is, in
+            the pass over the batches.
+        StructureError: If the files have different schemas (also a ValueError).
+    """
+
+    num_records: int | None = None
+
+    def __init__(self, files: list[File]) -> None:
+        self._files = files
+        self.schema: pa.Schema = None
+        for file in files:
+            with _readable(file.path), _opened(file) as stream, _reader(file.path, stream) as found:
+                leaf_paths(found.schema)  # raises for a name that is not UTF-8
+                if self.schema is not None and not found.schema.equals(self.schema):
+                    raise StructureError(
+                        path=file.path,
+                        expected=f"the columns of {files[0].path}: {_text(self.schema)}",
+                        received=_text(found.schema),
+                        mend="Read files of different schemas one by one.",
+                    )
+                self.schema = found.schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yields the records of all files, in order."""
+        for file in self._files:
+            name = file.path
+            with _readable(name), _opened(file) as stream, _reader(name, stream) as reader:
+                for batch in _batches(name, stream, reader):
+                    batch.validate(full=True)
+                    yield batch
+
+
+def _reader(name: str, stream: pa.NativeFile) -> Any:
+    start = stream.read(6)
+    stream.seek(0)
+    _expect_no_feather_1(name, start)
+    if start != _FILE:
+        return pa.ipc.open_stream(stream)
+    reader = pa.ipc.open_file(stream)
+    _check_footer(name, stream, reader.schema)
+    return reader
+
+
+def _batches(name: str, stream: pa.NativeFile, reader: Any) -> Iterator[pa.RecordBatch]:
+    if isinstance(reader, pa.RecordBatchFileReader):
+        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+    else:
+        yield from _of_stream(name, stream, reader)
 
 
 @contextlib.contextmanager
@@ -326,7 +391,15 @@ def write_arrow(
             received=repr(compression)[:60],
             mend="Leave it out for None.",
         )
-    found = (to_arrow(batch, schema) for batch in batches_of(records, "write_arrow"))
+    batches = batches_of(records, "write_arrow")
+    write((to_arrow(batch, schema) for batch in batches), path, compression)
+
+
+def write(
+    batches: Iterable[pa.RecordBatch], path: FilePath, compression: str | None = None
+) -> None:
+    """Writes Arrow record batches of one schema to an Arrow IPC file, or to a stream."""
+    found = iter(batches)
     first = next(found, None)
     if first is None:
         raise StructureError(

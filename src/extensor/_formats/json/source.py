@@ -109,12 +109,10 @@ def _texts(source: Any, name: str) -> list[Text]:
 
 
 def _text(name: str, buffer: pa.Buffer) -> Text:
+    compression = compression_of(bytes(memoryview(buffer)[:4]))
+    if compression is not None:
+        buffer = _decompressed(name, buffer, compression)
     start = bytes(memoryview(buffer)[:4])
-    for mark, compression in _COMPRESSED.items():
-        if start.startswith(mark):
-            buffer = _decompressed(name, buffer, compression)
-            start = bytes(memoryview(buffer)[:4])
-            break
     if start.startswith(_UTF8_MARK):
         buffer = buffer.slice(len(_UTF8_MARK))
     elif start.startswith(_UTF16):
@@ -125,6 +123,11 @@ def _text(name: str, buffer: pa.Buffer) -> Text:
             mend="Write the text as UTF-8.",
         )
     return Text(name, buffer)
+
+
+def compression_of(start: bytes) -> str | None:
+    """Returns the compression of a file by its first four bytes; None for JSON text."""
+    return next((kind for mark, kind in _COMPRESSED.items() if start.startswith(mark)), None)
 
 
 def _decompressed(name: str, buffer: pa.Buffer, compression: str) -> pa.Buffer:

@@ -59,11 +59,21 @@ def write_json(
     {"title":"a","x":1.0}
     {"title":"b","x":2.5}
     """
+    batches = batches_of(records, "write_json")
+    _write((to_arrow(batch, schema) for batch in batches), path, lines, allow_nan)
+
+
+def write(batches: Iterable[pa.RecordBatch], path: FilePath | Any, allow_nan: bool = False) -> None:
+    """Writes Arrow record batches as JSON, one object a line."""
+    _write(batches, path, True, allow_nan)
+
+
+def _write(batches: Iterable[pa.RecordBatch], path: Any, lines: bool, allow_nan: bool) -> None:
     with _output(path) as write:
         if not lines:
             write(b"[")
         is_first = True
-        for text in _texts(batches_of(records, "write_json"), schema, allow_nan):
+        for text in _texts(batches, allow_nan):
             joint = b"\n" if lines else b",\n"
             # JSON text has no line breaks of its own.
             whole = text if lines else text[:-1].replace(b"\n", b",\n")
@@ -73,10 +83,10 @@ def write_json(
             write(b"]\n")
 
 
-def _texts(batches: Iterable[StructuredTensor], schema: Any, allow_nan: bool) -> Iterator[bytes]:
+def _texts(batches: Iterable[pa.RecordBatch], allow_nan: bool) -> Iterator[bytes]:
     """Yields the text of some records, with a line break after each."""
     for batch in batches:
-        array = to_arrow(batch, schema).to_struct_array()
+        array = batch.to_struct_array()
         count = max(1, len(array) * _SLICE // max(1, array.get_total_buffer_size()))
         for start in range(0, len(array), count):
             text = json_text(array.slice(start, count), Path(), allow_nan)

@@ -88,7 +88,7 @@ def read_tfrecord(
         return f"record {number - (ends[file - 1] if file else 0)} of {files[file].path}"
 
     if message is None:
-        message, lacking = _message(serialized, name_of)
+        message, lacking = message_of(serialized, name_of)
     else:
         lacking = np.zeros(0, np.int64)
     if schema is not None:
@@ -199,7 +199,7 @@ def _expect_message(message: Any) -> None:
         )
 
 
-def _message(serialized: tf.Tensor, name_of: Callable[[int], str]) -> tuple[str, Any]:
+def message_of(serialized: tf.Tensor, name_of: Callable[[int], str]) -> tuple[str, Any]:
     """Returns which message records are, and the numbers of those without feature lists.
 
     An Example is a SequenceExample without feature lists.
@@ -238,9 +238,20 @@ def _serialized(file: File) -> tf.Tensor:
     Raises:
         FormatError: If the file is damaged or truncated.
     """
+    batches = list(serialized_batches(file))
+    return tf.concat(batches, 0) if batches else tf.zeros([0], tf.string)
+
+
+def serialized_batches(file: File) -> Iterator[tf.Tensor]:
+    """Yields the bytes of the records of a file, some thousand records at a time.
+
+    Raises:
+        FormatError: If the file is damaged or truncated.
+    """
     with local_path(file) as path:
         if _is_plain(path):
-            return _frames(path, file.path)
+            yield from _frames(path, file.path)
+            return
         # TensorFlow accepts a compressed file without its last bytes, and ignores what follows a
         # zlib stream. So it is not used to decompress.
         with tempfile.TemporaryDirectory() as folder:
@@ -248,7 +259,7 @@ def _serialized(file: File) -> tf.Tensor:
             with open(path, "rb") as source, open(plain, "wb") as target:
                 for chunk in _decompressed(source, file.path):
                     target.write(chunk)
-            return _frames(plain, file.path)
+            yield from _frames(plain, file.path)
 
 
 def _is_plain(path: str) -> bool:
@@ -290,19 +301,17 @@ def _decompressed(source: Any, path: str) -> Iterator[bytes]:
         ) from error
 
 
-def _frames(path: str, name: str) -> tf.Tensor:
-    batches: list[Any] = []
+def _frames(path: str, name: str) -> Iterator[tf.Tensor]:
     size = 0
     try:
         for batch in tf.data.TFRecordDataset(path, buffer_size=_CHUNK).batch(_BATCH):
-            batches.append(batch)
             size += int(tf.reduce_sum(tf.strings.length(batch))) + _FRAME * int(tf.size(batch))
+            yield batch
     except tf.errors.DataLossError as error:
         raise _damaged(name, path, str(error)) from error
     # TensorFlow takes a start of fewer than 12 bytes for the end of the file.
     if size != os.path.getsize(path):
         raise _damaged(name, path, "the file ends in the header of a record")
-    return tf.concat(batches, 0) if batches else tf.zeros([0], tf.string)
 
 
 def _damaged(name: str, path: str, reason: str) -> FormatError:

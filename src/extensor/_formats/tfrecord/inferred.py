@@ -16,7 +16,10 @@ _ARROW = {"int64_list": pa.int64(), "float_list": pa.float32(), "bytes_list": pa
 
 
 def inferred(
-    serialized: Iterable[bytes], message: str, name_of: Callable[[int], str]
+    serialized: Iterable[bytes],
+    message: str,
+    name_of: Callable[[int], str],
+    find_text: bool = False,
 ) -> tuple[pa.Schema, list[tuple[str]]]:
     """Returns a schema of all features, and the paths of lists in the context.
 
@@ -26,6 +29,7 @@ def inferred(
         serialized: The messages.
         message: `EXAMPLE` or `SEQUENCE`.
         name_of: Returns the name of a record by its number, for errors.
+        find_text: Whether bytes have the type of text where all of them are UTF-8.
 
     Raises:
         FormatError: If bytes are not the message (also a ValueError).
@@ -41,13 +45,13 @@ def inferred(
         if message == SEQUENCE:
             context = parsed.context.feature
             for key, steps in parsed.feature_lists.feature_list.items():
-                found = lists.setdefault(key, _Found(key))
+                found = lists.setdefault(key, _Found(key, find_text))
                 for step in steps.feature:
                     found.add(step, number, name_of)
         else:
             context = parsed.features.feature
         for key, feature in context.items():
-            features.setdefault(key, _Found(key)).add(feature, number, name_of)
+            features.setdefault(key, _Found(key, find_text)).add(feature, number, name_of)
     if not features and not lists:
         raise StructureError(
             path="schema",
@@ -92,8 +96,9 @@ class _Found:
         is_single: Whether there was one value each time.
     """
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, find_text: bool) -> None:
         self.is_single = True
+        self._is_text = find_text
         self._key = key
         self._kind: str | None = None
 
@@ -109,10 +114,23 @@ class _Found:
                 received=f"{kind} in {name_of(number)}",
                 mend="Read the field with a schema from files of one type.",
             )
-        if len(getattr(feature, kind).value) != 1:
+        values = getattr(feature, kind).value
+        if len(values) != 1:
             self.is_single = False
+        if self._is_text and kind == "bytes_list":
+            self._is_text = all(map(_is_utf8, values))
 
     @property
     def type(self) -> pa.DataType:
         arrow = pa.float32() if self._kind is None else _ARROW[self._kind]
+        if self._is_text and arrow == pa.binary():
+            arrow = pa.string()
         return arrow if self.is_single and self._kind else pa.list_(arrow)
+
+
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,191 @@
+"""Which paths of two descriptions differ, and by how much."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from extensor._describe.page import comparison_page, written
+from extensor._describe.paths import PathStatistics
+from extensor._describe.sketches import Numbers, Words
+from extensor._describe.table import comparison_table, short
+from extensor._files.files import FilePath
+from extensor.errors import DTypeError, FieldError
+
+if TYPE_CHECKING:
+    from extensor._describe.description import Description
+
+_CHANCE = 1.628
+"""Two samples of n and m values of one distribution differ by more than this, times the root of
+1/n + 1/m, with a probability of 1%: the quantile of Kolmogorov's distribution."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The difference between two descriptions at one path.
+
+    Attributes:
+        path: The path.
+        statistic: "Kolmogorov-Smirnov" (of numbers, or of the lengths of lists), "L-infinity" (of
+            strings), "nulls", "type" or "presence": that whose distance is largest.
+        distance: The distance, between 0.0 and 1.0.
+        limit: The largest distance that is no drift: the threshold, or, if that is larger, what
+            chance and the error of the sketches explain.
+        reason: What differs, as text.
+    """
+
+    path: str
+    statistic: str
+    distance: float
+    limit: float
+    reason: str
+
+    @property
+    def drifted(self) -> bool:
+        """Whether the distance is larger than the limit."""
+        return self.distance > self.limit
+
+
+class Comparison:
+    """Which paths differ between two descriptions; the result of `Description.compare`."""
+
+    def __init__(self, one: Description, other: Description, drifts: list[Drift]) -> None:
+        self.one = one
+        self.other = other
+        self._drifts = drifts
+
+    @property
+    def drifts(self) -> list[Drift]:
+        """The difference at each path, the largest first; drifted ones before all others."""
+        return list(self._drifts)
+
+    @property
+    def drifted(self) -> list[str]:
+        """The paths that drifted."""
+        return [drift.path for drift in self._drifts if drift.drifted]
+
+    def write_html(self, path: FilePath) -> None:
+        """Writes a page with two histograms for each path, those that drifted first.
+
+        Raises:
+            MissingFileError, DirectoryError: As `Description.write_html`.
+        """
+        written(comparison_page(self), path)
+
+    def __str__(self) -> str:
+        return comparison_table(self)
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {len(self.drifted)} of {len(self._drifts)} paths drifted>"
+
+    def _repr_html_(self) -> str:
+        return comparison_page(self, whole=False)
+
+
+def compared(
+    one: Description, other: Description, threshold: float, thresholds: Mapping[str, float]
+) -> Comparison:
+    """Returns the comparison of two descriptions; see `Description.compare`."""
+    _expect_threshold("threshold", threshold)
+    paths = dict.fromkeys([*one.paths, *other.paths])
+    for path, each in thresholds.items():
+        _expect_threshold(f"thresholds, {path}", each)
+        if path not in paths:
+            raise FieldError(
+                path=f"thresholds, {path}",
+                expected=f"one of the paths {', '.join(list(paths)[:20])}",
+                received="another path",
+                mend="[*] stands for the items of a list.",
+            )
+    drifts = [
+        _drift(path, one.paths.get(path), other.paths.get(path), thresholds.get(path, threshold))
+        for path in paths
+    ]
+    drifts.sort(key=lambda drift: (not drift.drifted, -drift.distance))
+    return Comparison(one, other, drifts)
+
+
+def _expect_threshold(name: str, value: Any) -> None:
+    if not isinstance(value, numbers.Real) or not 0 <= value <= 1:
+        raise DTypeError(
+            path=name,
+            expected="a number between 0 and 1",
+            received=repr(value)[:60],
+            mend="0.1 is the default.",
+        )
+
+
+def _drift(
+    path: str, one: PathStatistics | None, other: PathStatistics | None, threshold: float
+) -> Drift:
+    if one is None or other is None:
+        where = "first" if other is None else "second"
+        return Drift(path, "presence", 1.0, threshold, f"only in the {where}")
+    # All values may be null in a small sample, and then have no type.
+    has_types = not pa.types.is_null(one.type) and not pa.types.is_null(other.type)
+    if one.kind != other.kind and has_types:
+        return Drift(path, "type", 1.0, threshold, f"{one.type} and {other.type}")
+    found = [_of_nulls(one, other, threshold)]
+    if one.numbers is not None and other.numbers is not None:
+        medians = [each.text_of(each.numbers.quantile(0.5)) for each in (one, other)]  # pyright: ignore
+        reason = f"medians {medians[0]} and {medians[1]}"
+        found.append(_of_numbers(path, one.numbers, other.numbers, threshold, reason))
+    if one.lengths is not None and other.lengths is not None:
+        means = f"mean lengths {one.lengths.mean:.3g} and {other.lengths.mean:.3g}"
+        found.append(_of_numbers(path, one.lengths, other.lengths, threshold, means))
+    if one.words is not None and other.words is not None:
+        found.append(_of_words(path, one.words, other.words, threshold))
+    return max(found[::-1], key=lambda drift: (drift.drifted, drift.distance))
+
+
+def _of_nulls(one: PathStatistics, other: PathStatistics, threshold: float) -> Drift:
+    counts = [each.count + each.nulls for each in (one, other)]
+    distance = abs(one.null_share - other.null_share) if all(counts) else 0.0
+    reason = f"{one.null_share:.1%} and {other.null_share:.1%} nulls"
+    return Drift(one.path, "nulls", distance, max(threshold, _chance(*counts)), reason)
+
+
+def _of_numbers(path: str, one: Numbers, other: Numbers, threshold: float, reason: str) -> Drift:
+    if not one.count or not other.count:
+        # The shares of nulls and NaNs differ then, if anything does.
+        is_drift = _total(one) > 0 and _total(other) > 0 and (one.count > 0) != (other.count > 0)
+        return Drift(path, "Kolmogorov-Smirnov", float(is_drift), threshold, "no finite numbers")
+    points = np.union1d(one.points(), other.points())
+    gaps = np.abs(one.share_up_to(points) - other.share_up_to(points))
+    distance = float(gaps.max())
+    nans = abs(one.count / _total(one) - other.count / _total(other))
+    if nans > distance:
+        distance, reason = nans, "shares of NaN and infinities"
+    limit = _chance(one.count, other.count) + one.rank_error + other.rank_error
+    return Drift(path, "Kolmogorov-Smirnov", distance, max(threshold, limit), reason)
+
+
+def _total(each: Numbers) -> int:
+    return each.count + each.nans + each.infinities
+
+
+def _of_words(path: str, one: Words, other: Words, threshold: float) -> Drift:
+    if not one.count or not other.count:
+        return Drift(path, "L-infinity", 0.0, threshold, "no strings in one of them")
+    ours, theirs = dict(one.top()), dict(other.top())
+    gaps = {
+        word: theirs.get(word, 0) / other.count - ours.get(word, 0) / one.count
+        for word in {**ours, **theirs}
+    }
+    word = max(gaps, key=lambda each: (abs(gaps[each]), each))
+    reason = (
+        f"{short(word, 24)!r}: {ours.get(word, 0) / one.count:.1%} and "
+        f"{theirs.get(word, 0) / other.count:.1%}"
+    )
+    limit = _chance(one.count, other.count) + one.error / one.count + other.error / other.count
+    return Drift(path, "L-infinity", abs(gaps[word]), max(threshold, limit), reason)
+
+
+def _chance(n: int, m: int) -> float:
+    return _CHANCE * math.sqrt(1 / n + 1 / m) if n and m else 1.0

@@ -1,0 +1,182 @@
+"""describe: the statistics of records, from files, datasets and values."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow.wanted_table import WantedTable
+from extensor._arrow.write import to_arrow
+from extensor._dependency import needed
+from extensor._describe.description import Description
+from extensor._describe.paths import Tree
+from extensor._describe.sketches import datasketches
+from extensor._path import PathLike
+from extensor._streams.source import opened
+from extensor._struct.spec import StructuredTensorSpec
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError
+
+_ROWS = 1 << 15
+"""Larger batches are described in parts of so many records, which bounds memory."""
+
+
+def describe(
+    source: Any,
+    columns: Iterable[PathLike] | None = None,
+    *,
+    format: str | None = None,
+    progress: bool | None = None,
+) -> Description:
+    """Returns the statistics of each path of records, in one pass and in bounded memory.
+
+    For every path: the number of values and of nulls. For numbers: their range, mean, standard
+    deviation and quantiles. For strings: the most frequent ones, and how many are different. For
+    lists: the statistics of their lengths. Needs `pip install "extensor[describe]"`.
+
+    Counts, ranges, means and standard deviations are exact. Quantiles are those of a sketch: with a
+    probability of 99%, a rank differs by less than 0.5% from the true one. Counts of strings are
+    exact for up to 3,072 different strings; beyond, they differ by at most 0.1% of all strings.
+
+    Args:
+        source: Paths of files, as in `xt.read_parquet`, `read_arrow`, `read_json` and
+            `read_tfrecord`; a `tf.data.Dataset` of StructuredTensors; a StructuredTensor; a table,
+            a record batch, a reader or another object with the Arrow PyCapsule interface; or an
+            iterable of such batches. JSON and TFRecord files are read twice: their types are known
+            only at the end.
+        columns: Paths of the fields to describe. Default: all.
+        format: The format of the files, "parquet", "arrow", "json" or "tfrecord". Default: that of
+            their suffix.
+        progress: Whether to show a progress bar. Default: if the standard error is a terminal.
+
+    Raises:
+        DTypeError: If the source is nothing of these (also a TypeError).
+        FieldError: If a column does not exist (also a KeyError).
+        MissingFileError, FormatError, StructureError: As in the functions that read the format.
+        MissingDependencyError: If the extra is not installed (also an ImportError).
+
+    >>> recipes = xt.struct.constant([{"title": "Tea", "minutes": [5, 2]},
+    ...                               {"title": "Tea", "minutes": []}])
+    >>> print(xt.data.describe(recipes))
+    2 records
+    path        type    values  nulls  min  median  mean  max  most frequent
+    title       string       2   0.0%                          Tea 100.0%
+    minutes     list         2   0.0%    0       0     1    2  (lengths)
+    minutes[*]  int32        2   0.0%    2       2   3.5    5  std 1.5
+    """
+    datasketches()  # raises before the first read
+    wanted = None if columns is None else WantedTable(columns)
+    batches, total = _batches(source, wanted, format)
+    tree = Tree()
+    count = 0
+    bar = needed("tqdm", "describe", "xt.data.describe").tqdm(
+        total=total,
+        unit=" records",
+        unit_scale=True,
+        desc="describe",
+        disable=None if progress is None else not progress,
+    )
+    with bar:
+        for batch in batches:
+            for start in range(0, batch.num_rows, _ROWS):
+                tree.add(batch.slice(start, _ROWS))
+            if not batch.num_rows:
+                tree.add(batch)  # its paths
+            count += batch.num_rows
+            bar.update(batch.num_rows)
+    return Description(count, tree)
+
+
+def _batches(
+    source: Any, wanted: WantedTable | None, format: str | None
+) -> tuple[Iterator[pa.RecordBatch], int | None]:
+    """Returns the batches of a source, and the number of records, or None if it is not known."""
+    if isinstance(source, (str, bytes, os.PathLike)):
+        return _of_files(source, wanted, format)
+    if isinstance(source, tf.data.Dataset):
+        return _of_dataset(source, wanted), None
+    if isinstance(source, StructuredTensor):
+        return iter(_of_value(source, wanted)), source.shape[0] if source.rank == 1 else None
+    if _is_arrow(source):
+        return _of_arrow(source, wanted), getattr(source, "num_rows", None)
+    if isinstance(source, Iterable):
+        items = iter(source)
+        first = next(items, None)
+        items = itertools.chain([] if first is None else [first], items)
+        if first is None or isinstance(first, (str, bytes, os.PathLike)):
+            return _of_files(items, wanted, format)
+        return (batch for item in items for batch in _of_item(item, wanted)), None
+    raise _no_source(source)
+
+
+def _of_files(paths: Any, wanted: WantedTable | None, format: str | None) -> Any:
+    source = opened(paths, None if wanted is None else wanted.columns, format)
+    return source.batches(), source.num_records
+
+
+def _of_dataset(dataset: tf.data.Dataset, wanted: Any) -> Iterator[pa.RecordBatch]:
+    spec = dataset.element_spec
+    if not isinstance(spec, StructuredTensorSpec):
+        raise DTypeError(
+            path="xt.data.describe",
+            expected="a dataset of StructuredTensors",
+            received=f"a dataset of {type(spec).__name__}",
+            mend="Map it to its records: dataset.map(lambda records, labels: records).",
+        )
+    if spec.rank == 0:
+        dataset = dataset.batch(1024)
+    for records in dataset:
+        yield from _of_value(records, wanted)
+
+
+def _of_item(item: Any, wanted: Any) -> Iterable[pa.RecordBatch]:
+    if isinstance(item, StructuredTensor):
+        return _of_value(item, wanted)
+    if _is_arrow(item):
+        return _of_arrow(item, wanted)
+    raise _no_source(item)
+
+
+def _of_value(records: StructuredTensor, wanted: Any) -> list[pa.RecordBatch]:
+    if records.rank != 1:
+        raise DTypeError(
+            path="xt.data.describe",
+            expected="records of rank 1",
+            received=f"records of rank {records.rank}",
+            mend="Merge the dimensions: records.merge_dims(0, -1).",
+        )
+    return _chosen(pa.Table.from_batches([to_arrow(records)]), wanted).to_batches()
+
+
+def _of_arrow(source: Any, wanted: Any) -> Iterator[pa.RecordBatch]:
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
+    if isinstance(source, pa.Table):
+        yield from _chosen(source, wanted).to_batches()
+        return
+    if not hasattr(source, "__arrow_c_stream__"):
+        source = pa.table(source)
+    for batch in pa.RecordBatchReader.from_stream(source):
+        yield from _chosen(pa.Table.from_batches([batch]), wanted).to_batches()
+
+
+def _chosen(table: pa.Table, wanted: WantedTable | None) -> pa.Table:
+    return table if wanted is None else wanted.table(table)
+
+
+def _is_arrow(value: Any) -> bool:
+    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
+
+
+def _no_source(source: Any) -> DTypeError:
+    return DTypeError(
+        path="xt.data.describe",
+        expected="paths, a dataset of StructuredTensors, or Arrow data",
+        received=type(source).__name__,
+        mend="Python objects: describe(xt.struct.constant(records)).",
+    )

@@ -1,0 +1,129 @@
+"""Description: the statistics of records, as a table and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from extensor._describe.comparison import Comparison, compared
+from extensor._describe.page import page_of, written
+from extensor._describe.paths import PathStatistics, Tree
+from extensor._describe.table import description_table
+from extensor._files.files import FilePath
+from extensor._path import Path
+from extensor.errors import DTypeError, FieldError
+
+
+class Description:
+    """The statistics of records, path by path; the result of `xt.data.describe`.
+
+    `print` shows a table, a notebook shows a page, and `write_html` writes the page.
+    """
+
+    def __init__(self, num_records: int, tree: Tree) -> None:
+        self._num_records = num_records
+        self._tree = tree
+
+    @property
+    def num_records(self) -> int:
+        """The number of records."""
+        return self._num_records
+
+    @property
+    def paths(self) -> Mapping[str, PathStatistics]:
+        """The statistics by path, in the order of the fields, such as `steps[*].minutes`."""
+        return MappingProxyType(self._tree.paths)
+
+    def __getitem__(self, path: str) -> PathStatistics:
+        """Returns the statistics of a path.
+
+        Raises:
+            FieldError: If there is no such path (also a KeyError).
+        """
+        if isinstance(path, Path):
+            path = str(path)
+        if path in self._tree.paths:
+            return self._tree.paths[path]
+        raise FieldError(
+            path=path,
+            expected=f"one of the paths {', '.join(list(self._tree.paths)[:20])}",
+            received="another path",
+            mend="[*] stands for the items of a list.",
+        )
+
+    def merge(self, other: Description) -> Description:
+        """Returns the description of the records of both: of two files, or of two machines' parts.
+
+        Raises:
+            DTypeError: If a path has values of different types (also a TypeError).
+
+        >>> one, two = (xt.data.describe(pa.table({"x": x})) for x in ([1, 2], [5]))
+        >>> one.merge(two)["x"].numbers.max
+        5
+        """
+        _expect_description(other)
+        tree = Tree()
+        tree.merge(self._tree)
+        tree.merge(other._tree)
+        return Description(self._num_records + other._num_records, tree)
+
+    def compare(
+        self, other: Description, threshold: float = 0.1, thresholds: Mapping[str, float] = {}
+    ) -> Comparison:
+        """Returns which paths have other values in other records, such as those seen in serving.
+
+        Numbers, and the lengths of lists, are compared by the Kolmogorov-Smirnov distance: the
+        largest difference between the shares of numbers up to any number. Strings are compared by
+        the L-infinity distance: the largest difference between the shares of any string. For each
+        path the shares of nulls are compared too. All these are between 0 and 1. A path has drifted
+        if its distance is larger than the threshold, and larger than what two samples of the same
+        values differ by in one case of 100.
+
+        Args:
+            other: The description of the other records.
+            threshold: The largest distance that is no drift.
+            thresholds: Other thresholds, by path.
+
+        Raises:
+            DTypeError: If `other` is not a Description, or a threshold is not a number (also a
+                TypeError).
+            FieldError: If a path of `thresholds` is in neither description (also a KeyError).
+
+        >>> train = xt.data.describe(pa.table({"age": [float(i % 80) for i in range(720)]}))
+        >>> serving = xt.data.describe(pa.table({"age": [float(i % 40) for i in range(720)]}))
+        >>> print(train.compare(serving))
+        1 of 1 paths drifted
+        path  drifted  statistic           distance  limit  because
+        age   yes      Kolmogorov-Smirnov     0.500  0.100  medians 39 and 19
+        """
+        _expect_description(other)
+        return compared(self, other, threshold, thresholds)
+
+    def write_html(self, path: FilePath) -> None:
+        """Writes a page with a histogram for each path. It has no scripts, and needs no network.
+
+        Raises:
+            MissingFileError, DirectoryError: If the folder of `path` does not exist, or `path` is a
+                folder (also a FileNotFoundError, an IsADirectoryError).
+        """
+        written(page_of(self), path)
+
+    def __str__(self) -> str:
+        return description_table(self)
+
+    def __repr__(self) -> str:
+        return f"<Description of {self._num_records:,} records, {len(self.paths)} paths>"
+
+    def _repr_html_(self) -> str:
+        return page_of(self, whole=False)
+
+
+def _expect_description(value: Any) -> None:
+    if not isinstance(value, Description):
+        raise DTypeError(
+            path="Description",
+            expected="a Description",
+            received=type(value).__name__,
+            mend="Give the result of xt.data.describe.",
+        )

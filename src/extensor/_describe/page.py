@@ -1,0 +1,177 @@
+"""Descriptions and comparisons as HTML pages without scripts, in light and dark colors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from extensor._describe.chart import frequencies, histogram
+from extensor._describe.paths import PathStatistics, is_time, number_text
+from extensor._describe.table import short, shown, type_text
+from extensor._files.files import FilePath, whole_output
+
+if TYPE_CHECKING:
+    from extensor._describe.comparison import Comparison, Drift
+    from extensor._describe.description import Description
+
+_LENGTH = pa.int64()
+
+# Every rule begins with the class, so that it changes nothing else in a notebook.
+_STYLE = """
+.xt-describe {
+  --ink: #1f2328; --faint: #59636e; --line: #d1d9e0; --card: #ffffff; --back: #f6f8fa;
+  --one: #0969da; --two: #bc4c00; --alarm: #cf222e;
+  color-scheme: light dark; color: var(--ink); background: var(--back);
+  font: 14px/1.45 system-ui, sans-serif; padding: 1.5em; box-sizing: border-box;
+}
+@media (prefers-color-scheme: dark) {
+  .xt-describe {
+    --ink: #e6edf3; --faint: #9198a1; --line: #3d444d; --card: #151b23; --back: #0d1117;
+    --one: #4493f8; --two: #f0883e; --alarm: #ff7b72;
+  }
+}
+.xt-describe h1 { font-size: 1.35em; margin: 0 0 .2em; }
+.xt-describe h2 { font: 600 1em ui-monospace, Menlo, Consolas, monospace; margin: 0;
+  overflow-wrap: anywhere; }
+.xt-describe p { margin: 0 0 1em; color: var(--faint); }
+.xt-describe .one { fill: var(--one); color: var(--one); }
+.xt-describe .two { fill: var(--two); color: var(--two); }
+.xt-describe section {
+  background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: .9em 1.1em;
+  margin: 0 0 .8em; display: grid; grid-template-columns: minmax(15em, 2fr) minmax(15em, 3fr);
+  gap: .4em 2em;
+}
+.xt-describe section.drifted { border-left: 5px solid var(--alarm); }
+.xt-describe .drift { color: var(--alarm); font-weight: 600; }
+.xt-describe .faint { color: var(--faint); }
+.xt-describe table { border-collapse: collapse; background: none; margin: .4em 0 0; }
+.xt-describe th, .xt-describe td { border: 0; padding: 0 1.2em 0 0; text-align: left;
+  color: inherit; background: none; font-weight: normal; }
+.xt-describe th { color: var(--faint); }
+.xt-describe td { font-variant-numeric: tabular-nums; }
+.xt-describe svg { width: 100%; max-width: 460px; height: auto; overflow: visible; }
+.xt-describe svg text { font: 11px system-ui, sans-serif; fill: var(--ink); }
+.xt-describe svg line { stroke: var(--line); }
+@media (max-width: 700px) { .xt-describe section { grid-template-columns: minmax(0, 1fr); } }
+"""
+
+
+def page_of(description: Description, whole: bool = True) -> str:
+    """Returns the page of a description.
+
+    Args:
+        description: The description.
+        whole: Whether to return a whole document; otherwise, a part for a notebook.
+    """
+    title = f"{description.num_records:,} records"
+    parts = [f"<h1>{title}</h1><p>{len(description.paths):,} paths</p>"]
+    parts += [_section([each]) for each in shown(description)]
+    return _page(title, "".join(parts), whole)
+
+
+def comparison_page(comparison: Comparison, whole: bool = True) -> str:
+    """Returns the page of a comparison."""
+    one, other = comparison.one, comparison.other
+    title = f"{len(comparison.drifted)} of {len(comparison.drifts)} paths drifted"
+    parts = [
+        f'<h1>{title}</h1><p><span class="one">&#9632;</span> {one.num_records:,} records, '
+        f'<span class="two">&#9632;</span> {other.num_records:,} records</p>'
+    ]
+    visible = {each.path for each in [*shown(one), *shown(other)]}
+    for drift in comparison.drifts:
+        if drift.path in visible or drift.drifted:
+            both = [each.paths.get(drift.path) for each in (one, other)]
+            parts.append(_section(both, drift))
+    return _page(title, "".join(parts), whole)
+
+
+def written(page: str, path: FilePath) -> None:
+    """Writes a page to a file."""
+    with whole_output(path) as stream:
+        stream.write(page.encode())
+
+
+def _page(title: str, body: str, whole: bool) -> str:
+    part = f'<div class="xt-describe">{body}</div>'
+    if not whole:
+        return f"<style>{_STYLE}</style>{part}"
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escape(title)}</title><style>body {{ margin: 0; }}"
+        f".xt-describe {{ min-height: 100vh; }}{_STYLE}</style></head>\n"
+        f"<body>{part}</body></html>\n"
+    )
+
+
+def _section(both: list[PathStatistics | None], drift: Drift | None = None) -> str:
+    """Returns the section of a path: its statistics, and its histogram.
+
+    Args:
+        both: The statistics in one description or in two; None where the path is missing.
+        drift: The difference of two.
+    """
+    known = [each for each in both if each is not None]
+    first = known[0]
+    types = " and ".join(dict.fromkeys(type_text(each) for each in known))
+    head = f'<h2>{escape(short(first.path, 200))}</h2><div class="faint">{escape(types)}</div>'
+    mark = ""
+    if drift is not None:
+        text = f"{drift.statistic} distance {drift.distance:.3f}, limit {drift.limit:.3f}"
+        name = "drift" if drift.drifted else "faint"
+        word = "drifted: " if drift.drifted else ""
+        head += f'<div class="{name}">{word}{escape(f"{text}; {drift.reason}")}</div>'
+        mark = ' class="drifted"' if drift.drifted else ""
+    rows: dict[str, list[str]] = {}
+    for i, each in enumerate(both):
+        for name, text in _facts(each) if each is not None else []:
+            rows.setdefault(name, [""] * len(both))[i] = text
+    kinds = ("one", "two") if len(both) > 1 else ("",)
+    table = "".join(
+        f"<tr><th>{name}</th>"
+        + "".join(f'<td class="{k}">{escape(t)}</td>' for k, t in zip(kinds, texts, strict=True))
+        + "</tr>"
+        for name, texts in rows.items()
+    )
+    chart = _chart(known) if len(known) == len(both) or len(both) == 1 else ""
+    return f"<section{mark}><div>{head}<table>{table}</table></div><div>{chart}</div></section>"
+
+
+def _chart(both: list[PathStatistics]) -> str:
+    if len({each.kind for each in both}) > 1:
+        return ""
+    words = [each.words for each in both if each.words is not None]
+    lengths = [each.lengths for each in both if each.lengths is not None]
+    numbers = [each.numbers for each in both if each.numbers is not None]
+    if words:
+        return frequencies(words)
+    return histogram(lengths or numbers, _LENGTH if lengths else both[0].type)
+
+
+def _facts(each: PathStatistics) -> Iterator[tuple[str, str]]:
+    yield "values", f"{each.count:,}"
+    if each.nulls:
+        yield "nulls", f"{each.nulls:,} ({each.null_share:.1%})"
+    if each.words is not None and each.words.count:
+        yield "different", f"{each.words.unique:,}"
+        if each.kind == "string" and not pa.types.is_boolean(each.type):
+            yield "longest", f"{each.words.lengths.max:,} bytes"
+    found, of = each.numbers or each.lengths, " length" if each.lengths is not None else ""
+    if found is None:
+        return
+    arrow = _LENGTH if of else each.type
+    if found.count:
+        yield f"smallest{of}", number_text(found.min, arrow)
+        quartiles = [number_text(found.quantile(rank), arrow) for rank in (0.25, 0.5, 0.75)]
+        yield "quartiles", "; ".join(quartiles) if is_time(arrow) else " / ".join(quartiles)
+        yield f"largest{of}", number_text(found.max, arrow)
+        yield "mean", number_text(found.mean, arrow)
+        if not is_time(arrow):  # whose deviation is no time, but a duration
+            yield "std", number_text(found.std, arrow)
+    for name, count in (("zeros", found.zeros), ("NaN", found.nans), ("inf", found.infinities)):
+        if count and not of:
+            yield name, f"{count:,}"

@@ -1,0 +1,272 @@
+"""Statistics of each path of Arrow data."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from extensor._arrow.arrow_type import holds, is_list, is_string
+from extensor._describe.sketches import Numbers, Words
+from extensor._path import quoted
+from extensor.errors import DTypeError
+
+pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
+
+_SECONDS = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
+_CALENDAR = 60_000_000_000
+"""So many seconds around 1970 are the years 68 to 3871, which Arrow writes well."""
+
+
+class PathStatistics:
+    """Statistics of the values of a path.
+
+    Attributes:
+        path: The path, such as `steps[*].minutes`, where `[*]` stands for the items of a list.
+        kind: "number", "string", "list", "record", "union" or "other". Bools are strings, "true"
+            and "false". Timestamps, dates, times and durations are numbers in their unit.
+        type: The Arrow type.
+        count: The number of values that are not null.
+        nulls: The number of nulls. Where a record is null, each of its fields is null too.
+        numbers: The statistics of numbers, or None.
+        words: The statistics of strings, or of the names of a union's variants, or None.
+        lengths: The statistics of the lengths of lists, or None.
+    """
+
+    def __init__(self, path: str, arrow: pa.DataType) -> None:
+        self.path = path
+        self.kind = _kind(arrow)
+        self.type = arrow
+        self.count = 0
+        self.nulls = 0
+        self.numbers = Numbers() if self.kind == "number" else None
+        self.words = Words() if self.kind in ("string", "union") else None
+        self.lengths = Numbers() if self.kind == "list" else None
+
+    @property
+    def null_share(self) -> float:
+        """The share of nulls; 0.0 if there is neither a value nor a null."""
+        return self.nulls / max(1, self.nulls + self.count)
+
+    def text_of(self, number: float | int | None) -> str:
+        """Returns a number of this path as text; that of a timestamp as date and time."""
+        return number_text(number, self.type)
+
+    def merge(self, other: PathStatistics) -> None:
+        """Adds the values of other statistics of the same path.
+
+        Raises:
+            DTypeError: If the path has another kind there (also a TypeError).
+        """
+        if _base(self.type) != _base(other.type):
+            if pa.types.is_null(other.type):
+                self.nulls += other.nulls
+                return
+            if not pa.types.is_null(self.type):
+                self._expect_like(other)
+            else:
+                nulls = self.nulls
+                self.__init__(self.path, other.type)
+                self.nulls = nulls
+        self.count += other.count
+        self.nulls += other.nulls
+        for name in ("numbers", "words", "lengths"):
+            if getattr(self, name) is not None:
+                getattr(self, name).merge(getattr(other, name))
+
+    def _expect_like(self, other: PathStatistics) -> None:
+        # A unit of time makes other numbers of the same value.
+        is_plain = _is_plain_number(self.type) and _is_plain_number(other.type)
+        if self.kind != other.kind or (self.kind == "number" and not is_plain):
+            raise DTypeError(
+                path=self.path,
+                expected=f"values of type {self.type}, as in earlier records",
+                received=f"type {other.type}",
+                mend="Describe the parts one by one.",
+            )
+
+
+class Tree:
+    """The statistics of all paths of records, in the order of the fields."""
+
+    def __init__(self) -> None:
+        self.paths: dict[str, PathStatistics] = {}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Adds records.
+
+        Raises:
+            DTypeError: If a path has another type than in earlier records (also a TypeError).
+        """
+        for field, column in zip(batch.schema, batch.columns, strict=True):
+            self._add(quoted(field.name), column)
+
+    def merge(self, other: Tree) -> None:
+        """Adds the records of other statistics."""
+        for path, theirs in other.paths.items():
+            mine = self.paths.get(path)
+            if mine is None:
+                mine = self.paths[path] = PathStatistics(path, theirs.type)
+            mine.merge(theirs)
+
+    def _add(self, path: str, array: Any) -> None:
+        array = _plain(array)
+        arrow = array.type
+        known = self.paths.get(path)
+        if known is None:
+            known = self.paths[path] = PathStatistics(path, arrow)
+        elif _base(known.type) != _base(arrow):
+            known.merge(PathStatistics(path, arrow))
+        nulls = array.null_count
+        known.nulls += nulls
+        known.count += len(array) - nulls
+        if pa.types.is_struct(arrow):
+            for field, child in zip(arrow.fields, _children(array), strict=True):
+                self._add(f"{path}.{quoted(field.name)}", child)
+        elif is_list(arrow):
+            lengths = pc.list_value_length(array).drop_null().cast(pa.int64())
+            if known.lengths is not None:
+                known.lengths.add(lengths)
+            # `flatten` leaves out what is in null lists.
+            self._add(f"{path}[*]", array.flatten())
+        elif pa.types.is_union(arrow):
+            self._add_variants(known, path, array)
+        elif nulls == len(array):
+            return
+        elif known.numbers is not None:
+            known.numbers.add(_as_numbers(array.drop_null() if nulls else array))
+        elif known.words is not None:
+            known.words.add(_as_words(array.drop_null() if nulls else array))
+
+    def _add_variants(self, known: PathStatistics, path: str, array: Any) -> None:
+        arrow = array.type
+        codes = _of_buffer(array, 1, np.int8)
+        for number, code in enumerate(arrow.type_codes):
+            name = arrow.field(number).name
+            chosen = codes == code
+            variant = array.field(number)
+            if arrow.mode == "dense":
+                places = _of_buffer(array, 2, np.int32)[chosen]
+            else:
+                places = np.flatnonzero(chosen)
+            variant = variant.take(pa.array(places))
+            if known.words is not None:
+                known.words.add(pa.array([name] * len(variant), pa.string()))
+            self._add(f"{path}.{quoted(name)}", variant)
+
+
+def _of_buffer(array: Any, number: int, dtype: Any) -> Any:
+    """Returns the codes or offsets of a union: the attributes of pyarrow ignore a slice."""
+    buffer = array.buffers()[number]
+    if buffer is None:
+        return np.zeros(0, dtype)
+    return np.frombuffer(buffer, dtype, array.offset + len(array))[array.offset :]
+
+
+def number_text(number: float | int | None, arrow: pa.DataType) -> str:
+    """Returns a number as a short text, or, of a type of time, as that time."""
+    if number is None or number != number:
+        return ""
+    if is_time(arrow):
+        return _time_text(round(number), arrow)
+    if isinstance(number, int) and abs(number) < 10**12:
+        return f"{number:,}"
+    return f"{number:.4g}" if abs(number) < 1e4 else f"{number:,.0f}" if (
+        abs(number) < 1e12
+    ) else f"{number:.4g}"  # fmt: skip
+
+
+def _time_text(number: int, arrow: pa.DataType) -> str:
+    has_year = pa.types.is_timestamp(arrow) or pa.types.is_date(arrow)
+    second = _SECONDS.get(getattr(arrow, "unit", "ms"), 1)
+    second = 1 / 86_400 if pa.types.is_date32(arrow) else second
+    if has_year and abs(number) / second > _CALENDAR:
+        return f"{number:,}"
+    try:
+        whole = pa.scalar(number, pa.int32() if arrow.bit_width == 32 else pa.int64())
+        text = str(whole.cast(arrow).cast(pa.string()).as_py())
+    except (pa.ArrowException, OverflowError):
+        return f"{number:,}"
+    return re.sub(r"\.0+(?=Z?$)", "", text)
+
+
+def _plain(array: Any) -> Any:
+    """Returns an array without extension type, dictionary, run ends, or map."""
+    arrow = array.type
+    if isinstance(arrow, pa.BaseExtensionType):
+        return _plain(array.storage)
+    if pa.types.is_dictionary(arrow):
+        return _plain(array.dictionary_decode())
+    if pa.types.is_string_view(arrow):  # Arrow has more functions for other strings
+        return array.cast(pa.large_string())
+    if pa.types.is_binary_view(arrow) or pa.types.is_fixed_size_binary(arrow):
+        return array.cast(pa.large_binary())
+    if pa.types.is_run_end_encoded(arrow):
+        return _plain(pc.run_end_decode(array))
+    if pa.types.is_map(arrow):
+        # `keys` and `items` are those of all maps, also of those before a slice.
+        entries = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
+        return pa.Array.from_buffers(
+            pa.list_(entries.type),
+            len(array),
+            array.buffers()[:2],
+            offset=array.offset,
+            children=[entries],
+        )
+    return array
+
+
+def _children(array: pa.StructArray) -> list[pa.Array]:
+    """Returns the fields of records, null where the record is null."""
+    if not array.null_count or not holds(array.type, pa.types.is_union):
+        return array.flatten()
+    # `flatten` aborts the process where a union is below a null. A union has no nulls of its own.
+    plain = array.is_valid()
+    return [array.field(i).filter(plain) for i in range(array.type.num_fields)]
+
+
+def _base(arrow: pa.DataType) -> Any:
+    """Returns what two types of one path must have in common."""
+    if pa.types.is_struct(arrow):
+        return "record"
+    if is_list(arrow):
+        return "list"
+    return arrow
+
+
+def _kind(arrow: pa.DataType) -> str:
+    t = pa.types
+    if t.is_struct(arrow):
+        return "record"
+    if is_list(arrow):
+        return "list"
+    if t.is_union(arrow):
+        return "union"
+    if _is_plain_number(arrow) or is_time(arrow):
+        return "number"
+    if t.is_boolean(arrow) or is_string(arrow) or t.is_fixed_size_binary(arrow):
+        return "string"
+    return "other"
+
+
+def _is_plain_number(arrow: pa.DataType) -> bool:
+    return pa.types.is_integer(arrow) or pa.types.is_floating(arrow) or pa.types.is_decimal(arrow)
+
+
+def is_time(arrow: pa.DataType) -> bool:
+    """Returns whether the type is one of time, whose numbers have a unit."""
+    return pa.types.is_temporal(arrow) and not pa.types.is_interval(arrow)
+
+
+def _as_numbers(array: Any) -> pa.Array:
+    arrow = array.type
+    if is_time(arrow):
+        return array.cast(pa.int32() if arrow.bit_width == 32 else pa.int64())
+    return array.cast(pa.float64()) if pa.types.is_decimal(arrow) else array
+
+
+def _as_words(array: Any) -> pa.Array:
+    return array.cast(pa.string()) if pa.types.is_boolean(array.type) else array

@@ -1,0 +1,93 @@
+"""Which format a file has, by its suffix."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from extensor._files.files import File
+from extensor.errors import FormatError
+
+SUFFIXES = {
+    "parquet": (".parquet", ".parq", ".pq"),
+    "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
+    "json": (".json", ".jsonl", ".ndjson", ".geojson"),
+    "tfrecord": (".tfrecord", ".tfrecords"),
+}
+"""The suffixes of the files of each format."""
+
+_COMPRESSED = (".gz", ".zst", ".bz2", ".lz4")
+
+
+def expect_format(name: Any) -> None:
+    """Raises FormatError if a format is not one of `SUFFIXES`."""
+    if name not in SUFFIXES:
+        raise FormatError(
+            path="format",
+            expected=f"one of {', '.join(SUFFIXES)}",
+            received=repr(name)[:60],
+            mend="Leave it out to go by the suffix of the file.",
+        )
+
+
+def format_of(path: str) -> str | None:
+    """Returns the format of a path by its suffix, or None.
+
+    >>> format_of("gs://bucket/recipes.jsonl.gz")
+    'json'
+    """
+    name = os.path.basename(path).lower()
+    for end in _COMPRESSED:
+        name = name.removesuffix(end)
+    return next((known for known, ends in SUFFIXES.items() if name.endswith(ends)), None)
+
+
+def format_of_files(files: Sequence[File], given: str | None) -> str:
+    """Returns the format of files.
+
+    Args:
+        files: At least one file.
+        given: The format that the caller names; None to go by the suffixes.
+
+    Raises:
+        FormatError: If a suffix is not known, or the files have several formats.
+    """
+    if given is not None:
+        expect_format(given)
+        return given
+    first = known_format(files[0].path)
+    for file in files[1:]:
+        if known_format(file.path) != first:
+            raise FormatError(
+                path=file.path,
+                expected=f"a file of format {first}, as {files[0].path}",
+                received=f"format {format_of(file.path)}",
+                mend="Give files of one format, or name the format.",
+            )
+    return first
+
+
+def known_format(path: str, given: str | None = None) -> str:
+    """Returns the format of a path.
+
+    Args:
+        path: The path.
+        given: The format that the caller names; None to go by the suffix.
+
+    Raises:
+        FormatError: If the suffix is not known, or `given` is no format (also a ValueError).
+    """
+    if given is not None:
+        expect_format(given)
+        return given
+    found = format_of(path)
+    if found is None:
+        known = ", ".join(ends[0] for ends in SUFFIXES.values())
+        raise FormatError(
+            path=path,
+            expected=f"a suffix of a known format, such as {known}",
+            received=f"the suffix {os.path.splitext(path)[1]!r}",
+            mend=f"Name the format: {', '.join(SUFFIXES)}.",
+        )
+    return found
