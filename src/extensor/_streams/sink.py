@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import without_dictionaries
+from extensor._arrow.arrow_type import inner_fields, with_inner_fields, without_dictionaries
 from extensor._arrow.read import from_arrow
 from extensor._files.files import FilePath
 from extensor._formats import arrow, parquet
@@ -18,7 +18,12 @@ from extensor._struct.tensor import StructuredTensor
 
 
 def write_stream(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: FilePath, format: str
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    path: FilePath,
+    format: str,
+    float32: bool = False,
+    allow_nan: bool = False,
 ) -> None:
     """Writes record batches to a file, which appears only when it is complete.
 
@@ -27,17 +32,25 @@ def write_stream(
         schema: Their schema. An empty stream becomes a file of no records.
         path: The file.
         format: The format, one of `SUFFIXES`.
+        float32: Whether to write float64 as float32.
+        allow_nan: Whether to write NaN and infinities to JSON, which has none.
 
     Raises:
         The errors of `write_parquet`, `write_arrow`, `write_json` or `write_tfrecord`.
     """
     batches = _at_least_one(batches, schema)
+    if float32:
+        schema = _changed(schema, _with_float32)
+        batches = _cast(batches, schema)
     if format == "parquet":
         parquet.write(batches, path)
     elif format == "arrow":
-        arrow.write(batches if str(path).endswith(".arrows") else _decoded(batches, schema), path)
+        if not str(path).endswith(".arrows"):
+            # In an IPC file, the dictionary of a column may not change.
+            batches = _cast(batches, _changed(schema, without_dictionaries))
+        arrow.write(batches, path)
     elif format == "json":
-        json.write(batches, path)
+        json.write(batches, path, allow_nan)
     else:
         nulls = _nulls(schema)
         records: Iterator[StructuredTensor] = (from_arrow(each, nulls=nulls) for each in batches)
@@ -55,12 +68,22 @@ def _at_least_one(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Itera
         ]
 
 
-def _decoded(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yields batches without dictionaries: in an IPC file, that of a column may not change."""
-    fields = [field.with_type(without_dictionaries(field.type)) for field in schema]
-    plain = pa.schema(fields, schema.metadata)
+def _changed(schema: pa.Schema, change: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
+    fields = [field.with_type(change(field.type)) for field in schema]
+    return pa.schema(fields, schema.metadata)
+
+
+def _with_float32(arrow: pa.DataType) -> pa.DataType:
+    if pa.types.is_float64(arrow):
+        return pa.float32()
+    fields = inner_fields(arrow)
+    inner = [field.with_type(_with_float32(field.type)) for field in fields]
+    return with_inner_fields(arrow, inner) if fields else arrow
+
+
+def _cast(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        yield batch if plain.equals(schema) else batch.cast(plain)
+        yield batch if batch.schema.equals(schema) else batch.cast(schema)
 
 
 def _nulls(schema: pa.Schema) -> Any:

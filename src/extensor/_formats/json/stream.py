@@ -134,15 +134,17 @@ def _table(text: Text, line: int) -> pa.Table:
         if not line:
             raise
         parts: dict[str, Any] = {
-            name: _shifted(getattr(error, name), line) for name in ("path", "expected", "received")
+            part: _shifted(getattr(error, part), text.name, line)
+            for part in ("path", "expected", "received")
         }
         raise type(error)(**parts, mend=error.mend) from error
 
 
-def _shifted(text: str | None, line: int) -> str | None:
+def _shifted(text: str | None, name: str, line: int) -> str | None:
     if text is None:
         return None
-    return re.sub(r"\bline (\d+) of", lambda found: f"line {int(found[1]) + line} of", text)
+    pattern = rf"(?:(?<={re.escape(name)}, )line (\d+)|line (\d+)(?= of {re.escape(name)}))"
+    return re.sub(pattern, lambda found: f"line {int(found[1] or found[2]) + line}", text)
 
 
 def _conflict(text: Text, line: int, one: pa.DataType, other: pa.DataType) -> DTypeError:

@@ -1,0 +1,83 @@
+"""check_laws: the laws of extension types, for a value that is named by its module."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from functools import reduce
+from typing import Any
+
+import tensorflow as tf
+
+from extensor.errors import FieldError, FormatError, LawError, StructureError
+
+
+def check_laws(name: str) -> str:
+    """Returns which laws a value breaks; the empty string if none.
+
+    Args:
+        name: The module and the name in it, such as `recipes.types:small`.
+
+    Raises:
+        FormatError: If it is not such a name (also a ValueError).
+        FieldError: If there is no such value (also a KeyError).
+        StructureError: If the module cannot be imported (also a ValueError).
+        ProtocolError, DTypeError: If it is no value with laws.
+    """
+    from extensor import testing
+
+    value = _value(name)
+    check = testing.check_spec if isinstance(value, tf.TypeSpec) else testing.check_extension_type
+    try:
+        check(value)
+    except LawError as error:
+        return str(error)
+    return ""
+
+
+def _value(name: str) -> Any:
+    module_name, colon, path = name.partition(":")
+    if not colon or not module_name or not path:
+        raise FormatError(
+            path="MODULE:VALUE",
+            expected="a module, a colon and a name, such as recipes.types:small",
+            received=repr(name),
+            mend="Write the colon.",
+        )
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+    # Whatever the user's module raises.
+    except Exception as error:
+        raise StructureError(
+            path=module_name,
+            expected="a module that can be imported",
+            received=f"{type(error).__name__}: {error}{_line(error)}",
+            mend="Run the command in the folder from which the module is imported.",
+        ) from error
+    try:
+        value: Any = reduce(getattr, path.split("."), module)
+    except AttributeError as error:
+        names = [each for each in vars(module) if not each.startswith("_")]
+        raise FieldError(
+            path=name,
+            expected=f"one of the names {', '.join(names[:20])}",
+            received=str(error),
+            mend="Check the name after the colon.",
+        ) from error
+    is_function = callable(value) and not hasattr(value, "__tf_type_spec__")
+    return value() if is_function and not isinstance(value, tf.TypeSpec) else value
+
+
+def _line(error: BaseException) -> str:
+    """Returns where the user's code raised an error."""
+    trace = error.__traceback__
+    where = ""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not file.startswith("<") and file not in (__file__, importlib.__file__):
+            where = f" ({file}, line {trace.tb_lineno})"
+        trace = trace.tb_next
+    return where

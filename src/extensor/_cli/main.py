@@ -1,0 +1,70 @@
+"""main: runs the command line, and turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._dependency import needed
+from extensor.errors import ExtensorError, MissingDependencyError
+
+FINE, FOUND, FAILED = 0, 1, 2
+"""The exit codes: all is well; a check found a fault; the command could not do its work."""
+
+_INTERRUPTED, _NO_READER = 130, 141  # as shells report the signals INT and PIPE
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command, and returns its exit code.
+
+    Args:
+        arguments: The words after `extensor`. Default: those of the process.
+    """
+    try:
+        click = needed("click", "cli", "extensor")
+    except MissingDependencyError as error:
+        return _failed(f"the command line needs the package click. {error.mend}")
+    from extensor._cli.commands import extensor
+
+    try:
+        if "_EXTENSOR_COMPLETE" in os.environ:  # a shell asks for completions
+            extensor.main(prog_name="extensor")
+        # Not `extensor.main`, which ends the process with 1 where it finds a closed pipe.
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        with extensor.make_context("extensor", words) as context:
+            found: Any = extensor.invoke(context)
+        sys.stdout.flush()
+    except click.exceptions.Exit as end:  # of --help and --version
+        return end.exit_code
+    except click.ClickException as error:
+        error.show()
+        return FAILED
+    except (click.Abort, KeyboardInterrupt):
+        print("Interrupted.", file=sys.stderr)
+        return _INTERRUPTED
+    except BrokenPipeError:
+        return _without_reader()
+    except (ExtensorError, OSError, pa.ArrowException) as error:
+        return _failed(_message(error))
+    return found if isinstance(found, int) else FINE
+
+
+def _without_reader() -> int:
+    # Python flushes the output once more when it ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return _NO_READER
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, ExtensorError):
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
+def _failed(message: str) -> int:
+    print(f"Error: {message}", file=sys.stderr)
+    return FAILED

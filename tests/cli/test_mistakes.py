@@ -1,0 +1,183 @@
+"""What a user does wrong is one line on the standard error and exit code 2, without a traceback."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from extensor._cli.main import main
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with files of every fault, which is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(pa.table({"x": [1, 2], "u": [[["a"]], None]}), "fine.parquet")
+    content = (tmp_path / "fine.parquet").read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
+    (tmp_path / "text.parquet").write_text("x,y\n1,2\n")
+    (tmp_path / "empty.parquet").touch()
+    (tmp_path / "table.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "bad.jsonl").write_text('{"x": 1}\n{"x": \n')
+    (tmp_path / "mixed.jsonl").write_text('{"x": 1}\n{"x": "a"}\n')
+    os.mkdir("folder")
+    return tmp_path
+
+
+MISTAKES = {
+    "no command": ([], "Usage: extensor"),
+    "another command": (["shcema"], "No such command 'shcema'"),
+    "no file": (["schema"], "Missing argument 'FILE...'"),
+    "another option": (["schema", "fine.parquet", "--nope"], "No such option"),
+    "another format": (["schema", "fine.parquet", "--format", "csv"], "is not one of 'parquet'"),
+    "a missing file": (["head", "none.parquet"], "none.parquet: expected a file"),
+    "a pattern of nothing": (["head", "no-*.parquet"], "at least one file"),
+    "a folder of nothing": (["head", "folder"], "at least one file"),
+    "a file of another format": (["schema", "text.parquet"], "text.parquet: expected a"),
+    "an empty file": (["schema", "empty.parquet"], "empty.parquet: expected a"),
+    "a truncated file": (["head", "cut.parquet"], "cut.parquet: expected a"),
+    "a suffix that is not known": (["schema", "table.csv"], "suffix '.csv'. Name the format"),
+    "broken JSON": (["head", "bad.jsonl"], "bad.jsonl"),
+    "JSON of two types": (
+        ["convert", "mixed.jsonl", "x.parquet"],
+        "x, line 2 of mixed.jsonl: expected a number",
+    ),
+    "a missing column": (["head", "fine.parquet", "-c", "y"], "y: expected one of"),
+    "a column that is no path": (["head", "fine.parquet", "-c", "a..b"], "a..b"),
+    "a negative count": (["head", "fine.parquet", "-n", "-1"], "-1 is not in the range"),
+    "no target": (["convert", "fine.parquet"], "Missing argument"),
+    "a target without format": (["convert", "fine.parquet", "x.csv"], "suffix '.csv'"),
+    "a folder that does not exist": (["convert", "fine.parquet", "no/x.arrow"], "no, which does"),
+    "a target that is a folder": (["convert", "fine.parquet", "folder", "--to", "json"], "folder"),
+    "records that do not fit": (["convert", "fine.parquet", "x.tfrecord"], "u: expected"),
+    "a page in no folder": (["describe", "fine.parquet", "--html", "no/x.html"], "does not exist"),
+    "a threshold": (["describe", "fine.parquet", "--threshold", "7"], "not in the range"),
+    "no other files": (["describe", "fine.parquet", "--compare", "none.parquet"], "none.parquet"),
+    "no model": (["serve-check", "none"], "none: expected the folder of a SavedModel"),
+    "no SavedModel": (["serve-check", "folder"], "with saved_model.pb"),
+    "a device": (["convert", "fine.parquet", "/dev/null", "--to", "json"], "device"),
+    "a URL of nobody": (["schema", "nobody://x.parquet"], "nobody://x.parquet"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_a_message_and_exit_code_2(name, folder, capfd):
+    words, text = MISTAKES[name]
+    before = sorted(os.listdir(folder))
+    assert main(words) == 2
+    out, errors = capfd.readouterr()
+    assert out == ""
+    assert text in errors
+    assert "Traceback" not in errors
+    assert sorted(os.listdir(folder)) == before  # nothing half written
+
+
+@pytest.mark.parametrize("words", [["--help"], ["-h"], ["--version"], ["head", "--help"]])
+def test_help_is_on_the_standard_output(words, capfd):
+    assert main(words) == 0
+    out, errors = capfd.readouterr()
+    assert re.search("Usage|version", out)
+    assert errors == ""
+
+
+def test_every_command_has_help_with_an_example(capfd):
+    from extensor._cli.commands import extensor
+
+    for name in extensor.commands:
+        assert main([name, "--help"]) == 0
+        out, _ = capfd.readouterr()
+        assert f"Example: extensor {name} " in out
+    main(["--help"])
+    out, _ = capfd.readouterr()
+    assert "..." not in out.split("Commands:")[1]  # no help that is cut
+
+
+def test_a_folder_that_cannot_be_written_is_named(folder, capfd, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied", "folder/x.arrow")
+
+    # Not by the rights of the folder: root may write everywhere.
+    monkeypatch.setattr("extensor._files.whole_file._create", refuse)
+    assert main(["convert", "fine.parquet", "folder/x.arrow"]) == 2
+    assert capfd.readouterr().err == "Error: folder/x.arrow: Permission denied\n"
+
+
+def test_without_click_the_command_names_the_extra(run_python):
+    done = run_python(
+        """
+        import sys
+        sys.modules["click"] = None
+        from extensor._cli.main import main
+        sys.exit(main(["schema", "x.parquet"]))
+        """,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert 'pip install "extensor[cli]"' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_the_sketches_describe_names_the_extra(run_python, tmp_path):
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "x.parquet")
+    done = run_python(
+        f"""
+        import sys
+        sys.modules["datasketches"] = None
+        from extensor._cli.main import main
+        sys.exit(main(["describe", {str(tmp_path / "x.parquet")!r}]))
+        """,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert 'pip install "extensor[describe]"' in done.stderr
+
+
+def command(*words, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "extensor", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(tmp_path):
+    path = tmp_path / "many.parquet"
+    pq.write_table(pa.table({"x": list(range(300_000))}), path)
+    with command("head", "-n", 300_000, path) as process:
+        assert process.stdout.readline() == '{"x":0}\n'
+        process.stdout.close()
+        errors = process.stderr.read()
+        assert process.wait(120) == 141
+    assert "Traceback" not in errors
+    assert "Error" not in errors
+
+
+def test_an_interrupt_ends_the_command_and_leaves_no_file(tmp_path):
+    path, target = tmp_path / "many.jsonl", tmp_path / "many.parquet"
+    with path.open("w") as file:
+        for i in range(400_000):
+            file.write(f'{{"x": {i}, "y": "text {i}"}}\n')
+    with command("convert", path, target, "--progress") as process:
+        line = ""
+        while "convert:" not in line:
+            line += process.stderr.read(1)
+        process.send_signal(signal.SIGINT)
+        errors = process.stderr.read()
+        assert process.wait(120) == 130, errors
+    assert "Interrupted." in errors
+    assert "Traceback" not in errors
+    assert os.listdir(tmp_path) == ["many.jsonl"]
+
+
+def test_the_module_runs_the_command(tmp_path):
+    with command("schema", tmp_path / "none.parquet") as process:
+        out, errors = process.communicate(timeout=120)
+    assert (process.returncode, out) == (2, "")
+    assert "none.parquet: expected a file" in errors
