@@ -69,8 +69,18 @@ def test_files_are_described(suffix, tmp_path):
         assert list(xt.data.describe(paths, ["score"]).paths) == ["score"]
 
 
-def test_nothing_has_statistics_too():
-    found = xt.data.describe(TABLE.slice(0, 0))
+@pytest.mark.parametrize("source", ["table", "records", "reader", "file"])
+def test_nothing_has_statistics_too(source, tmp_path):
+    empty = TABLE.slice(0, 0)
+    pq.write_table(empty, tmp_path / "empty.parquet")
+    found = xt.data.describe(
+        {
+            "table": empty,
+            "records": BATCH[:0],
+            "reader": empty.to_reader(),
+            "file": tmp_path / "empty.parquet",
+        }[source]
+    )
     assert found.num_records == 0
     assert list(found.paths) == ["title", "minutes", "minutes[*]", "score"]
     assert np.isnan(found["score"].numbers.quantile(0.5))

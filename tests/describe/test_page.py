@@ -103,7 +103,7 @@ def test_a_comparison_page_shows_both_and_drifted_paths_first(tmp_path):
     page = path.read_text()
     parsed(page)
     headings = re.findall(r"<h2>(.*?)</h2>", page)
-    assert headings == ["c", "d", "b", "a"]
+    assert headings == ["b", "c", "d", "a"]
     assert page.count('<section class="drifted">') == 3
     chart = next(chart for chart in charts(page) if "frequent" in chart.get("aria-label"))
     kinds = {(bar.get("class"), bar[0].text) for bar in chart if bar.tag == "rect"}

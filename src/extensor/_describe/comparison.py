@@ -112,7 +112,7 @@ def compared(
 
 
 def _expect_threshold(name: str, value: Any) -> None:
-    if not isinstance(value, numbers.Real) or not 0 <= value <= 1:
+    if not isinstance(value, numbers.Real) or not 0 <= float(value) <= 1:
         raise DTypeError(
             path=name,
             expected="a number between 0 and 1",

@@ -17,7 +17,7 @@ from extensor._describe.description import Description
 from extensor._describe.paths import Tree
 from extensor._describe.sketches import datasketches
 from extensor._path import PathLike
-from extensor._streams.source import opened
+from extensor._streams.source import empty_batch, opened
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError
@@ -116,7 +116,8 @@ def _batches(
 
 def _of_files(paths: Any, wanted: WantedTable | None, format: str | None) -> Any:
     source = opened(paths, None if wanted is None else wanted.columns, format)
-    return source.batches(), source.num_records
+    # A file without records has paths too.
+    return itertools.chain([empty_batch(source.schema)], source.batches()), source.num_records
 
 
 def _of_dataset(dataset: tf.data.Dataset, wanted: Any) -> Iterator[pa.RecordBatch]:
@@ -150,19 +151,21 @@ def _of_value(records: StructuredTensor, wanted: Any) -> list[pa.RecordBatch]:
             received=f"records of rank {records.rank}",
             mend="Merge the dimensions: records.merge_dims(0, -1).",
         )
-    return _chosen(pa.Table.from_batches([to_arrow(records)]), wanted).to_batches()
+    return list(_of_arrow(to_arrow(records), wanted))
 
 
 def _of_arrow(source: Any, wanted: Any) -> Iterator[pa.RecordBatch]:
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
-        yield from _chosen(source, wanted).to_batches()
+        table = _chosen(source, wanted)
+        yield from table.to_batches() or [empty_batch(table.schema)]
         return
     if not hasattr(source, "__arrow_c_stream__"):
         source = pa.table(source)
-    for batch in pa.RecordBatchReader.from_stream(source):
-        yield from _chosen(pa.Table.from_batches([batch]), wanted).to_batches()
+    reader = pa.RecordBatchReader.from_stream(source)
+    for batch in itertools.chain([empty_batch(reader.schema)], reader):
+        yield from _of_arrow(pa.Table.from_batches([batch]), wanted)
 
 
 def _chosen(table: pa.Table, wanted: WantedTable | None) -> pa.Table:

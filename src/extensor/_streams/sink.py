@@ -14,6 +14,7 @@ from extensor._formats import arrow, parquet
 from extensor._formats.json import write as json
 from extensor._formats.tfrecord.files import write_tfrecord
 from extensor._formats.tfrecord.stream import message_for
+from extensor._streams.source import empty_batch
 from extensor._struct.tensor import StructuredTensor
 
 
@@ -63,9 +64,7 @@ def _at_least_one(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Itera
         is_empty = False
         yield batch
     if is_empty:
-        yield from pa.Table.from_batches([], schema).to_batches() or [
-            pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
-        ]
+        yield empty_batch(schema)
 
 
 def _changed(schema: pa.Schema, change: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
