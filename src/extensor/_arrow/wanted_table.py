@@ -87,6 +87,11 @@ class WantedTable:
         schema = self.schema if self.schema is not None else self.pruned(source)
         return spec_from_schema(schema, None, self.row_splits_dtype, self.nulls)
 
+    @property
+    def records_spec(self) -> StructuredTensorSpec:
+        """The spec of what `records` returns, if the caller gave a spec or a schema."""
+        return self.spec() if self._spec is None or self.columns is not None else self._spec
+
     def table(self, table: pa.Table) -> pa.Table:
         """Returns the wanted columns of a table, cast to the wanted types.
 

@@ -214,17 +214,25 @@ def _raised_by_name(kwargs: dict[str, Any]) -> dict[str, Any]:
 def _with_values(
     method: Callable[..., Any], lower: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
+    # Only names of functions here: cloudpickle copies the method of a class in a notebook with all
+    # that it names, and cannot copy a ContextVar.
     @functools.wraps(method)
     def method_with_values(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _in_keras.get() is not self:
-            return method(self, *args, **kwargs)
-        token = _in_keras.set(None)
-        try:
-            masks = {name: one_mask(kwargs.pop(name)) for name in list(kwargs) if _is_mask(name)}
-            outputs = method(self, *raised(args), **_raised_by_name(kwargs), **masks)
-        finally:
-            _in_keras.reset(token)
-        return lower(self, outputs)
+        return _call_with_values(method, lower, self, args, kwargs)
 
     method_with_values.takes_values = True  # type: ignore[attr-defined]
     return method_with_values
+
+
+def _call_with_values(
+    method: Callable[..., Any], lower: Callable[[Any, Any], Any], layer: Any, args: Any, kwargs: Any
+) -> Any:
+    if _in_keras.get() is not layer:
+        return method(layer, *args, **kwargs)
+    token = _in_keras.set(None)
+    try:
+        masks = {name: one_mask(kwargs.pop(name)) for name in list(kwargs) if _is_mask(name)}
+        outputs = method(layer, *raised(args), **_raised_by_name(kwargs), **masks)
+    finally:
+        _in_keras.reset(token)
+    return lower(layer, outputs)

@@ -309,18 +309,20 @@ def _compiled_given_values(method: Callable[..., Any]) -> Callable[..., Any]:
 def _predicting_values(method: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a user's `predict_step`, wrapped so that Keras can concatenate its outputs."""
 
+    # Only names of functions here, as in `layer_call`: cloudpickle cannot copy a ContextVar.
     @functools.wraps(method)
     def predict_step(self: Any, data: Any) -> Any:
-        def step(data: Any) -> Any:
-            token = _predicting.set(self)
-            try:
-                return lowered_outputs(method(self, raised(data)))
-            finally:
-                _predicting.reset(token)
-
-        return run_compiled(self, step, data)
+        return run_compiled(self, lambda data: _predicted(method, self, data), data)
 
     return predict_step
+
+
+def _predicted(method: Callable[..., Any], model: Any, data: Any) -> Any:
+    token = _predicting.set(model)
+    try:
+        return lowered_outputs(method(model, raised(data)))
+    finally:
+        _predicting.reset(token)
 
 
 @contextlib.contextmanager

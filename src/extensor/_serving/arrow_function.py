@@ -1,0 +1,407 @@
+"""arrow_function: a model as a function of Arrow tables, for engines of parallel processing."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+import uuid
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow.arrow_type import holds, inner_fields, is_large_list, with_inner_fields
+from extensor._arrow.schema import schema_from_spec
+from extensor._arrow.wanted_table import WantedTable
+from extensor._arrow.write import to_arrow
+from extensor._protocol.spec_of import spec_of
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.tensor import StructuredTensor
+from extensor.errors import DTypeError, MissingFileError, StructureError
+
+
+def arrow_function(
+    model: Any,
+    spec: Any,
+    keep: pa.Schema | None = None,
+    nulls: Any = None,
+    schema: pa.Schema | None = None,
+) -> ArrowFunction:
+    """Returns a model, or a function of records, as a picklable function of Arrow tables.
+
+    Engines such as Ray Data, Spark, Beam and Daft read files, send their records to many processes,
+    and write the results. The function is what each process calls: it takes a Table, a RecordBatch
+    or a StructArray, and returns the same kind. See docs/scaling.md.
+
+    Args:
+        model: One of these:
+
+            - the path of a saved model: a `.keras` file, or the folder of a SavedModel that
+              `xt.serving.save` or the method `export` of a model wrote. Each process reads it, so
+              it must be on a disk that all of them have.
+            - a model of Keras that takes records. It is pickled with its weights.
+            - a function of records. It runs as a `tf.function`.
+
+            It returns records, a tensor, or a nest of tensors and records, with one row for each
+            record. Tensors become columns with the names that `xt.serving.flat_signature` gives:
+            the key in a dict, or `output_0`, `output_1` and so on.
+        spec: The spec of the records, or a pyarrow Schema. Of each table, only its columns are
+            read. They are cast to its types without loss.
+        keep: The schema of columns of the table that the result has too, such as keys. They come
+            first, unchanged. They need not be in `spec`, and may have types without tensors.
+        nulls: What to do with nulls, as in `from_arrow`. Default: the masks of the spec.
+        schema: The Arrow schema of what the model returns, as in `to_arrow`. Default: the natural
+            types; but if no list of the spec is a `large_list`, then no list of the result is.
+
+    Returns:
+        A function with the attribute `output_schema`, the Arrow schema of its results. It can be
+        pickled, also by cloudpickle. A process loads the model at the first call, and only once,
+        however often the function is unpickled.
+
+    Raises:
+        DTypeError: If `model` is nothing of the above, or it does not return tensors or records;
+            or, in a call, if the data is not a table or does not fit the spec (also a TypeError).
+        MissingFileError: If there is no model at the path (also a FileNotFoundError).
+        StructureError: If two columns of the result have one name, or, in a call, if the result
+            has another number of rows than the columns to keep (also a ValueError).
+        FieldError, NullError: In a call, if a column is missing, or has a null (also a KeyError, a
+            ValueError).
+
+    >>> table = pa.table({"id": ["a", "b"], "minutes": [[5.0, 20.0], [8.0]]})
+    >>> total = xt.arrow_function(lambda recipes: {"total": tf.reduce_sum(recipes["minutes"], 1)},
+    ...                           table.schema, keep=pa.schema({"id": pa.string()}))
+    >>> total(table).to_pylist()
+    [{'id': 'a', 'total': 25.0}, {'id': 'b', 'total': 8.0}]
+    >>> total.output_schema
+    id: string
+    total: double
+    """
+    if isinstance(model, (str, os.PathLike)):
+        source: Any = _SavedModel(os.fspath(model))
+    elif _is_keras_model(model):
+        source = _KerasModel(model)
+    elif callable(model):
+        source = _Function(model)
+    else:
+        raise DTypeError(
+            path="arrow_function: model",
+            expected="the path of a saved model, a model of Keras, or a function",
+            received=type(model).__name__,
+            mend="Give for example the path of a .keras file.",
+        )
+    return ArrowFunction(uuid.uuid4().hex, source, spec, keep, nulls, schema)
+
+
+class ArrowFunction:
+    """A function of Arrow tables. Create it with `arrow_function`."""
+
+    def __init__(
+        self, token: str, source: Any, spec: Any, keep: Any, nulls: Any, schema: Any
+    ) -> None:
+        self._token = token
+        self._arguments = source, spec, keep, nulls, schema
+        self._source = source
+        self._keep = _checked_schema(keep, "keep")
+        self._schema = _checked_schema(schema, "schema")
+        self._wanted = WantedTable(None, spec, nulls)
+        if self._wanted.schema is None:
+            raise DTypeError(
+                path="arrow_function: spec",
+                expected="the spec of records, or a pyarrow Schema",
+                received=repr(spec),
+                mend="Give xt.spec_of(records), or the schema of a table.",
+            )
+        self._model: Any = None
+        self._lock = threading.Lock()
+        self._loaded: tuple[Callable[[Any], Any], pa.Schema] | None = None
+        _known[token] = self
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        """The Arrow schema of the results. Loads the model."""
+        return pa.schema([*(self._keep or ()), *self._load()[1]])
+
+    def __call__(self, data: Any) -> Any:
+        """Returns the results for the records of a table, as the same kind of Arrow data.
+
+        Args:
+            data: A Table, a RecordBatch, or an array of structs.
+        """
+        table = _table(data)
+        run, schema = self._load()
+        result = to_arrow(_records(run(self._wanted.records(table))), schema)
+        columns = result.columns
+        if self._keep is not None:
+            kept = WantedTable(None, self._keep).table(table)
+            if result.num_rows != table.num_rows:
+                raise StructureError(
+                    path="arrow_function: keep",
+                    expected=f"{table.num_rows} results, one for each record",
+                    received=f"{result.num_rows} results",
+                    mend="Without keep=, the function may drop records.",
+                )
+            columns = [*kept.columns, *columns]
+        whole = pa.Table.from_arrays(columns, schema=self.output_schema)
+        if isinstance(data, pa.Table):
+            return whole
+        arrays = [_one_array(column) for column in whole.columns]
+        if isinstance(data, pa.RecordBatch):
+            return pa.RecordBatch.from_arrays(arrays, schema=whole.schema)
+        return pa.StructArray.from_arrays(arrays, fields=list(whole.schema))
+
+    def _load(self) -> tuple[Callable[[Any], Any], pa.Schema]:
+        """Returns the compiled model and the schema of its results; loads it at the first call."""
+        with self._lock:
+            if self._loaded is None:
+                with tf.init_scope():  # also while a graph is being traced
+                    self._loaded = self._compiled()
+            return self._loaded
+
+    def _compiled(self) -> tuple[Callable[[Any], Any], pa.Schema]:
+        call = self._source.load()
+        self._model = call  # because a concrete function does not keep its variables
+        function: Any = tf.function(
+            lambda records: call(records), input_signature=[self._wanted.records_spec]
+        )
+        run = function.get_concrete_function()
+        with tf.Graph().as_default():
+            outputs = run.structured_outputs
+            natural = schema_from_spec(cast(Any, spec_of(_records(outputs))))
+        assert self._wanted.schema is not None
+        schema = natural if self._schema is None else self._schema
+        if self._schema is None and not any(
+            holds(field.type, is_large_list) for field in self._wanted.schema
+        ):
+            schema = pa.schema(map(_narrow, natural))
+        twice = {field.name for field in self._keep or ()} & set(schema.names)
+        if twice:
+            raise StructureError(
+                path=f"arrow_function: keep, {min(twice)}",
+                expected="columns that the model does not return",
+                received=f"a column of the results {', '.join(schema.names)}",
+                mend="Leave it out of keep=, or rename the result.",
+            )
+        return run, schema
+
+    def __reduce__(self) -> Any:
+        source, *others = self._arguments
+        return _restored, (self._token, source.packed(), *others)
+
+
+_known: weakref.WeakValueDictionary[str, ArrowFunction] = weakref.WeakValueDictionary()
+
+# The functions that were unpickled last. An engine unpickles the function anew for each task.
+_recent: deque[ArrowFunction] = deque(maxlen=8)
+
+
+def _restored(token: str, *arguments: Any) -> ArrowFunction:
+    """Returns the function of a token, if this process has it, and else makes it."""
+    function = _known.get(token) or ArrowFunction(token, *arguments)
+    if function not in _recent:
+        _recent.append(function)
+    return function
+
+
+class _SavedModel:
+    """A model in a file or folder."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def packed(self) -> _SavedModel:
+        return self
+
+    def load(self) -> Callable[[Any], Any]:
+        if not tf.io.gfile.exists(self._path):
+            raise MissingFileError(
+                path=self._path,
+                expected="a saved model",
+                received="no file or folder",
+                mend="Give a path that every process can read.",
+            )
+        if self._path.endswith(".keras"):
+            return _inference(_load_keras(self._path, {}))
+        model: Any = tf.saved_model.load(self._path)
+        if tf.io.gfile.exists(os.path.join(self._path, "assets.extra", "extensor.json")):
+            from extensor._serving.client_file import load_client
+
+            return _Restored(model, load_client(self._path))
+        return _Restored(model, None)
+
+
+class _Restored:
+    """A SavedModel. It is kept, because a function of it does not keep its variables.
+
+    Args:
+        model: The SavedModel.
+        client: The client of its signature, or None if it takes records.
+    """
+
+    def __init__(self, model: Any, client: Any) -> None:
+        self._model = model
+        self._client = client
+
+    def __call__(self, records: Any) -> Any:
+        if self._client is None:
+            return getattr(self._model, "serve", self._model)(records)
+        signature = self._model.signatures[tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY]
+        return self._client.decode(signature(**self._client.encode(records)))
+
+
+class _KerasModel:
+    """A model of Keras in memory."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def packed(self) -> _PackedKerasModel:
+        import keras
+
+        inside = tf.train.TrackableView(self._model).descendants()
+        classes = {type(one) for one in inside if isinstance(one, keras.Layer)}
+        own = {
+            keras.saving.get_registered_name(each): each
+            for each in classes
+            if each.__module__.partition(".")[0] not in ("keras", "extensor")
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.keras")
+            self._model.save(path)
+            with open(path, "rb") as file:
+                return _PackedKerasModel(file.read(), own)
+
+    def load(self) -> Callable[[Any], Any]:
+        return _inference(self._model)
+
+
+class _PackedKerasModel:
+    """A model of Keras as bytes. It is read when it is needed, and not when it is unpickled.
+
+    Args:
+        content: The content of a `.keras` file.
+        classes: The classes of its layers. Only cloudpickle can pickle those of a notebook.
+    """
+
+    def __init__(self, content: bytes, classes: Mapping[str, Any]) -> None:
+        self._content = content
+        self._classes = classes
+
+    def packed(self) -> _PackedKerasModel:
+        return self
+
+    def load(self) -> Callable[[Any], Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.keras")
+            with open(path, "wb") as file:
+                file.write(self._content)
+            return _inference(_load_keras(path, self._classes))
+
+
+class _Function:
+    """A function of records."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+
+    def packed(self) -> _Function:
+        return self
+
+    def load(self) -> Callable[[Any], Any]:
+        return self._function
+
+
+def _is_keras_model(model: Any) -> bool:
+    keras: Any = sys.modules.get("keras")  # who has a model has imported it
+    return keras is not None and isinstance(model, keras.Model)
+
+
+def _load_keras(path: str, classes: Mapping[str, Any]) -> Any:
+    import keras
+
+    import extensor.keras  # noqa: F401 - registers the layers
+
+    return keras.saving.load_model(path, custom_objects=dict(classes), compile=False)
+
+
+def _inference(model: Any) -> Callable[[Any], Any]:
+    from extensor._keras._keras_private import inference_arguments
+
+    return lambda records: model(records, **inference_arguments(model))
+
+
+def _checked_schema(schema: Any, name: str) -> pa.Schema | None:
+    if schema is None or isinstance(schema, pa.Schema):
+        return schema
+    raise DTypeError(
+        path=f"arrow_function: {name}",
+        expected="a pyarrow Schema of the columns",
+        received=repr(schema)[:80],
+        mend=f'Give for example {name}=pa.schema({{"id": pa.int64()}}).',
+    )
+
+
+def _table(data: Any) -> pa.Table:
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if isinstance(data, pa.ChunkedArray) and pa.types.is_struct(data.type):
+        return pa.Table.from_struct_array(data)
+    if isinstance(data, pa.StructArray):
+        return pa.Table.from_struct_array(data)
+    raise DTypeError(
+        path="arrow_function",
+        expected="a Table, a RecordBatch, or an array of structs",
+        received=type(data).__name__,
+        mend='Let the engine give Arrow data: batch_format="pyarrow" in Ray Data.',
+    )
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _records(outputs: Any) -> StructuredTensor:
+    """Returns the outputs of a model as records."""
+    if isinstance(outputs, StructuredTensor) and outputs.rank == 1:
+        return outputs
+    fields = dict(_columns(outputs))
+    wrong = next((name for name, value in fields.items() if not _has_rows(value)), None)
+    if wrong is not None or not fields:
+        raise DTypeError(
+            path=f"arrow_function: model{'' if wrong is None else ', ' + wrong}",
+            expected="records, or tensors with one row for each record",
+            received="no tensors" if wrong is None else repr(spec_of(fields[wrong]))[:80],
+            mend="Return for example a dict of tensors.",
+        )
+    nrows = next(iter(fields.values())).shape[0]
+    return DenseStructuredTensor([nrows], fields)
+
+
+def _columns(outputs: Any) -> Iterator[tuple[str, Any]]:
+    """Yields the columns of the outputs, with the names that a signature gives to its outputs."""
+    if isinstance(outputs, Mapping):
+        yield from cast("Mapping[str, Any]", outputs).items()
+    elif hasattr(outputs, "_fields"):
+        yield from outputs._asdict().items()
+    elif isinstance(outputs, (list, tuple)):
+        yield from ((f"output_{i}", one) for i, one in enumerate(cast("list[Any]", outputs)))
+    elif outputs is not None:
+        yield "output_0", outputs
+
+
+def _has_rows(value: Any) -> bool:
+    return isinstance(getattr(value, "shape", None), tf.TensorShape) and value.shape.rank != 0
+
+
+def _narrow(field: pa.Field) -> pa.Field:
+    """Returns a field whose lists have 32-bit offsets."""
+    inner = [_narrow(each) for each in inner_fields(field.type)]
+    if pa.types.is_large_list(field.type):
+        return field.with_type(pa.list_(*inner))
+    return field.with_type(with_inner_fields(field.type, inner)) if inner else field
