@@ -12,6 +12,8 @@ WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 VENV := .venv
 OLDEST := .venv-oldest
+ENGINES := .venv-engines
+BEAM := .venv-beam
 RUN := $(VENV)/bin/python -m
 
 # Packages only for tests that require `tensorflow` itself, which would be installed next to
@@ -23,7 +25,7 @@ TAG := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])'
 STAMP := $(VENV)/.ready-$(TAG)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-oldest lint format structure bench pairs keras-tests pin clean
+.PHONY: help setup demo test test-all test-oldest engines-test lint format structure bench pairs keras-tests pin pin-engines clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -49,6 +51,13 @@ test-oldest: $(OLDEST)/.ready-py310  ## The tests on the oldest supported releas
 	@echo "[test] on the oldest supported releases"
 	@$(OLDEST)/bin/python -m pytest $(WORKERS) -m "not slow" $(PYTEST_ARGS)
 	@echo "[test] passed"
+
+engines-test: $(ENGINES)/.ready-$(TAG) $(BEAM)/.ready-$(TAG)  ## Run arrow_function on Ray, Spark, Daft and Beam
+	@echo "[engines-test] Ray Data, Spark (needs Java 17), Daft"
+	@$(ENGINES)/bin/python -m pytest engines/test_ray.py engines/test_spark.py engines/test_daft.py $(PYTEST_ARGS)
+	@echo "[engines-test] Beam"
+	@$(BEAM)/bin/python -m pytest engines/test_beam.py $(PYTEST_ARGS)
+	@echo "[engines-test] passed"
 
 lint: $(STAMP)  ## Check style, types and imports
 	@echo "[lint] ruff check"
@@ -91,10 +100,38 @@ pin:  ## Pin the newest releases for this Python in constraints/
 	} > constraints/$(TAG).txt
 	@echo "[pin] wrote constraints/$(TAG).txt"
 
+pin-engines:  ## Pin the newest releases of the engines for this Python in constraints/
+	$(call pin_engine,engines,$(IN_ENGINES))
+	$(call pin_engine,beam,$(IN_BEAM))
+
 clean:  ## Remove the environments and everything that was built
 	@echo "[clean] removing environments, builds and caches"
-	@rm -rf $(VENV) $(OLDEST) build dist .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(OLDEST) $(ENGINES) $(BEAM) build dist .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The engines are no extras: extensor does not import them. Beam pins pyarrow and protobuf.
+IN_ENGINES := "ray[data]" "pyspark>=4" "pandas<3" daft cloudpickle pytest hypothesis
+IN_BEAM := apache-beam cloudpickle pytest hypothesis
+
+# $(call pin_engine,name of the constraints,packages)
+define pin_engine
+	@echo "[pin-engines] resolving $(1) for $(TAG)"
+	@set -e; scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
+	$(PYTHON) -m venv "$$scratch"; \
+	"$$scratch/bin/python" -m pip install --quiet -e ".[tf-cpu,keras]" $(2); \
+	{ echo "# Written by \`make pin-engines\`."; \
+	  "$$scratch/bin/python" -m pip freeze --all --exclude pip --exclude-editable | sort -f; \
+	} > constraints/$(1)-$(TAG).txt
+	@echo "[pin-engines] wrote constraints/$(1)-$(TAG).txt"
+endef
+
+# $(call install_engine,venv,constraints,packages)
+define install_engine
+	@test -e $@ || { echo "[setup] making $(1)"; $(PYTHON) -m venv --clear $(1); }
+	@echo "[setup] installing the packages of $(2) (about 2 GB the first time)"
+	@$(1)/bin/python -m pip install --quiet -c $(2) -e ".[tf-cpu,keras]" $(3)
+	@touch $@
+endef
 
 # $(call install,interpreter,venv,constraints). If the stamp exists but is old, the venv is kept.
 define install
@@ -110,6 +147,16 @@ $(STAMP): pyproject.toml constraints/$(TAG).txt
 
 $(OLDEST)/.ready-py310: pyproject.toml constraints/oldest-py310.txt
 	$(call install,$(PYTHON_OLDEST),$(OLDEST),constraints/oldest-py310.txt)
+
+$(ENGINES)/.ready-$(TAG): pyproject.toml constraints/engines-$(TAG).txt
+	$(call install_engine,$(ENGINES),constraints/engines-$(TAG).txt,$(IN_ENGINES))
+
+$(BEAM)/.ready-$(TAG): pyproject.toml constraints/beam-$(TAG).txt
+	$(call install_engine,$(BEAM),constraints/beam-$(TAG).txt,$(IN_BEAM))
+
+constraints/engines-%.txt constraints/beam-%.txt:
+	@echo "[setup] the engines are not pinned for '$*'. Try: make engines-test PYTHON=python3.11, or make pin-engines"
+	@exit 1
 
 constraints/%.txt:
 	@echo "[setup] $(PYTHON) is '$*': extensor needs Python 3.10 to 3.13. Try: make PYTHON=python3.12"

@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 # A model in a file, and a function with the number of its process.
 MODELS = {
     "file": """
-        recipes.model().save(f"{folder}/model.keras")
+        recipe_files.model().save(f"{folder}/model.keras")
         model = f"{folder}/model.keras"
     """,
     "function": """
@@ -28,18 +28,18 @@ BEFORE = """
 import os
 import pyarrow as pa
 import extensor as xt
-from engines import recipes
+from engines import recipe_files
 
 folder = {folder!r}
 source, target = f"{{folder}}/recipes", f"{{folder}}/scored"
 
 if __name__ == "__main__":
-    recipes.write_files(source)
+    recipe_files.write_files(source)
 {model}
-    score = xt.arrow_function(model, recipes.SCHEMA, keep=pa.schema({{"id": pa.int64()}}))
+    score = xt.arrow_function(model, recipe_files.SCHEMA, keep=pa.schema({{"id": pa.int64()}}))
 {setup}
 {example}
-    print("processes:", recipes.check_scores(target))
+    print("processes:", recipe_files.check_scores(target))
 """
 
 
