@@ -61,9 +61,9 @@ from extensor._protocol.spec import TypeSpec
 from extensor._protocol.spec_of import spec_of
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._serving.arrow_function import arrow_function
-from extensor._struct.dense import DenseStructuredTensor, DenseStructuredTensorSpec
+from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
-from extensor._struct.ragged import RaggedStructuredTensor, RaggedStructuredTensorSpec
+from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor

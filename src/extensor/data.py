@@ -1,6 +1,7 @@
 """tf.data datasets of structured batches from files, and the statistics of records."""
 
 from extensor._data.parquet import parquet
+from extensor._data.plan import Shuffle
 from extensor._describe.comparison import Comparison, Drift
 from extensor._describe.describe import describe
 from extensor._describe.description import Description
@@ -13,6 +14,7 @@ __all__ = [
     "Drift",
     "Numbers",
     "PathStatistics",
+    "Shuffle",
     "Words",
     "describe",
     "parquet",

@@ -20,11 +20,12 @@ from tensorflow.python.framework.composite_tensor import CompositeTensor
 from tensorflow.python.saved_model import nested_structure_coder
 
 import extensor as xt
-from extensor import _tf
+from extensor import _raised, _tf
 from extensor._patches import _tf_gradients, _tf_py_function
 from extensor._tf import (
     _tf_casting,
     _tf_data,
+    _tf_named_function,
     _tf_nest,
     _tf_probability,
     _tf_protocol,
@@ -712,6 +713,24 @@ def signatures_of_constructors():
     )
 
 
+def raised_errors():
+    def fail():
+        raise _raised.marked(LookupError("missing"))
+
+    with pytest.raises(LookupError, match="missing"):
+        tf.py_function(fail, [], tf.int32)
+    with pytest.raises(LookupError):
+        next(iter(tf.data.Dataset.range(1).map(lambda _: tf.py_function(fail, [], tf.int32))))
+    with pytest.raises(LookupError):
+        tf.function(lambda: tf.py_function(fail, [], tf.int32))()
+
+
+def named_functions():
+    _tf_named_function.name_function("extensor.probe", lambda x: x + 1, tf.int32)
+    called = tf.function(lambda x: _tf_named_function.call_named("extensor.probe", [x], tf.int32))
+    assert int(called(tf.constant(1))) == 2, "_py_funcs: a name in `_funcs` is not found"
+
+
 def artifacts():
     assert hasattr(api.autograph_artifact(lambda: 0), "autograph_info__"), (
         "autograph.impl.api: autograph_artifact marks functions by another attribute"
@@ -783,6 +802,8 @@ PROBES = {
             windows,
         )
     },
+    "script_ops": named_functions,
+    "raised_errors": raised_errors,
     **dispatch_probes.PROBES,
 }
 

@@ -198,3 +198,15 @@ def unsupported(arrow_type: pa.DataType, path: Path) -> UnsupportedTypeError:
         received=f"Arrow type {arrow_type}",
         mend="Cast the column to one of these in Arrow, or leave it out.",
     )
+
+
+def decoded_schema(schema: pa.Schema) -> pa.Schema:
+    """Returns a schema with each dictionary type replaced by the type of its values."""
+
+    def plain(field: pa.Field) -> pa.Field:
+        arrow = field.type
+        if pa.types.is_dictionary(arrow):
+            return field.with_type(arrow.value_type)
+        return field.with_type(with_inner_fields(arrow, list(map(plain, inner_fields(arrow)))))
+
+    return pa.schema([plain(field) for field in schema], schema.metadata)

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Iterable, Iterator
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.location import splits_dtype
-from extensor._arrow.read import from_arrow
 from extensor._arrow.schema import spec_from_schema
-from extensor._data.slab import batches_of
-from extensor._data.stream import stream
+from extensor._arrow.wanted_table import WantedTable
+from extensor._data.feed import Feed
+from extensor._data.plan import PART_BYTES, PART_ROWS, Plan, Shuffle
+from extensor._data.recipe import arguments_of, recipe, shuffle_of
+from extensor._data.stream import MAKERS, stream
 from extensor._files.files import FilePath
-from extensor._formats.parquet.read import ParquetFiles
+from extensor._formats.parquet.plan import ParquetPlan, PlannedFile
+from extensor._formats.parquet.read import batches_of
 from extensor._path import PathLike
-from extensor.errors import NullError, StructureError
-
-# The approximate maximal size of a slab, in records and in bytes of the file. A slab has at least
-# one batch.
-_SLAB_ROWS = 1 << 15
-_SLAB_BYTES = 1 << 22
 
 
 def parquet(
@@ -32,30 +32,42 @@ def parquet(
     drop_remainder: bool = False,
     row_splits_dtype: Any = tf.int64,
     nulls: Any = "error",
+    shuffle: Shuffle | None = None,
+    shard: tuple[int, int] | None = None,
+    epochs: int = 1,
+    state: dict[str, Any] | None = None,
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the records of Parquet files in structured batches.
 
-    Each iteration of the dataset reads the files piece by piece.
+    Each iteration of the dataset reads the files part by part, one part ahead.
 
     Args:
-        paths: One file, or several files of one schema; their records are concatenated.
-        batch_size: The number of records in a batch.
+        paths: One file, folder or glob pattern, or several, of one schema; their records are
+            concatenated.
+        batch_size: The number of records in a batch. A batch may have records of several files.
         columns: Paths of the fields to read, as in `read_parquet`; other fields are not decoded.
-        drop_remainder: Whether to drop a last batch that is not full. The batch size is then part
-            of the static shape.
+        drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
+            then part of the static shape.
         row_splits_dtype: As in `from_arrow`.
         nulls: What to do with nulls, as in `from_arrow`.
+        shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
+            another order.
+        shard: The number of this shard, and the number of shards. Together, they have each record
+            once. A shard reads its own row groups only.
+        epochs: The number of epochs in a pass.
+        state: Where the first pass begins, from `xt.data.state`.
 
     Returns:
-        A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, and its
-        spec depends only on the files' schema.
+        A dataset of StructuredTensors of shape `[batch_size]`. Its spec depends only on the files'
+        schema. Its cardinality is known, except if `state` lies within an epoch.
 
     Raises:
-        StructureError: If `batch_size` is not a positive number (also a ValueError).
-        MissingFileError, DirectoryError, FormatError, FieldError: As in `read_parquet`, at once.
+        StructureError: If `batch_size` or `epochs` is not a positive number, or `state` is of
+            another dataset (also a ValueError).
+        RowError: If there is no shard of this number (also an IndexError).
+        MissingFileError, FormatError, FieldError: As in `read_parquet`, at once.
         UnsupportedTypeError: As in `from_arrow`, at once, like the errors of `nulls`. Errors that
-            depend on contents, such as those for nulls, are raised during iteration, as
-            TensorFlow's errors of the dataset.
+            depend on contents, such as those for nulls, are raised during iteration.
 
     >>> path = getfixture("tmp_path") / "recipes.parquet"
     >>> xt.write_parquet(xt.DenseStructuredTensor([3], {"est_time": [55.0, 30.0, 45.0]}), path)
@@ -64,101 +76,95 @@ def parquet(
     [55. 30.]
     [45.]
     """
-    if not isinstance(batch_size, numbers.Integral) or batch_size < 1:
-        raise StructureError(
-            path="xt.data.parquet: batch_size",
-            expected="a positive number",
-            received=repr(batch_size),
-            mend="Give the number of records in a batch.",
-        )
-    batch_size = int(batch_size)
-    splits = splits_dtype(row_splits_dtype)
-    files = ParquetFiles(paths, columns)
-    full, rest = divmod(files.num_rows, batch_size)
-    count = full if drop_remainder or not rest else full + 1
-    spec = spec_from_schema(files.schema, batch_size if drop_remainder else None, splits, nulls)
-    records = _Records(files, batch_size, drop_remainder, spec, splits, nulls)
-    # No prefetch here: `stream` prefetches slabs, and cutting them into batches is fast.
-    return stream(records.slabs, spec, count)
+    if columns is not None and not isinstance(columns, str):
+        columns = list(columns)
+    arguments = locals() | {"row_splits_dtype": splits_dtype(row_splits_dtype)}
+    return stream(_feed(**arguments))
 
 
-class _Records:
-    """The records of files as slabs: pieces of many batches each.
-
-    The time to convert records, and to pass them to a dataset, depends little on their number. So
-    records are converted slab by slab, and TensorFlow cuts each slab into batches without a copy.
-    """
-
-    def __init__(
-        self,
-        files: ParquetFiles,
-        batch_size: int,
-        drop_remainder: bool,
-        spec: Any,
-        splits: tf.DType,
-        nulls: Any,
-    ) -> None:
-        self._files = files
-        self._batch_size = batch_size
-        self._drop_remainder = drop_remainder
-        self._spec = spec
-        self._splits = splits
-        self._nulls = nulls
-
-    def slabs(self) -> Iterator[tf.data.Dataset]:
-        """Yields a dataset of the batches of each slab."""
-        first, size = 0, self._batch_size
-        pieces = self._files.batches(size, _SLAB_ROWS, _SLAB_BYTES)
-        for table in gathered(pieces, size):
-            full = table.num_rows - table.num_rows % size
-            if full:
-                yield from self._batches(table.slice(0, full), size, first)
-            if full < table.num_rows and not self._drop_remainder:
-                rest = table.slice(full)
-                yield from self._batches(rest, rest.num_rows, first + full)
-            first += table.num_rows
-
-    def _batches(self, table: pa.Table, size: int, first: int) -> Iterator[tf.data.Dataset]:
-        """Yields datasets of the batches in a table, all of one size.
-
-        Args:
-            table: The records.
-            size: The number of records in a batch.
-            first: The number of the table's first record in the files, for errors.
-        """
-        try:
-            records = from_arrow(table, self._splits, self._nulls)
-        except NullError as error:
-            if table.num_rows == size:
-                raise NullError(
-                    path=error.path,
-                    expected=error.expected,
-                    received=f"{error.received} of the batch that begins with record {first}",
-                    mend=error.mend,
-                ) from error
-            # The dataset yields the batches before the batch with the null.
-            for at in range(0, table.num_rows, size):
-                yield from self._batches(table.slice(at, size), size, first + at)
-        else:
-            yield batches_of(records, size, self._spec)
+_SLAB_ROWS, _SLAB_BYTES = PART_ROWS, PART_BYTES
 
 
-def gathered(pieces: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
-    """Yields slabs of a multiple of `size` records, and the remainder at the end."""
-    pending: list[pa.RecordBatch] = []
-    rows = nbytes = 0
-    for piece in pieces:
-        pending.append(piece)
-        rows += piece.num_rows
-        nbytes += piece.nbytes
-        if rows >= size and (rows >= _SLAB_ROWS - size or nbytes >= _SLAB_BYTES):
-            table = pa.Table.from_batches(pending)
-            whole = table.slice(0, rows - rows % size)
-            rows %= size
-            pending = table.slice(whole.num_rows).to_batches() if rows else []
-            nbytes = sum(batch.nbytes for batch in pending)
-            del table  # so that the slab alone keeps the memory
-            yield whole
-            del whole
-    if rows:
-        yield pa.Table.from_batches(pending)
+def _feed(
+    paths: Any,
+    batch_size: Any,
+    columns: Any,
+    drop_remainder: bool,
+    row_splits_dtype: tf.DType,
+    nulls: Any,
+    shuffle: Any,
+    shard: Any,
+    epochs: Any,
+    state: Any,
+) -> Feed:
+    """Returns the feed of `parquet`, with the same arguments."""
+    source = _ParquetSource(paths, columns)
+    plan = Plan(source, batch_size, drop_remainder, shuffle, shard, epochs, _SLAB_ROWS, _SLAB_BYTES)
+    if state is not None:
+        plan.begin_at(state)
+    static = plan.batch_size if drop_remainder else None
+    spec = spec_from_schema(source.schema, static, row_splits_dtype, nulls)
+    text = recipe(
+        "parquet",
+        paths=source.paths,
+        batch_size=plan.batch_size,
+        columns=columns,
+        drop_remainder=drop_remainder,
+        row_splits_dtype=row_splits_dtype,
+        nulls=nulls,
+        shuffle=plan.shuffle,
+        shard=plan.shard,
+        epochs=plan.epochs,
+        state=state,
+    )
+    return Feed(plan, spec, row_splits_dtype, nulls, text)
+
+
+def _feed_again(text: str) -> Feed:
+    arguments = arguments_of(text)
+    return _feed(**arguments | {"shuffle": shuffle_of(arguments["shuffle"])})
+
+
+MAKERS["parquet"] = _feed_again
+
+
+class _ParquetSource:
+    """The row groups of Parquet files."""
+
+    def __init__(self, paths: Any, columns: Any) -> None:
+        self._plan = plan = ParquetPlan(paths, WantedTable(columns))
+        files = [file.file for file in plan.files]
+        self.paths = [file.inner if file.is_local else file.path for file in files]
+        self.schema = plan.schema
+        self._groups = [(file, group) for file in plan.files for group in file.row_groups]
+        self.rows = np.array([group.num_rows for _, group in self._groups], np.int64)
+        # The footer counts the bytes of all columns.
+        self.nbytes = np.array([group.num_bytes * _share(file) for file, group in self._groups])
+
+    def read(self, groups: Sequence[int], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yields the records of row groups; see `Source`."""
+        found = [self._groups[i] for i in groups]
+        for _, run in itertools.groupby(found, lambda each: each[0].file.path):
+            of_file = list(run)
+            yield from batches_of(self._plan, of_file[0][0], [g for _, g in of_file], rows)
+
+    def place(self, group: int) -> str:
+        """Returns the file and number of a row group."""
+        file, found = self._groups[group]
+        return f"{file.file.path}, row group {found.number}"
+
+    def identity(self) -> Any:
+        """Returns the names of the files, the sizes of their row groups, and the schema."""
+        files = [
+            [
+                os.path.basename(file.file.inner),
+                [[g.num_rows, g.num_bytes] for g in file.row_groups],
+            ]
+            for file in self._plan.files
+        ]
+        return ["parquet", files, self.schema.to_string(show_schema_metadata=False)]
+
+
+def _share(file: PlannedFile) -> float:
+    """Returns the share of the leaf columns of a file that is read."""
+    return 1.0 if file.columns is None else len(file.columns) / max(1, len(leaf_paths(file.schema)))

@@ -1,8 +1,13 @@
-"""A dataset whose elements come from datasets that a Python iterator yields.
+"""The tf.data graph of a feed: its parts by number.
 
-`tf.data.Dataset.from_generator` would do, but it traces its functions again for each dataset. For
-small files, tracing takes longer than reading. Here all datasets share the traced functions, which
-identify a dataset, and each iteration (pass) of it, by a number.
+    Range(parts) -> Scan(hold a pass) -> FlatMap(load a part)
+
+The number of the part, and how far into it, is all of an iterator's state. So tf.train.Checkpoint
+saves an iterator, and another process may restore it. Scan carries a tensor that names the pass;
+the pass ends when the tensor's memory is freed, which is when the iterator is deleted.
+
+All datasets share the traced functions. They call Python by names that are the same in all
+processes, so that the graph of a dataset may be sent to another one.
 """
 
 from __future__ import annotations
@@ -15,111 +20,148 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._data.feed import Feed, Pass
 from extensor._memory import tensor_at
 from extensor._protocol.box import boxed_specs
+from extensor._raised import marked
+from extensor._tf._tf_named_function import call_named, name_function
+from extensor.errors import StructureError
 
 
-def stream(
-    begin: Callable[[], Iterator[tf.data.Dataset]], element_spec: Any, count: int
-) -> tf.data.Dataset:
-    """Returns a dataset of the elements of all datasets that an iterator yields.
-
-    Args:
-        begin: Begins a pass: returns an iterator over datasets. The iterator is closed when the
-            pass ends or is abandoned.
-        element_spec: The spec of an element.
-        count: The number of elements. A pass stops after so many elements, because a pass that an
-            exception ends makes TensorFlow write to the log.
-
-    >>> spec = tf.TensorSpec([], tf.int64)
-    >>> dataset = stream(lambda: (tf.data.Dataset.range(n) for n in (2, 3)), spec, 5)
-    >>> [int(number) for number in dataset]
-    [0, 1, 0, 1, 2]
-    """
+def stream(feed: Feed) -> tf.data.Dataset:
+    """Returns a dataset of the batches of a feed."""
     number = next(_numbers)
-    begin_pass, proceed, end_pass, identity = _functions()
+    hold, load = _functions()
     with tf.init_scope():
-        number_tensor, owner = _tensor_of(number)
-        parts = tf.raw_ops.GeneratorDataset(
-            init_func_other_args=[number_tensor],
-            next_func_other_args=[],
-            finalize_func_other_args=[],
-            init_func=begin_pass,
-            next_func=proceed,
-            finalize_func=end_pass,
-            output_types=[tf.variant],
+        own, owner = _tensor_of([_PROCESS, number, _NOT_BEGUN, 0])
+        others = [own, tf.constant(feed.recipe)]
+        numbers = tf.raw_ops.RangeDataset(
+            start=np.int64(0),
+            stop=np.int64(feed.parts),
+            step=np.int64(1),
+            output_types=[tf.int64],
             output_shapes=[[]],
         )
-        ahead = tf.raw_ops.PrefetchDataset(
-            input_dataset=parts,
-            buffer_size=tf.constant(1, tf.int64),
-            output_types=[tf.variant],
-            output_shapes=[[]],
+        held = tf.raw_ops.ScanDataset(
+            input_dataset=numbers,
+            initial_state=[own],
+            other_arguments=others,
+            f=hold,
+            output_types=[tf.int64, tf.int64],
+            output_shapes=[[4], []],
+            preserve_cardinality=True,
         )
         elements = tf.raw_ops.FlatMapDataset(
-            input_dataset=ahead,
-            other_arguments=[],
-            f=identity,
-            **_structure(element_spec),
+            input_dataset=held, other_arguments=others, f=load, **structure_of(feed.spec)
         )
-        counted = tf.raw_ops.TakeDataset(
-            input_dataset=elements,
-            count=tf.constant(np.int64(count)),
-            **_structure(element_spec),
-        )
-        dataset = tf.data.experimental.from_variant(counted, element_spec)
-    dataset = dataset.apply(tf.data.experimental.assert_cardinality(count))
+        dataset = tf.data.experimental.from_variant(elements, feed.spec)
+    if feed.plan.first_step == 0:  # else the first pass is shorter than the others
+        count = feed.plan.steps * feed.plan.epochs
+        dataset = dataset.apply(tf.data.experimental.assert_cardinality(count))
+    # Python functions have no state that a checkpoint or another process would lack.
+    options = tf.data.Options()
+    options.experimental_external_state_policy = tf.data.experimental.ExternalStatePolicy.IGNORE
+    dataset = dataset.with_options(options)
     _datasets.add(dataset)
-    _streams[number] = begin
+    _streams[number] = feed
     weakref.finalize(owner, _streams.pop, number).atexit = False
     return dataset
 
 
-def _tensor_of(number: int) -> tuple[tf.Tensor, Any]:
-    """Returns a tensor of a number, and an object that lives as long as the tensor's memory.
+def _tensor_of(numbers: list[int]) -> tuple[tf.Tensor, Any]:
+    """Returns a vector of numbers, and an object that lives as long as the tensor's memory.
 
     A function that reads a dataset keeps the dataset's tensors alive, but not its Python object.
     """
     if not tf.executing_eagerly():
-        return tf.constant([number], tf.int64), tf.compat.v1.get_default_graph()
-    memory = pa.allocate_buffer(8)  # aligned, so that the tensor shares it
-    np.frombuffer(memory, np.int64)[:] = number
-    return tensor_at(memory, memory.address, 1, np.dtype(np.int64)), memory
+        return tf.constant(numbers, tf.int64), tf.compat.v1.get_default_graph()
+    memory = pa.allocate_buffer(8 * len(numbers))  # aligned, so that the tensor shares it
+    np.frombuffer(memory, np.int64)[:] = numbers
+    return tensor_at(memory, memory.address, len(numbers), np.dtype(np.int64)), memory
 
+
+_PROCESS = int.from_bytes(os.urandom(7), "big")
+"""A number that no other process has."""
+
+_NOT_BEGUN = -1
+"""In place of the first epoch, in the state of an iterator that has read nothing."""
 
 _numbers = itertools.count()
-_streams: dict[int, Callable[[], Iterator[tf.data.Dataset]]] = {}
-_passes: dict[int, Iterator[tf.data.Dataset]] = {}
+_streams: dict[int, Feed] = {}
+_passes: dict[int, Pass] = {}
 _datasets: weakref.WeakSet[tf.data.Dataset] = weakref.WeakSet()
 
 
-def _begin(stream: tf.Tensor) -> Any:
+def _hold(state: tf.Tensor, own: tf.Tensor, recipe: tf.Tensor) -> tf.Tensor:
+    """Returns a tensor that keeps a pass alive: the state, or a new one if its pass is not open.
+
+    Args:
+        state: Numbers of a process, of a pass, of its first epoch and of its first step there.
+        own: Numbers of a process and of a feed in it.
+        recipe: The recipe of the feed.
+    """
+    process, number, epoch, step = state.numpy().tolist()
+    if process == _PROCESS and number in _passes:
+        return state
+    feed = _feed(own, recipe)
+    if epoch == _NOT_BEGUN:
+        epoch, step = feed.begin()
     number = next(_numbers)
-    # The empty dataset at the end is for TensorFlow's prefetch, which reads past the end.
-    _passes[number] = itertools.chain(_streams[int(stream[0])](), [_empty_dataset()])
-    # An array, because TensorFlow never frees a Python number that it converted to a tensor.
-    return np.array(number)
+    _passes[number] = Pass(feed, epoch, step)
+    lease, owner = _tensor_of([_PROCESS, number, epoch, step])
+    weakref.finalize(owner, _end, number).atexit = False
+    return lease
 
 
-def _proceed(number: tf.Tensor) -> tf.Tensor:
-    return tf.data.experimental.to_variant(next(_passes[int(number)]))
+def _load(state: tf.Tensor, part: tf.Tensor, own: tf.Tensor, recipe: tf.Tensor) -> tf.Tensor:
+    """Returns the dataset of a part, as a variant."""
+    process, number, epoch, step = state.numpy().tolist()
+    begun = _passes.get(number) if process == _PROCESS else None
+    if begun is not None:
+        batches = begun.load(int(part))
+    else:  # an iterator that was restored in the middle of a part
+        restored = Pass(_feed(own, recipe), epoch, step)
+        batches = restored.load(int(part), reads_ahead=False)
+        restored.close()
+    return tf.data.experimental.to_variant(batches)
 
 
-def _end(number: tf.Tensor) -> int:
-    del _passes[int(number)]
-    return 0
+def _feed(own: tf.Tensor, recipe: tf.Tensor) -> Feed:
+    process, number, *_ = own.numpy().tolist()
+    if process == _PROCESS:
+        return _streams[number]
+    return _feed_of(recipe.numpy().decode())
 
 
-@functools.cache
-def _empty_dataset() -> tf.data.Dataset:
-    return tf.data.Dataset.range(0)
+MAKERS: dict[str, Callable[[str], Feed]] = {}
+"""Functions that make a feed of a recipe, by its first word."""
+
+
+@functools.lru_cache(maxsize=8)
+def _feed_of(recipe: str) -> Feed:
+    kind, _, arguments = recipe.partition(" ")
+    if kind not in MAKERS:
+        raise StructureError(
+            path="xt.data",
+            expected="a dataset whose source and arguments another process can open",
+            received="one that only the process that made it can read",
+            mend="Give paths of files, and `nulls` as words.",
+        )
+    feed = MAKERS[kind](arguments)
+    feed.counts_passes = False  # each process would count its own
+    return feed
+
+
+def _end(number: int) -> None:
+    if (begun := _passes.pop(number, None)) is not None:
+        begun.close()
 
 
 class _Calls:
@@ -190,36 +232,52 @@ def _reads_ours(value: Any) -> bool:
 
 
 @functools.cache
-def _functions() -> tuple[Any, Any, Any, Any]:
+def _functions() -> tuple[Any, Any]:
     atexit.register(_calls.end, os.getpid())
+    register()
+    state = tf.TensorSpec([4], tf.int64)
+    number = tf.TensorSpec([], tf.int64)
+    own, recipe = state, tf.TensorSpec([], tf.string)
 
-    def call(function: Callable[..., Any], result: tf.DType) -> Callable[..., Any]:
-        def counted(number: tf.Tensor) -> Any:
-            with _calls:
-                return function(number)
+    def call(name: str, arguments: list[Any], result: tf.DType, shape: list[int]) -> Any:
+        with tf.control_dependencies([_calls.may_begin()]):
+            returned = call_named(name, arguments, result)
+        returned.set_shape(shape)
+        return returned
 
-        def called(number: Any) -> Any:
-            with tf.control_dependencies([_calls.may_begin()]):
-                returned = tf.py_function(counted, [number], result)
-            returned.set_shape([])
-            return returned
+    def hold(state: Any, number: Any, own: Any, recipe: Any) -> Any:
+        held = call("extensor.data.hold", [state, own, recipe], tf.int64, [4])
+        return held, held, number
 
-        return called
-
-    def traced(function: Callable[..., Any], argument: tf.DType, shape: Any = ()) -> Any:
-        spec = tf.TensorSpec(shape, argument)
-        return tf.function(function, autograph=False).get_concrete_function(spec)
+    def load(state: Any, number: Any, own: Any, recipe: Any) -> Any:
+        return call("extensor.data.load", [state, number, own, recipe], tf.variant, [])
 
     with tf.init_scope():
-        return (
-            traced(call(_begin, tf.int64), tf.int64, [1]),
-            traced(call(_proceed, tf.variant), tf.int64),
-            traced(call(_end, tf.int64), tf.int64),
-            traced(tf.identity, tf.variant),
+        return tuple(
+            tf.function(each, autograph=False).get_concrete_function(state, number, own, recipe)
+            for each in (hold, load)
         )
 
 
-def _structure(spec: Any) -> dict[str, Any]:
+def register() -> None:
+    """Registers the Python functions of the graph under their names, in this process."""
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any) -> Any:
+            with _calls:
+                try:
+                    return function(*arguments)
+                except BaseException as error:
+                    raise marked(error) from None
+
+        return called
+
+    name_function("extensor.data.hold", counted(_hold), tf.int64)
+    name_function("extensor.data.load", counted(_load), tf.variant)
+
+
+def structure_of(spec: Any) -> dict[str, Any]:
+    """Returns the attributes of a dataset op for elements of a spec."""
     specs = boxed_specs(spec)
     return {
         "output_types": [tensor.dtype for tensor in specs],

@@ -10,11 +10,11 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.framework import ops
-from tensorflow.python.ops import script_ops
 
 from extensor._patches.common_type import as_declared, casts
 from extensor._patches.patch import REPLACED, changes, plain_of, replaces
 from extensor._tf import Extension, describes_extension
+from extensor._tf._tf_named_function import script_ops
 
 
 class _OfValues:

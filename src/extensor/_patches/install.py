@@ -23,6 +23,7 @@ from extensor._patches import (  # noqa: F401 - each import registers patches
     _tf_map_fn,
     _tf_modules,
     _tf_py_function,
+    _tf_raised,
     _tf_restored,
     _tf_specs,
 )

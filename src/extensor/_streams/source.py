@@ -12,7 +12,7 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, files_at
 from extensor._formats.arrow import ArrowFiles
 from extensor._formats.json.stream import JsonFiles
-from extensor._formats.parquet import ParquetFiles
+from extensor._formats.parquet.read import ParquetFiles
 from extensor._formats.tfrecord.stream import TFRecordFiles
 from extensor._path import PathLike
 from extensor._streams.formats import SUFFIXES, format_of_files

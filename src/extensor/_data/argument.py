@@ -1,0 +1,21 @@
+"""Checks of the arguments that the functions of `xt.data` share."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from extensor.errors import StructureError
+
+
+def positive(value: Any, name: str, mend: str) -> int:
+    """Returns a positive number as an int.
+
+    Raises:
+        StructureError: If it is anything else (also a ValueError).
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+        raise StructureError(
+            path=f"xt.data: {name}", expected="a positive number", received=repr(value), mend=mend
+        )
+    return int(value)

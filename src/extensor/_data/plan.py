@@ -1,0 +1,330 @@
+"""The plan of a dataset: which records are read when, and in which batch they are.
+
+A plan follows from the sizes of the groups of records (such as the row groups of Parquet files)
+alone. It divides an epoch into parts, which are numbered. So a position in a dataset is a number,
+and any part can be loaded without the parts before it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, cast
+
+import numpy as np
+import pyarrow as pa
+
+from extensor._arrow.arrow_type import decoded_schema
+from extensor._data.argument import positive
+from extensor.errors import DTypeError, FormatError, RowError, StructureError
+
+# The approximate maximal size of a part without shuffling, in records and in bytes of the source. A
+# part has at least one batch.
+PART_ROWS = 1 << 15
+PART_BYTES = 1 << 22
+
+_VERSION = 1
+
+
+class Shuffle(NamedTuple):
+    """How records are shuffled: `shuffle=` of the functions of `xt.data`.
+
+    An epoch reads the row groups of all files in a random order, so many at a time that they have
+    about `window` records, and mixes the records of these. Each epoch has a new order, which
+    follows from the seed.
+
+    Args:
+        seed: An integer that is not negative. The same seed gives the same order.
+        window: The number of records that are mixed. They are in memory at once; at least one row
+            group and one batch are.
+
+    >>> xt.data.Shuffle(seed=3)
+    Shuffle(seed=3, window=65536)
+    """
+
+    seed: int
+    window: int = 1 << 16
+
+
+class Source(Protocol):
+    """Records in groups that can be read in any order."""
+
+    schema: pa.Schema
+    rows: np.ndarray[Any, Any]
+    """The number of records in each group."""
+    nbytes: np.ndarray[Any, Any]
+    """The approximate size of each group in bytes."""
+
+    def read(self, groups: Sequence[int], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yields the records of groups, in pieces of about `rows`; each group once."""
+        ...
+
+    def place(self, group: int) -> str:
+        """Returns where a group is, for errors: its file and number."""
+        ...
+
+    def identity(self) -> Any:
+        """Returns what differs between sources, as data that JSON can represent."""
+        ...
+
+
+class Plan:
+    """What is read when.
+
+    Args:
+        source: The records.
+        batch_size: The number of records in a batch.
+        drop_remainder: Whether to drop a last batch of an epoch that is not full.
+        shuffle: How to shuffle; None for the order of the source.
+        shard: The number of this shard, and the number of shards.
+        epochs: The number of epochs in a pass.
+        part_rows: The approximate maximal number of records in a part.
+        part_bytes: The approximate maximal size of a part.
+
+    Raises:
+        StructureError, RowError, DTypeError: If an argument is wrong.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        shuffle: Shuffle | None = None,
+        shard: tuple[int, int] | None = None,
+        epochs: Any = 1,
+        part_rows: int = PART_ROWS,
+        part_bytes: int = PART_BYTES,
+    ) -> None:
+        self.source = source
+        self.batch_size = positive(batch_size, "batch_size", "Give the number of records a batch.")
+        self.epochs = positive(epochs, "epochs", "Give the number of epochs in a pass.")
+        self.drop_remainder = drop_remainder
+        self.shuffle = _checked_shuffle(shuffle)
+        self.shard = _checked_shard(shard)
+        index, count = self.shard
+        chosen = np.arange(len(source.rows))[index::count]
+        self.groups = chosen[source.rows[chosen] > 0]
+        rows = source.rows[self.groups]
+        self.num_rows = int(rows.sum())
+        full, rest = divmod(self.num_rows, self.batch_size)
+        self.steps = full if drop_remainder or not rest else full + 1
+        """The number of batches in an epoch."""
+        self.first_epoch = self.first_step = 0
+        """Where the next pass begins."""
+        self._known: tuple[int, Any, Any] = -1, None, None  # the order of one epoch
+        if self.shuffle is None:
+            nbytes = source.nbytes[self.groups] / np.maximum(rows, 1)
+            self._ends = np.cumsum(rows)
+            self._bounds = _bounds(rows, nbytes, self.batch_size, part_rows, part_bytes)
+            width = source.nbytes[self.groups].sum() / max(1, self.num_rows)
+            fit = int(min(part_rows, part_bytes // max(1.0, width)))
+            self.piece_rows = max(1, fit // self.batch_size) * self.batch_size
+            """The number of records to read at once."""
+            self.parts = len(self._bounds) - 1
+        else:
+            mean = self.num_rows / max(1, len(rows))
+            window = max(self.shuffle.window, self.batch_size)
+            self._a_window = max(1, round(window / max(1.0, mean)))  # groups
+            self.parts = -(-len(rows) // self._a_window)
+        """The number of parts of an epoch."""
+
+    def bounds(self, epoch: int) -> np.ndarray[Any, Any]:
+        """Returns the numbers of the records of an epoch with which its parts begin and end."""
+        return self._bounds if self.shuffle is None else self._windows(epoch)[1]
+
+    def _windows(self, epoch: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Returns the groups in the order of an epoch, and the bounds of its windows."""
+        assert self.shuffle is not None
+        known, order, bounds = self._known
+        if known != epoch:
+            order = np.random.default_rng([self.shuffle.seed, epoch]).permutation(self.groups)
+            ends = np.concatenate([[0], np.cumsum(self.source.rows[order])])
+            bounds = np.append(ends[: -1 : self._a_window], ends[-1:])
+            self._known = epoch, order, bounds
+        return order, bounds
+
+    def window(self, epoch: int, part: int) -> pa.Table:
+        """Returns the shuffled records of a part of an epoch."""
+        groups, order = self._window(epoch, part)
+        pieces = self.source.read(groups, PART_ROWS)
+        table = pa.Table.from_batches(pieces, self.source.schema)
+        try:
+            return table.combine_chunks().take(order)
+        except pa.ArrowNotImplementedError:  # dictionaries inside lists and structs
+            return table.cast(decoded_schema(table.schema)).combine_chunks().take(order)
+
+    def _window(self, epoch: int, part: int) -> tuple[list[int], np.ndarray[Any, Any]]:
+        """Returns the groups of a window as they are read, and the order of their records."""
+        assert self.shuffle is not None
+        begin = part * self._a_window
+        groups = np.sort(self._windows(epoch)[0][begin : begin + self._a_window]).tolist()
+        count = int(self.source.rows[groups].sum())
+        return groups, np.random.default_rng([self.shuffle.seed, epoch, part]).permutation(count)
+
+    def rows_from(self, position: int) -> tuple[list[int], int]:
+        """Returns the groups from that of a record on, and the number of the record in its group.
+
+        Args:
+            position: The number of the record in an epoch without shuffling.
+        """
+        at = int(np.searchsorted(self._ends, position, "right"))
+        begin = 0 if at == 0 else int(self._ends[at - 1])
+        return self.groups[at:].tolist(), position - begin
+
+    def place(self, epoch: int, position: int) -> str:
+        """Returns where a record of an epoch is: its file, row group and number in it."""
+        if self.shuffle is None:
+            groups, row = self.rows_from(position)
+            return f"{self.source.place(groups[0])}, record {row}"
+        bounds = self.bounds(epoch)
+        part = int(np.searchsorted(bounds, position, "right")) - 1
+        groups, order = self._window(epoch, part)
+        row = int(order[position - int(bounds[part])])
+        for group in groups:
+            if row < self.source.rows[group]:
+                return f"{self.source.place(group)}, record {row}"
+            row -= int(self.source.rows[group])
+        return ""
+
+    # The state.
+
+    def state(self, step: int) -> dict[str, Any]:
+        """Returns the state after `step` batches of a first pass."""
+        epochs, step = divmod(self.first_step + step, self.steps or 1)
+        return {
+            "version": _VERSION,
+            "digest": self.digest,
+            "seed": self.shuffle.seed if self.shuffle else None,
+            "window": self.shuffle.window if self.shuffle else None,
+            "shard": list(self.shard),
+            "batch_size": self.batch_size,
+            "drop_remainder": self.drop_remainder,
+            "epoch": self.first_epoch + epochs,
+            "step": step,
+        }
+
+    def begin_at(self, state: Any) -> None:
+        """Lets the next pass begin at a state.
+
+        Raises:
+            DTypeError: If it is no state (also a TypeError).
+            FormatError: If another version wrote it (also a ValueError).
+            StructureError: If it is of another dataset (also a ValueError).
+        """
+        own = self.state(0)
+        if not isinstance(state, Mapping) or not all(name in state for name in own):
+            raise DTypeError(
+                path="state",
+                expected="a state that `xt.data.state` returned",
+                received=type(state).__name__,
+                mend="Give the whole dict, or None to begin at the beginning.",
+            )
+        given = cast("Mapping[str, Any]", state)
+        if given["version"] != _VERSION:
+            raise FormatError(
+                path="state",
+                expected=f"a state of version {_VERSION}",
+                received=f"version {given['version']}",
+                mend="Begin again, or use the release of extensor that wrote it.",
+            )
+        for name in own:
+            if name not in ("epoch", "step") and own[name] != given[name]:
+                what = "files or columns" if name == "digest" else name
+                raise StructureError(
+                    path=f"state, {name}",
+                    expected=f"{own[name]}, which this dataset has",
+                    received=f"{given[name]}: the state of a dataset with other {what}",
+                    mend="Give the arguments with which the state was made.",
+                )
+        places = (given["epoch"], given["step"])
+        if not all(isinstance(n, int) and n >= 0 for n in places) or places[1] > self.steps:
+            raise StructureError(
+                path="state",
+                expected=f"an epoch, and a step of 0 to {self.steps}",
+                received=f"epoch {places[0]}, step {places[1]}",
+                mend="Give a state as `xt.data.state` returned it.",
+            )
+        self.first_epoch, self.first_step = places
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A digest of the source."""
+        text = json.dumps(self.source.identity(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _bounds(
+    rows: np.ndarray[Any, Any],
+    nbytes: np.ndarray[Any, Any],
+    size: int,
+    part_rows: int,
+    part_bytes: int,
+) -> np.ndarray[Any, Any]:
+    """Returns the numbers of records at which parts begin and end: multiples of the batch size.
+
+    Args:
+        rows: The number of records in each group.
+        nbytes: The size of a record of each group.
+        size: The number of records in a batch.
+        part_rows: The maximal number of records in a part, if a batch is smaller.
+        part_bytes: The approximate maximal size of a part, if a batch is smaller.
+    """
+    bounds, end, filled = [0], 0, 0.0
+    for count, width in zip(rows.tolist(), nbytes.tolist(), strict=True):
+        position, end = end, end + count
+        while True:
+            room = min(part_rows - (position - bounds[-1]), (part_bytes - filled) // max(width, 1))
+            cut = max((position + max(0, int(room))) // size * size, bounds[-1] + size)
+            if position + room >= end or cut >= end:
+                filled += (end - position) * width
+                break
+            bounds.append(cut)
+            position, filled = cut, 0.0
+    return np.array([*bounds, end] if bounds[-1] < end else bounds)
+
+
+def _checked_shuffle(shuffle: Any) -> Shuffle | None:
+    if shuffle is None or shuffle is False:
+        return None
+    if not isinstance(shuffle, Shuffle):
+        raise DTypeError(
+            path="shuffle",
+            expected="an xt.data.Shuffle, or None",
+            received=repr(shuffle),
+            mend="Give shuffle=xt.data.Shuffle(seed=0).",
+        )
+    seed = shuffle.seed
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise StructureError(
+            path="shuffle, seed",
+            expected="an integer that is not negative",
+            received=repr(seed),
+            mend="Give the same number to get the same order.",
+        )
+    window = positive(shuffle.window, "shuffle, window", "Give a number of records.")
+    return Shuffle(int(seed), window)
+
+
+def _checked_shard(shard: Any) -> tuple[int, int]:
+    if shard is None:
+        return 0, 1
+    try:
+        index, count = (int(number) for number in shard)
+    except (TypeError, ValueError) as error:
+        raise DTypeError(
+            path="shard",
+            expected="two integers: the number of this shard, and the number of shards",
+            received=repr(shard),
+            mend="Give for example shard=(0, 4).",
+        ) from error
+    if not 0 <= index < count:
+        raise RowError(
+            path="shard",
+            expected=f"a number from 0 to {count - 1}" if count > 0 else "at least one shard",
+            received=f"shard {index} of {count}",
+            mend="Shards are numbered from 0.",
+        )
+    return index, count

@@ -1,0 +1,55 @@
+"""Recipes: the calls that make a feed again in another process, as text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._arrow.null_policy import Fill, fill
+from extensor._data.plan import Shuffle
+from extensor._path import Path
+
+
+def recipe(kind: str, **arguments: Any) -> str:
+    """Returns the recipe of a call, or "" if an argument is not one that JSON can represent.
+
+    Args:
+        kind: The name of the function.
+        arguments: Its arguments.
+    """
+    try:
+        return f"{kind} {json.dumps(arguments, default=_as_json)}"
+    except (TypeError, ValueError):
+        return ""
+
+
+def arguments_of(text: str) -> dict[str, Any]:
+    """Returns the arguments in a recipe, from the text after the kind."""
+    return json.loads(text, object_hook=_from_json)
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Fill):
+        return {"extensor.fill": value.value}
+    if isinstance(value, tf.DType):
+        return {"extensor.dtype": value.name}
+    if isinstance(value, Path):
+        return str(value)
+    return json.JSONEncoder().default(value)  # raises a TypeError
+
+
+def _from_json(found: dict[str, Any]) -> Any:
+    match found:
+        case {"extensor.fill": value}:
+            return fill(value)
+        case {"extensor.dtype": name}:
+            return tf.as_dtype(name)
+        case _:
+            return found
+
+
+def shuffle_of(found: Any) -> Shuffle | None:
+    """Returns the shuffle in a recipe, which JSON represents as a list."""
+    return None if found is None else Shuffle(*found)

@@ -1,0 +1,43 @@
+"""Errors of Python functions that TensorFlow calls, as the exceptions that they were.
+
+TensorFlow passes an exception on as the text of an error of its own. So the text gets a mark, with
+which `_patches/_tf_raised.py` finds the exception again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from typing import Any
+
+__all__ = ["as_raised", "marked", "passed_on"]
+
+_PROCESS = os.urandom(8).hex()
+_MARK = re.compile(rf"\[raised {_PROCESS} (\d+)\]")
+_KEPT = 64  # exceptions; those that nobody asked for are dropped
+
+_numbers = itertools.count()
+_raised: dict[int, BaseException] = {}
+
+
+def marked(error: BaseException) -> Exception:
+    """Returns an exception to raise in a function that TensorFlow calls, in place of another one.
+
+    Not every exception may pass through TensorFlow: an IndexError ends a dataset.
+    """
+    number = next(_numbers)
+    _raised[number] = error
+    _raised.pop(number - _KEPT, None)
+    return passed_on(f"{type(error).__name__}: {error} [raised {_PROCESS} {number}]")
+
+
+def passed_on(text: str) -> Exception:
+    """Returns an exception to raise for the text of one of `marked`."""
+    return ValueError(text)
+
+
+def as_raised(message: Any) -> BaseException | None:
+    """Returns the exception of `marked` that the message of a TensorFlow error contains."""
+    found = _MARK.search(str(message))
+    return _raised.get(int(found[1])) if found else None

@@ -1,0 +1,44 @@
+"""Python functions that a graph calls by a name that is the same in every process.
+
+| name | why |
+| --- | --- |
+| `script_ops` | tf.py_function calls a function by a number that TensorFlow counts in each process, so that no other process can run its graph. Its registry (`_py_funcs._funcs`) accepts any name, for an `EagerFunc`. |
+"""  # noqa: E501 - a table row is one line
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.ops import script_ops
+
+__all__ = ["call_named", "name_function", "script_ops"]
+
+_held: dict[str, Any] = {}  # the registry has weak references only
+
+
+def name_function(name: str, function: Callable[..., Any], result: tf.DType) -> None:
+    """Registers a Python function under a name, for `call_named` in the graphs of any process.
+
+    Args:
+        name: The name.
+        function: A function of eager tensors, which returns one tensor.
+        result: The dtype of the returned tensor.
+    """
+    _held[name] = script_ops.EagerFunc(function, [result], False)
+    script_ops._py_funcs._funcs[name] = _held[name]
+
+
+def call_named(name: str, arguments: list[Any], result: tf.DType) -> tf.Tensor:
+    """Returns the result of a function of `name_function`, as `tf.py_function` does.
+
+    Args:
+        name: The name of the function.
+        arguments: Tensors.
+        result: The dtype of the result.
+    """
+    [returned] = tf.raw_ops.EagerPyFunc(input=arguments, token=name, Tout=[result], is_async=False)
+    return returned
