@@ -152,6 +152,7 @@ class CliMenu:
 good = CliMenu(tf.constant([1.0]))
 several = [good, CliMenu(tf.constant([1.0, 2.0]))]
 def made(): return good
+spec = tf.RaggedTensorSpec([None, None], tf.int32)
 
 class Broken:
     def __init__(self, prices): self.prices = prices
@@ -167,6 +168,7 @@ class BrokenSpec(xt.TypeSpec):
 
 class Box: broken = Broken(tf.constant([3, 4]))
 number = 3
+def failing(): return 1 / 0
 """
 
 
@@ -179,7 +181,7 @@ def types(tmp_path, monkeypatch):
 
 
 def test_check_tells_which_laws_a_value_breaks(run, types):
-    for name in ("good", "several", "made"):
+    for name in ("good", "several", "made", "spec"):
         code, out, _ = run("check", f"cli_types:{name}")
         assert (code, "keeps the laws" in out) == (0, True)
     code, out, _ = run("check", "cli_types:Box.broken")
@@ -195,6 +197,7 @@ def test_check_names_what_it_cannot_check(run, types):
         ("cli_none:x", "No module named 'cli_none'"),
         ("cli_bad_module:x", "NameError: name 'undefined' is not defined"),
         ("cli_types:number", "int"),
+        ("cli_types:failing", "ZeroDivisionError: division by zero"),
     ]:
         code, out, errors = run("check", name)
         assert (code, out) == (2, "")

@@ -109,6 +109,13 @@ def test_the_bars_of_a_histogram_hold_all_numbers(values):
     np.testing.assert_allclose(shares, expected / len(values), atol=1e-12)
 
 
+def test_bars_of_integers_hold_the_same_number_of_integers():
+    found = of(list(range(61)) * 3, pa.int64())
+    edges = found.histogram_edges()
+    assert set(np.diff(edges)) == {4.0}
+    np.testing.assert_allclose(found.histogram(edges)[:-1], 4 / 61)
+
+
 @pytest.mark.parametrize(
     "values", [[1e308, -1e308], [5e-324, 0.0], [1.0], [1e300, np.nextafter(1e300, 2e300)]]
 )

@@ -118,6 +118,27 @@ def test_errors_of_later_blocks_name_the_line_of_the_file(tmp_path, monkeypatch)
         opened(path)
 
 
+@pytest.mark.parametrize(
+    ("source", "target"), [("parquet", "jsonl"), ("jsonl", "arrow"), ("arrow", "parquet")]
+)
+def test_a_stream_holds_a_part_of_the_records(source, target, tmp_path, run_python):
+    path = tmp_path / f"one.{source}"
+    table = pa.table({"x": list(range(1_000_000)), "y": ["some words of text"] * 1_000_000})
+    write_stream(table.to_batches(max_chunksize=50_000), table.schema, path, format_of(str(path)))
+    done = run_python(
+        f"""
+        import pyarrow as pa
+        from extensor._streams.sink import write_stream
+        from extensor._streams.source import opened
+        source = opened({str(path)!r})
+        format = {format_of(f"x.{target}")!r}
+        write_stream(source.batches(), source.schema, {str(tmp_path / f"two.{target}")!r}, format)
+        print(pa.default_memory_pool().max_memory() / 2**20)
+        """
+    )
+    assert float(done.stdout) < table.nbytes / 2**20 / 2
+
+
 def test_bytes_of_tf_examples_are_text_where_all_of_them_are(tmp_path):
     path = tmp_path / "x.tfrecord"
     records = xt.struct.constant([{"a": b"\xff", "b": "é"}, {"a": b"x", "b": "y"}])

@@ -67,8 +67,18 @@ def _value(name: str) -> Any:
             received=str(error),
             mend="Check the name after the colon.",
         ) from error
-    is_function = callable(value) and not hasattr(value, "__tf_type_spec__")
-    return value() if is_function and not isinstance(value, tf.TypeSpec) else value
+    if not callable(value) or hasattr(value, "__tf_type_spec__"):
+        return value
+    try:
+        return value()
+    # Whatever the user's function raises.
+    except Exception as error:
+        raise StructureError(
+            path=name,
+            expected="a function that returns a value without arguments",
+            received=f"{type(error).__name__}: {error}{_line(error)}",
+            mend="Name a value, or a function that makes one.",
+        ) from error
 
 
 def _line(error: BaseException) -> str:

@@ -70,8 +70,7 @@ def _loaded(path: str) -> Any:
             path=path,
             expected="a SavedModel that loads",
             received=f"{type(error).__name__}: {text}",
-            mend="Import the modules of its types with xt.serving.save(functions=False), "
-            "or save it again.",
+            mend="Save it with xt.serving.save: its models load without the types of their values.",
         ) from error
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from extensor._describe.paths import number_text
-from extensor._describe.sketches import Numbers, Words
+from extensor._describe.sketches import Numbers, Words, edges_between
 from extensor._describe.table import short
 
 _WIDTH, _HEIGHT = 360, 96
@@ -96,12 +96,10 @@ def _edges(series: Sequence[Numbers]) -> np.ndarray:
     edges = [one.histogram_edges() for one in series if one.count]
     if len(edges) < 2:
         return edges[0] if edges else np.zeros(0)
-    # Bars of the first one, and as many more of their width as the second one needs.
-    low, high = (float(end) for end in (min(e[0] for e in edges), max(e[-1] for e in edges)))
-    if all(one.is_integer for one in series) and high - low <= 20:
-        return np.arange(low, high + 0.5)
-    found = np.unique(np.linspace(low / 2, high / 2, 21) * 2)
-    return found if len(found) > 1 else edges[0]
+    is_integer = all(one.is_integer for one in series)
+    margin = 0.5 if is_integer else 0.0  # the edges of integers are between them
+    low, high = min(each[0] for each in edges), max(each[-1] for each in edges)
+    return edges_between(float(low) + margin, float(high) - margin, is_integer)
 
 
 def _outer(edges: np.ndarray, series: Sequence[Numbers], arrow: pa.DataType) -> tuple[str, str]:
@@ -117,10 +115,12 @@ def _outer(edges: np.ndarray, series: Sequence[Numbers], arrow: pa.DataType) -> 
 
 
 def _ends(ends: np.ndarray, one: Numbers, arrow: pa.DataType) -> str:
-    """Returns what a bar stands for: an integer, or the numbers between two."""
+    """Returns the numbers of a bar as text: one integer, or the first and the last number."""
     low, high = (float(end) for end in ends)
-    if one.is_integer and low % 1 == 0.5 and high - low == 1:
-        return number_text(low + 0.5, arrow)
+    if one.is_integer and low % 1 == 0.5:
+        low, high = low + 0.5, high - 0.5
+    if low == high:
+        return number_text(low, arrow)
     return f"{number_text(low, arrow)} to {number_text(high, arrow)}"
 
 

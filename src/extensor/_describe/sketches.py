@@ -164,12 +164,7 @@ class Numbers:
         low, high = self.quantile(0.01), self.quantile(0.99)
         span = high - low
         low, high = max(float(self.min), low - span), min(float(self.max), high + span)
-        if not math.isfinite(high - low):  # the difference is too large for a float64
-            return np.array([low, 0.0, high])
-        if self.is_integer and high - low < _BARS:
-            return np.arange(math.floor(low) - 0.5, math.ceil(high) + 1.0)
-        edges = np.unique(np.linspace(low, high, _BARS + 1))
-        return edges if len(edges) > 1 else np.array([low - 0.5, low + 0.5])
+        return edges_between(low, high, self.is_integer)
 
     def histogram(self, edges: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Returns the share of the numbers in each bar; the last one includes its upper edge."""
@@ -177,6 +172,23 @@ class Numbers:
             return np.zeros(max(0, len(edges) - 1))
         shares = np.array(self._sketch.get_cdf(edges[1:-1].tolist(), False))
         return np.diff(shares, prepend=0.0)
+
+
+def edges_between(low: float, high: float, is_integer: bool) -> np.ndarray[Any, Any]:
+    """Returns the edges of the bars for numbers between two finite ones.
+
+    >>> edges_between(1, 4, is_integer=True)
+    array([0.5, 1.5, 2.5, 3.5, 4.5])
+    """
+    if not math.isfinite(high - low):  # the difference is too large for a float64
+        return np.array([low, 0.0, high])
+    if is_integer and abs(low) + abs(high) < 2**50:
+        # Bars of the same number of integers each.
+        low, high = math.floor(low), math.ceil(high)
+        step = -(-(high - low + 1) // _BARS)
+        return low - 0.5 + step * np.arange(-(-(high - low + 1) // step) + 1.0)
+    edges = np.unique(np.linspace(low, high, _BARS + 1))
+    return edges if len(edges) > 1 else np.array([low - 0.5, low + 0.5])
 
 
 class Words:
