@@ -124,7 +124,9 @@ class StructType(ColumnType):
         fields = dict(zip(self.fields, values, strict=True))
         rows = None if fields else tf.zeros([count], tf.bool)
         extra = Metadata(self._types(fields, columns), self._dims)
-        return DenseStructuredTensor.of_parts(1, fields, rows, None, extra)
+        # The shape, because finding it from the fields takes longer than making one.
+        shape = tf.TensorShape([count])
+        return DenseStructuredTensor.of_parts(1, fields, rows, None, extra, shape)
 
     def _types(self, fields: dict[str, Any], columns: Sequence[pa.Array]) -> ArrowTypes:
         """Returns the Arrow types of fields, with the values of their dictionaries."""

@@ -118,6 +118,7 @@ class DenseStructuredTensor(StructuredTensor):
         counter: Any = None,
         hint: Any = None,
         metadata: Metadata = NONE,
+        shape: tf.TensorShape | None = None,
     ) -> DenseStructuredTensor:
         """Returns records made of the given parts. Runs no op and validates nothing.
 
@@ -127,9 +128,10 @@ class DenseStructuredTensor(StructuredTensor):
             counter: If there are no fields, a boolean tensor of the collection's shape.
             hint: A spec with information about the fields that their values do not have.
             metadata: The Arrow types of the fields, and the names of the dimensions.
+            shape: The shape of the collection; None finds it from the parts when it is needed.
         """
         self = object.__new__(cls)
-        self._init(rank, fields, counter, hint, None, metadata)
+        self._init(rank, fields, counter, hint, shape, metadata)
         return self
 
     def map_parts(
