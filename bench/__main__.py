@@ -101,6 +101,7 @@ def main() -> int:
             *pandas_rows.rows(),
             *auto_rows.rows(),
             *database_rows.rows(),
+            *table_rows.rows(),
             *dispatch_rows.rows(),
             *plain_rows.rows(),
             *proto_rows.rows(),
