@@ -39,6 +39,7 @@ from bench import (
     proto_rows,
     string_rows,
     struct_rows,
+    table_rows,
     tfrecord_rows,
     type_rows,
     types_rows,

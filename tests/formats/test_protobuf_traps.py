@@ -198,7 +198,6 @@ def test_any_is_its_url_and_its_bytes(recipe):
     from google.protobuf import any_pb2
 
     file = file_of()
-    file.dependency.append("google/protobuf/any.proto")
     message = file.message_type.add(name="Holder")
     add(message, "one", ".google.protobuf.Any")
     add(message, "many", ".google.protobuf.Any", repeated=True)

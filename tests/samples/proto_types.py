@@ -3,6 +3,7 @@
 import math
 
 from google.protobuf import (  # noqa: F401
+    any_pb2,
     descriptor_pb2,
     descriptor_pool,
     duration_pb2,
@@ -34,7 +35,7 @@ TEXTS = {
     Proto.TYPE_BYTES: st.binary(max_size=4),
 }
 KEYS = [t for t in NUMBERS if t not in (Proto.TYPE_FLOAT, Proto.TYPE_DOUBLE)] + [Proto.TYPE_STRING]
-FILES = ["timestamp", "duration", "wrappers", "struct"]
+FILES = ["timestamp", "duration", "wrappers", "struct", "any"]
 TIMES = ["Timestamp", "Duration"]
 WRAPPERS = [f"{n}Value" for n in "Double Float Int64 UInt64 Int32 UInt32 Bool String Bytes".split()]
 
