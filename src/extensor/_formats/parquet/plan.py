@@ -28,6 +28,8 @@ from extensor.errors import DTypeError, FieldError, StructureError
 # The suffixes of the files of a folder that are read.
 SUFFIXES = (".parquet", ".parq", ".pq")
 
+_Found = tuple[File, dict[str, str | None]]
+
 
 @dataclass(frozen=True)
 class RowGroup:
@@ -205,17 +207,18 @@ class ParquetPlan:
         return tuple(group for group in groups if group.number in numbers)
 
 
-def _found(paths: Any) -> list[tuple[File, dict[str, str | None]]]:
+def _found(paths: Any) -> list[_Found]:
     """Returns the files at paths, each with the values in the names of its folders.
 
     As in pyarrow, the folders below a folder count; all folders of a file that was found by a
     pattern, or is one of several; and none for the path of one file.
     """
+    given: list[Any]
     if isinstance(paths, Iterable) and not isinstance(paths, (str, bytes)):
         single, given = False, list(paths)
     else:
         single, given = True, [paths]
-    found: list[tuple[File, dict[str, str | None]]] = []
+    found: list[_Found] = []
     for path in given:
         at = file_at(path)
         kind = at.system.get_file_info(at.inner).type
@@ -248,13 +251,13 @@ def _footer(file: File, partition: dict[str, str | None]) -> PlannedFile:
 
 
 def _of_partitions(
-    found: list[Any], fields: list[pa.Field], schema: pa.Schema, condition: pc.Expression
-) -> list[Any]:
+    found: list[_Found], fields: list[pa.Field], schema: pa.Schema, condition: pc.Expression
+) -> list[_Found]:
     """Returns the files whose folders' names do not contradict a condition; reads no file."""
     if not fields:
         return found
     format = ds.ParquetFileFormat()
-    kept: list[Any] = []
+    kept: list[_Found] = []
     for file, partition in found:
         guarantee = _guarantee(partition, fields)
         fragment = format.make_fragment(file.inner, file.system, guarantee)
