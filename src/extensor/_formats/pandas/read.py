@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 
 from extensor._arrow.arrow_type import holds
 from extensor._arrow.struct_fields import struct_fields
