@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import tempfile
@@ -171,7 +172,7 @@ class ArrowFunction:
         run = function.get_concrete_function()
         with tf.Graph().as_default():
             outputs = run.structured_outputs
-            natural = schema_from_spec(cast(Any, spec_of(_records(outputs))))
+            natural = schema_from_spec(spec_of(_records(outputs)))
         assert self._wanted.schema is not None
         schema = natural if self._schema is None else self._schema
         if self._schema is None and not any(
@@ -323,8 +324,7 @@ def _is_keras_model(model: Any) -> bool:
 def _load_keras(path: str, classes: Mapping[str, Any]) -> Any:
     import keras
 
-    import extensor.keras  # noqa: F401 - registers the layers
-
+    importlib.import_module("extensor.keras")  # registers the layers
     return keras.saving.load_model(path, custom_objects=dict(classes), compile=False)
 
 
