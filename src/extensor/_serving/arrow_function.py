@@ -44,7 +44,8 @@ def arrow_function(
 
             - the path of a saved model: a `.keras` file, or the folder of a SavedModel that
               `xt.serving.save` or the method `export` of a model wrote. Each process reads it, so
-              it must be on a disk that all of them have.
+              it must be on a disk that all of them have. A SavedModel has no order of the
+              columns that it returns; they are sorted by name.
             - a model of Keras that takes records. It is pickled with its weights.
             - a function of records. It runs as a `tf.function`.
 
@@ -249,9 +250,14 @@ class _Restored:
 
     def __call__(self, records: Any) -> Any:
         if self._client is None:
-            return getattr(self._model, "serve", self._model)(records)
-        signature = self._model.signatures[tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY]
-        return self._client.decode(signature(**self._client.encode(records)))
+            outputs = getattr(self._model, "serve", self._model)(records)
+        else:
+            signature = self._model.signatures[tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY]
+            outputs = self._client.decode(signature(**self._client.encode(records)))
+        if not isinstance(outputs, Mapping):
+            return outputs
+        # A SavedModel has no order of the keys: it would be another one in each process.
+        return dict(sorted(cast("Mapping[str, Any]", outputs).items()))
 
 
 class _KerasModel:
