@@ -2,6 +2,7 @@
 
 from extensor._data.parquet import parquet
 from extensor._data.plan import Shuffle
+from extensor._data.state import state, steps_per_shard
 from extensor._describe.comparison import Comparison, Drift
 from extensor._describe.describe import describe
 from extensor._describe.description import Description
@@ -18,4 +19,6 @@ __all__ = [
     "Words",
     "describe",
     "parquet",
+    "state",
+    "steps_per_shard",
 ]

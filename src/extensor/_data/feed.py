@@ -53,9 +53,9 @@ class Feed:
         """Returns the epoch and step with which the next pass begins, and counts this pass."""
         plan = self.plan
         with self._lock:
-            begun = plan.first_epoch, plan.first_step
+            begun = plan.begun = plan.next
             if self.counts_passes:
-                plan.first_epoch, plan.first_step = plan.first_epoch + plan.epochs, 0
+                plan.next = begun[0] + plan.epochs, 0
         return begun
 
 
@@ -65,7 +65,7 @@ class Pass:
     Args:
         feed: The feed.
         epoch: The number of the first epoch.
-        step: The number of the first batch in this epoch; batches before it are not read.
+        step: The number of the first batch in the pass; batches before it are not read.
     """
 
     def __init__(self, feed: Feed, epoch: int, step: int) -> None:
@@ -124,7 +124,7 @@ class Pass:
 
     def _batches(self, epoch: int, part: int) -> tf.data.Dataset:
         plan, size = self._plan, self._plan.batch_size
-        first = self._step * size if epoch == 0 else 0
+        first = max(0, self._step - epoch * plan.steps) * size
         epoch += self._epoch
         bounds = plan.bounds(epoch)
         stop = int(bounds[part + 1])

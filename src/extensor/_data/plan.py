@@ -112,8 +112,10 @@ class Plan:
         full, rest = divmod(self.num_rows, self.batch_size)
         self.steps = full if drop_remainder or not rest else full + 1
         """The number of batches in an epoch."""
-        self.first_epoch = self.first_step = 0
-        """Where the next pass begins."""
+        self.next = (0, 0)
+        """The first epoch of the next pass, and the number of its first batch in the pass."""
+        self.begun = self.next
+        """The same of the last pass that began."""
         self._known: tuple[int, Any, Any] = -1, None, None  # the order of one epoch
         if self.shuffle is None:
             nbytes = source.nbytes[self.groups] / np.maximum(rows, 1)
@@ -191,9 +193,21 @@ class Plan:
 
     # The state.
 
-    def state(self, step: int) -> dict[str, Any]:
-        """Returns the state after `step` batches of a first pass."""
-        epochs, step = divmod(self.first_step + step, self.steps or 1)
+    @property
+    def steps_per_shard(self) -> int:
+        """The number of batches that every shard has at least."""
+        count, size = self.shard[1], self.batch_size
+        rows = [int(self.source.rows[i::count].sum()) for i in range(count)]
+        return min(n // size if self.drop_remainder else -(-n // size) for n in rows)
+
+    def state(self, step: int, begun: tuple[int, int]) -> dict[str, Any]:
+        """Returns the state after `step` batches.
+
+        Args:
+            step: The number of batches.
+            begun: Where these begin, as `next` and `begun`.
+        """
+        epochs, step = divmod(begun[1] + step, self.steps or 1)
         return {
             "version": _VERSION,
             "digest": self.digest,
@@ -202,7 +216,7 @@ class Plan:
             "shard": list(self.shard),
             "batch_size": self.batch_size,
             "drop_remainder": self.drop_remainder,
-            "epoch": self.first_epoch + epochs,
+            "epoch": begun[0] + epochs,
             "step": step,
         }
 
@@ -214,7 +228,7 @@ class Plan:
             FormatError: If another version wrote it (also a ValueError).
             StructureError: If it is of another dataset (also a ValueError).
         """
-        own = self.state(0)
+        own = self.state(0, self.next)
         if not isinstance(state, Mapping) or not all(name in state for name in own):
             raise DTypeError(
                 path="state",
@@ -247,7 +261,9 @@ class Plan:
                 received=f"epoch {places[0]}, step {places[1]}",
                 mend="Give a state as `xt.data.state` returned it.",
             )
-        self.first_epoch, self.first_step = places
+        epoch, step = places
+        before = epoch % self.epochs  # epochs of the pass
+        self.next = self.begun = epoch - before, before * self.steps + step
 
     @functools.cached_property
     def digest(self) -> str:

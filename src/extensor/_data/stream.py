@@ -62,14 +62,14 @@ def stream(feed: Feed) -> tf.data.Dataset:
             input_dataset=held, other_arguments=others, f=load, **structure_of(feed.spec)
         )
         dataset = tf.data.experimental.from_variant(elements, feed.spec)
-    if feed.plan.first_step == 0:  # else the first pass is shorter than the others
+    if feed.plan.next[1] == 0:  # else the first pass is shorter than the others
         count = feed.plan.steps * feed.plan.epochs
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(count))
     # Python functions have no state that a checkpoint or another process would lack.
     options = tf.data.Options()
     options.experimental_external_state_policy = tf.data.experimental.ExternalStatePolicy.IGNORE
     dataset = dataset.with_options(options)
-    _datasets.add(dataset)
+    feeds[dataset] = feed
     _streams[number] = feed
     weakref.finalize(owner, _streams.pop, number).atexit = False
     return dataset
@@ -96,7 +96,8 @@ _NOT_BEGUN = -1
 _numbers = itertools.count()
 _streams: dict[int, Feed] = {}
 _passes: dict[int, Pass] = {}
-_datasets: weakref.WeakSet[tf.data.Dataset] = weakref.WeakSet()
+feeds: weakref.WeakKeyDictionary[tf.data.Dataset, Feed] = weakref.WeakKeyDictionary()
+"""The feeds of datasets."""
 
 
 def _hold(state: tf.Tensor, own: tf.Tensor, recipe: tf.Tensor) -> tf.Tensor:
@@ -204,7 +205,7 @@ class _Calls:
         """
         if os.getpid() != process:
             return
-        for value in gc.get_objects() if _datasets else ():
+        for value in gc.get_objects() if feeds else ():
             if tf.data.Iterator in type(value).__mro__ and _reads_ours(value):
                 vars(value).clear()
         with tf.device("CPU:0"):
@@ -228,7 +229,7 @@ def _reads_ours(value: Any) -> bool:
         parts = vars(value).values()
     else:
         return False
-    return (tf.data.Dataset in bases and value in _datasets) or any(map(_reads_ours, parts))
+    return (tf.data.Dataset in bases and value in feeds) or any(map(_reads_ours, parts))
 
 
 @functools.cache

@@ -15,6 +15,7 @@ name. Tested with Keras 3.10 to 3.15.
 | `Operation._inbound_nodes` | Keras builds a layer of extensor for component tensors. In the graph, the arguments of the call are whole values. |
 | `_keras_mask` | The attribute of a tensor that has a mask. Keras passes on the masks of tensors, not of whole values. |
 | `Model._call_has_training_arg` | Whether `call` takes `training`. An exported model sets it to False, like Keras itself. |
+| `Model._initial_epoch` | The epoch with which `fit` begins after a callback restored a training. `initial_epoch` is an argument of `fit`, which a callback cannot change. |
 """  # noqa: E501 - a table row is one line
 
 from __future__ import annotations
@@ -108,3 +109,8 @@ class OwnBuild:
 def inference_arguments(model: Any) -> dict[str, Any]:
     """Returns the keyword arguments for calling a model outside of training."""
     return {"training": False} if model._call_has_training_arg else {}
+
+
+def begin_with_epoch(model: Any, epoch: int) -> None:
+    """Lets the `fit` that has just begun begin with an epoch other than the first."""
+    model._initial_epoch = epoch

@@ -15,7 +15,7 @@ from extensor._keras.sequential import Sequential  # noqa: E402
 from extensor._keras.serialization import serialize  # noqa: E402 - Keras waits for the check
 from extensor._keras.stock_layers import Identity, Lambda, TimeDistributed  # noqa: E402
 from extensor._patches.install import install_keras as _install_keras  # noqa: E402
-from extensor.keras import layers  # noqa: E402
+from extensor.keras import callbacks, layers  # noqa: E402
 
 __all__ = [
     "Identity",
@@ -26,6 +26,7 @@ __all__ = [
     "Model",
     "Sequential",
     "TimeDistributed",
+    "callbacks",
     "layers",
     "serialize",
 ]

@@ -1,0 +1,156 @@
+"""A callback with which training that was interrupted goes on at the exact batch."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from extensor._data.state import feed_of
+from extensor._files.files import whole_output
+from extensor._keras._keras_private import begin_with_epoch
+from extensor.errors import StructureError
+
+
+class BackupAndRestore(keras.callbacks.Callback):
+    """Saves the training, and goes on from there when `fit` is called in a new process.
+
+    `keras.callbacks.BackupAndRestore` restores the weights only; the dataset begins at its
+    beginning again. This callback also saves how many batches were trained with, which is fewer
+    than were read ahead, and lets the dataset begin with the next one. So the weights become those
+    of a training without the interruption.
+
+    Give it as the first callback. The metrics of the epoch that was interrupted are those of the
+    rest of it.
+
+    Args:
+        backup_dir: The folder of the backup.
+        dataset: The dataset of `fit`, from a function of `xt.data`, or made of such a dataset by
+            `map` and other methods that keep its batches.
+        save_freq: When to save: "epoch", or after so many batches.
+        delete_checkpoint: Whether to remove the backup when `fit` is complete.
+
+    Raises:
+        StructureError: If the dataset is not from `xt.data`, or `save_freq` is not one of these
+            (also a ValueError).
+
+    >>> folder = getfixture("tmp_path")
+    >>> records = xt.DenseStructuredTensor([4], {"x": [[1.0], [2.0], [3.0], [4.0]]})
+    >>> xt.write_parquet(records, folder / "numbers.parquet")
+    >>> train = xt.data.parquet(folder / "numbers.parquet", 2).map(lambda r: (r["x"], r["x"]))
+    >>> model = keras.Sequential([keras.Input([1]), keras.layers.Dense(1)])
+    >>> model.compile("sgd", "mse")
+    >>> backup = xt.keras.callbacks.BackupAndRestore(folder / "backup", train, save_freq=1)
+    >>> history = model.fit(train, epochs=2, callbacks=[backup], verbose=0)
+    """
+
+    def __init__(
+        self,
+        backup_dir: str | os.PathLike[str],
+        dataset: tf.data.Dataset,
+        save_freq: Any = "epoch",
+        delete_checkpoint: bool = True,
+    ) -> None:
+        super().__init__()
+        if save_freq != "epoch" and not (isinstance(save_freq, int) and save_freq > 0):
+            raise StructureError(
+                path="BackupAndRestore: save_freq",
+                expected='"epoch", or a positive number of batches',
+                received=repr(save_freq),
+                mend='Give save_freq="epoch".',
+            )
+        self._folder = os.fspath(backup_dir)
+        self._plan = feed_of(dataset).plan
+        self._save_freq = save_freq
+        self._deletes = delete_checkpoint
+        self._begin = (0, 0)  # where the dataset began
+        self._before = 0  # batches of the epochs since then
+        self._skipped = 0  # batches of this epoch before the interruption
+        self._seen = 0  # batches of this epoch since then
+        self._saved = 0  # batches when it was saved
+        self._epoch = 0
+        self._has_stopped = False
+
+    @property
+    def _path(self) -> str:
+        return os.path.join(self._folder, "backup.json")
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Restores the backup, if there is one."""
+        self._before = self._skipped = self._seen = self._saved = 0
+        if os.path.exists(self._path):
+            with open(self._path) as file:
+                backup = json.load(file)
+            self._plan.begin_at(backup["state"])
+            self._restore_weights(os.path.join(self._folder, backup["weights"]))
+            self._skipped = backup["batch"]
+            begin_with_epoch(self.model, backup["epoch"])
+        self._begin = self._plan.next
+
+    def _restore_weights(self, path: str) -> None:
+        model: Any = self.model
+        if not model.built:
+            raise StructureError(
+                path="BackupAndRestore",
+                expected="a model that is built",
+                received=f"{model.name}, which has no variables yet",
+                mend="Call the model on a batch before fit.",
+            )
+        if model.optimizer is not None and not model.optimizer.built:
+            model.optimizer.build(model.trainable_variables)
+        model.load_weights(path)
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Counts the batches of an epoch from its beginning."""
+        self._epoch, self._seen = epoch, 0
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Saves the training if it is time."""
+        self._seen = batch + 1
+        if self._save_freq != "epoch":
+            count = self._before + self._seen
+            if count - self._saved >= self._save_freq:
+                self._saved = count
+                self._save(self._epoch, self._skipped + self._seen)
+        # Keras would ask for as many batches as in a whole epoch.
+        steps = self.params.get("steps") if self._skipped else None
+        if steps and self._skipped + self._seen >= steps:
+            self.model.stop_training = self._has_stopped = True
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Saves the training if it is time."""
+        if self._has_stopped:
+            self.model.stop_training = self._has_stopped = False
+        self._before += self._seen
+        self._seen = self._skipped = 0
+        if self._save_freq == "epoch":
+            self._save(epoch + 1, 0)
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Removes the backup."""
+        if self._deletes:
+            self._remove({})
+            with contextlib.suppress(OSError):
+                os.rmdir(self._folder)
+
+    def _save(self, epoch: int, batch: int) -> None:
+        os.makedirs(self._folder, exist_ok=True)
+        count = self._before + self._seen
+        state = self._plan.state(count, self._begin)
+        weights = f"{state['epoch']}-{state['step']}-{count}.weights.h5"
+        self.model.save_weights(os.path.join(self._folder, weights), overwrite=True)
+        # The backup is complete when this file names the weights.
+        backup = {"epoch": epoch, "batch": batch, "weights": weights, "state": state}
+        with whole_output(self._path) as file:
+            file.write(json.dumps(backup).encode())
+        self._remove({weights, "backup.json"})
+
+    def _remove(self, but: set[str]) -> None:
+        names = os.listdir(self._folder) if os.path.isdir(self._folder) else []
+        for name in names:
+            if (name.endswith(".weights.h5") or name == "backup.json") and name not in but:
+                os.remove(os.path.join(self._folder, name))

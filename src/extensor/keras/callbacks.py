@@ -1,0 +1,5 @@
+"""Callbacks for `fit`."""
+
+from extensor._keras.backup import BackupAndRestore
+
+__all__ = ["BackupAndRestore"]
