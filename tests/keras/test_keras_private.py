@@ -166,6 +166,17 @@ def test_the_dtype_of_a_tensor_may_be_a_string_of_another_class():
     assert type(keras.Input(batch_shape=(None,), dtype=tensor.dtype).dtype) is Own
 
 
+def test_initial_epoch_is_the_epoch_with_which_fit_begins():
+    class Later(keras.callbacks.Callback):
+        def on_train_begin(self, logs=None):
+            _keras_private.begin_with_epoch(self.model, 2)
+
+    model = keras.Sequential([keras.Input([1]), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    history = model.fit(np.ones([1, 1]), np.ones([1]), epochs=3, verbose=0, callbacks=[Later()])
+    assert history.epoch == [2]
+
+
 def test_the_table_lists_what_is_probed():
     listed = re.findall(r"^\| `(?:\w+\.)?(\w+)` \|", _keras_private.__doc__, re.MULTILINE)
     assert sorted(listed) == [
@@ -175,6 +186,7 @@ def test_the_table_lists_what_is_probed():
         "_default_save_signature",
         "_functional",
         "_inbound_nodes",
+        "_initial_epoch",
         "_keras_mask",
         "_layers",
         "_maybe_symbolic_build",

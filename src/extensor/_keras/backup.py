@@ -87,6 +87,8 @@ class BackupAndRestore(keras.callbacks.Callback):
                 backup = json.load(file)
             self._plan.begin_at(backup["state"])
             self._restore_weights(os.path.join(self._folder, backup["weights"]))
+            for variable, value in zip(_seeds(self.model), backup["seeds"], strict=True):
+                variable.assign(value)
             self._skipped = backup["batch"]
             begin_with_epoch(self.model, backup["epoch"])
         self._begin = self._plan.next
@@ -145,6 +147,7 @@ class BackupAndRestore(keras.callbacks.Callback):
         self.model.save_weights(os.path.join(self._folder, weights), overwrite=True)
         # The backup is complete when this file names the weights.
         backup = {"epoch": epoch, "batch": batch, "weights": weights, "state": state}
+        backup["seeds"] = [variable.numpy().tolist() for variable in _seeds(self.model)]
         with whole_output(self._path) as file:
             file.write(json.dumps(backup).encode())
         self._remove({weights, "backup.json"})
@@ -154,3 +157,8 @@ class BackupAndRestore(keras.callbacks.Callback):
         for name in names:
             if (name.endswith(".weights.h5") or name == "backup.json") and name not in but:
                 os.remove(os.path.join(self._folder, name))
+
+
+def _seeds(model: Any) -> list[Any]:
+    """Returns the states of the random numbers of a model, which `save_weights` leaves out."""
+    return [variable for variable in model.variables if variable.name == "seed_generator_state"]

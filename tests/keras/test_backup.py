@@ -1,0 +1,95 @@
+"""xt.keras.callbacks.BackupAndRestore: batches are counted, and wrong uses are named."""
+
+import json
+
+import keras
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+import extensor.keras
+from extensor import errors
+
+
+@pytest.fixture
+def train(tmp_path):
+    pq.write_table(pa.table({"x": [[float(i)] for i in range(10)]}), tmp_path / "it.parquet")
+    return xt.data.parquet(tmp_path / "it.parquet", 3).map(
+        lambda r: (r["x"].to_tensor(shape=[None, 1]),) * 2
+    )
+
+
+def model():
+    made = keras.Sequential([keras.Input([1]), keras.layers.Dense(1)])
+    made.compile("sgd", "mse")
+    return made
+
+
+class Stop(keras.callbacks.Callback):
+    def __init__(self, steps):
+        super().__init__()
+        self.steps = steps
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.steps -= 1
+        if self.steps == 0:
+            raise InterruptedError
+
+
+def interrupted(train, backup, steps, **options):
+    callback = xt.keras.callbacks.BackupAndRestore(backup, train, **options)
+    with pytest.raises(InterruptedError):
+        model().fit(
+            train.prefetch(4), epochs=3, callbacks=[callback, Stop(steps)], shuffle=False, verbose=0
+        )
+
+
+@pytest.mark.parametrize(
+    ("steps", "save_freq", "saved"),
+    [(6, 1, (1, 2)), (6, 4, (1, 0)), (7, 3, (1, 2)), (7, "epoch", (1, 0)), (8, 4, (2, 0))],
+)
+def test_it_counts_the_batches_that_were_used(train, tmp_path, steps, save_freq, saved):
+    interrupted(train, tmp_path / "backup", steps, save_freq=save_freq)
+    backup = json.loads((tmp_path / "backup" / "backup.json").read_text())
+    assert (backup["state"]["epoch"], backup["state"]["step"]) == saved
+    assert len(json.dumps(backup["state"])) < 1024
+    assert len(list((tmp_path / "backup").iterdir())) == 2
+
+
+def test_epochs_end_where_they_would_have_ended(train, tmp_path):
+    interrupted(train, tmp_path / "backup", 6, save_freq=1)
+    steps = []
+
+    class Count(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            steps.append((epoch, int(self.model.optimizer.iterations.numpy())))
+
+    callback = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train, save_freq=1)
+    history = model().fit(train, epochs=3, callbacks=[callback, Count()], shuffle=False, verbose=0)
+    assert steps == [(1, 8), (2, 12)]
+    assert history.epoch == [1, 2]
+    assert not (tmp_path / "backup").exists()
+
+
+def test_a_backup_of_other_files_is_an_error(train, tmp_path):
+    interrupted(train, tmp_path / "backup", 2, save_freq=1)
+    pq.write_table(pa.table({"x": [[1.0]] * 9}), tmp_path / "other.parquet")
+    other = xt.data.parquet(tmp_path / "other.parquet", 3).map(lambda r: (r["x"], r["x"]))
+    callback = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", other)
+    with pytest.raises(errors.StructureError, match="other files or columns"):
+        model().fit(other, callbacks=[callback], shuffle=False, verbose=0)
+
+
+def test_wrong_uses_are_errors(train, tmp_path):
+    with pytest.raises(errors.StructureError, match=r"expected a dataset of xt\.data"):
+        xt.keras.callbacks.BackupAndRestore(tmp_path, tf.data.Dataset.range(3))
+    with pytest.raises(errors.StructureError, match="save_freq"):
+        xt.keras.callbacks.BackupAndRestore(tmp_path, train, save_freq=0)
+    interrupted(train, tmp_path / "backup", 2, save_freq=1)
+    unbuilt = keras.Sequential([keras.layers.Dense(1)])
+    unbuilt.compile("sgd", "mse")
+    callback = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train)
+    with pytest.raises(errors.StructureError, match="Call the model on a batch before fit"):
+        unbuilt.fit(train, callbacks=[callback], shuffle=False, verbose=0)
