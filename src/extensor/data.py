@@ -1,5 +1,6 @@
-"""tf.data datasets of structured batches from files, and the statistics of records."""
+"""tf.data datasets of structured batches, and the statistics of records."""
 
+from extensor._data.batches import batches
 from extensor._data.parquet import parquet
 from extensor._data.plan import Shuffle
 from extensor._data.state import state, steps_per_shard
@@ -17,6 +18,7 @@ __all__ = [
     "PathStatistics",
     "Shuffle",
     "Words",
+    "batches",
     "describe",
     "parquet",
     "state",

@@ -58,6 +58,10 @@ class Feed:
                 plan.next = begun[0] + plan.epochs, 0
         return begun
 
+    def open(self, epoch: int, step: int) -> Pass:
+        """Begins a pass; see `Pass`."""
+        return Pass(self, epoch, step)
+
 
 class Pass:
     """One pass over a feed; parts are loaded by number.
@@ -79,12 +83,16 @@ class Pass:
         self._tail: tuple[int, int, pa.Table] | None = None  # epoch, number of the first record
         self._is_closed = False
 
-    def load(self, number: int, reads_ahead: bool = True) -> tf.data.Dataset:
+    reads_ahead = True
+    """Whether the next part is read in the background."""
+    is_over = False
+    """Whether a source of unknown length has ended."""
+
+    def load(self, number: int) -> tf.data.Dataset:
         """Returns a dataset of the batches that end in a part.
 
         Args:
             number: The number of the part in the pass.
-            reads_ahead: Whether to read the next part in the background.
         """
         ahead, self._ahead = self._ahead, None
         if ahead is not None and ahead[0] == number:
@@ -93,7 +101,7 @@ class Pass:
             if ahead is not None:
                 ahead[1].cancel()
             batches = self._load(number)
-        if reads_ahead and number + 1 < self._feed.parts and not self._is_closed:
+        if self.reads_ahead and number + 1 < self._feed.parts and not self._is_closed:
             with contextlib.suppress(RuntimeError):  # Python is exiting
                 self._ahead = number + 1, _readers().submit(self._load, number + 1)
         return batches

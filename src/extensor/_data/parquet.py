@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,7 @@ def parquet(
     row_splits_dtype: Any = tf.int64,
     nulls: Any = "error",
     shuffle: Shuffle | None = None,
-    shard: tuple[int, int] | None = None,
+    shard: tuple[int, int] | Literal["service"] | None = None,
     epochs: int = 1,
     state: dict[str, Any] | None = None,
 ) -> tf.data.Dataset:
@@ -53,7 +53,8 @@ def parquet(
         shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
             another order.
         shard: The number of this shard, and the number of shards. Together, they have each record
-            once. A shard reads its own row groups only.
+            once. A shard reads its own row groups only. "service" if the workers of a tf.data
+            service divide the records; the cardinality is unknown then.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`.
 
@@ -113,7 +114,7 @@ def _feed(
         row_splits_dtype=row_splits_dtype,
         nulls=nulls,
         shuffle=plan.shuffle,
-        shard=plan.shard,
+        shard="service" if plan.by_service else plan.shard,
         epochs=plan.epochs,
         state=state,
     )

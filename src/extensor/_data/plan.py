@@ -103,7 +103,9 @@ class Plan:
         self.epochs = positive(epochs, "epochs", "Give the number of epochs in a pass.")
         self.drop_remainder = drop_remainder
         self.shuffle = _checked_shuffle(shuffle)
-        self.shard = _checked_shard(shard)
+        self.by_service = isinstance(shard, str) and shard == "service"
+        """Whether the workers of a tf.data service divide the parts of each pass."""
+        self.shard = (0, 1) if self.by_service else _checked_shard(shard)
         index, count = self.shard
         chosen = np.arange(len(source.rows))[index::count]
         self.groups = chosen[source.rows[chosen] > 0]

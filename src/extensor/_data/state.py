@@ -70,7 +70,7 @@ def feed_of(dataset: Any) -> Feed:
         StructureError: If there is not exactly one (also a ValueError).
     """
     found = {id(feed): feed for feed in _feeds(dataset)}
-    if len(found) != 1:
+    if len(found) != 1 or not isinstance(next(iter(found.values())), Feed):
         raise StructureError(
             path="dataset",
             expected="a dataset of xt.data, or one that was made of it",

@@ -37,32 +37,10 @@ from extensor.errors import StructureError
 
 def stream(feed: Feed) -> tf.data.Dataset:
     """Returns a dataset of the batches of a feed."""
-    number = next(_numbers)
-    hold, load = _functions()
-    with tf.init_scope():
-        own, owner = _tensor_of([_PROCESS, number, _NOT_BEGUN, 0])
-        others = [own, tf.constant(feed.recipe)]
-        numbers = tf.raw_ops.RangeDataset(
-            start=np.int64(0),
-            stop=np.int64(feed.parts),
-            step=np.int64(1),
-            output_types=[tf.int64],
-            output_shapes=[[]],
-        )
-        held = tf.raw_ops.ScanDataset(
-            input_dataset=numbers,
-            initial_state=[own],
-            other_arguments=others,
-            f=hold,
-            output_types=[tf.int64, tf.int64],
-            output_shapes=[[4], []],
-            preserve_cardinality=True,
-        )
-        elements = tf.raw_ops.FlatMapDataset(
-            input_dataset=held, other_arguments=others, f=load, **structure_of(feed.spec)
-        )
-        dataset = tf.data.experimental.from_variant(elements, feed.spec)
-    if feed.plan.next[1] == 0:  # else the first pass is shorter than the others
+    dataset = _dataset(feed, feed.parts, is_endless=False)
+    # From within an epoch, the first pass is shorter than the others. A service gives a trainer the
+    # batches of all its workers.
+    if feed.plan.next[1] == 0 and not feed.plan.by_service:
         count = feed.plan.steps * feed.plan.epochs
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(count))
     # Python functions have no state that a checkpoint or another process would lack.
@@ -70,6 +48,53 @@ def stream(feed: Feed) -> tf.data.Dataset:
     options.experimental_external_state_policy = tf.data.experimental.ExternalStatePolicy.IGNORE
     dataset = dataset.with_options(options)
     feeds[dataset] = feed
+    return dataset
+
+
+def stream_to_its_end(feed: Any) -> tf.data.Dataset:
+    """Returns a dataset of the batches of a feed of which nobody knows how many parts it has.
+
+    Args:
+        feed: As a Feed, without a plan. The passes that it opens have `is_over`.
+    """
+    dataset = _dataset(feed, np.iinfo(np.int64).max, is_endless=True)
+    options = tf.data.Options()
+    options.experimental_external_state_policy = tf.data.experimental.ExternalStatePolicy.IGNORE
+    dataset = dataset.with_options(options)
+    feeds[dataset] = feed
+    return dataset
+
+
+def _dataset(feed: Any, parts: int, is_endless: bool) -> tf.data.Dataset:
+    number = next(_numbers)
+    hold, load, goes_on = _functions()
+    with tf.init_scope():
+        own, owner = _tensor_of([_PROCESS, number, _NOT_BEGUN, 0])
+        others = [own, tf.constant(feed.recipe)]
+        numbers = tf.raw_ops.RangeDataset(
+            start=np.int64(0),
+            stop=np.int64(parts),
+            step=np.int64(1),
+            output_types=[tf.int64],
+            output_shapes=[[]],
+        )
+        structure = {"output_types": [tf.int64, tf.int64], "output_shapes": [[4], []]}
+        held = tf.raw_ops.ScanDataset(
+            input_dataset=numbers,
+            initial_state=[own],
+            other_arguments=others,
+            f=hold,
+            preserve_cardinality=True,
+            **structure,
+        )
+        if is_endless:
+            held = tf.raw_ops.TakeWhileDataset(
+                input_dataset=held, other_arguments=[], predicate=goes_on, **structure
+            )
+        elements = tf.raw_ops.FlatMapDataset(
+            input_dataset=held, other_arguments=others, f=load, **structure_of(feed.spec)
+        )
+        dataset = tf.data.experimental.from_variant(elements, feed.spec)
     _streams[number] = feed
     weakref.finalize(owner, _streams.pop, number).atexit = False
     return dataset
@@ -93,6 +118,9 @@ _PROCESS = int.from_bytes(os.urandom(7), "big")
 _NOT_BEGUN = -1
 """In place of the first epoch, in the state of an iterator that has read nothing."""
 
+_OVER = -1
+"""In place of the step, in the state of an iterator whose source has ended."""
+
 _numbers = itertools.count()
 _streams: dict[int, Feed] = {}
 _passes: dict[int, Pass] = {}
@@ -110,12 +138,14 @@ def _hold(state: tf.Tensor, own: tf.Tensor, recipe: tf.Tensor) -> tf.Tensor:
     """
     process, number, epoch, step = state.numpy().tolist()
     if process == _PROCESS and number in _passes:
+        if _passes[number].is_over:
+            return tf.constant(np.array([process, number, epoch, _OVER]))
         return state
     feed = _feed(own, recipe)
     if epoch == _NOT_BEGUN:
         epoch, step = feed.begin()
     number = next(_numbers)
-    _passes[number] = Pass(feed, epoch, step)
+    _passes[number] = feed.open(epoch, step)
     lease, owner = _tensor_of([_PROCESS, number, epoch, step])
     weakref.finalize(owner, _end, number).atexit = False
     return lease
@@ -128,8 +158,9 @@ def _load(state: tf.Tensor, part: tf.Tensor, own: tf.Tensor, recipe: tf.Tensor) 
     if begun is not None:
         batches = begun.load(int(part))
     else:  # an iterator that was restored in the middle of a part
-        restored = Pass(_feed(own, recipe), epoch, step)
-        batches = restored.load(int(part), reads_ahead=False)
+        restored: Any = _feed(own, recipe).open(epoch, step)
+        restored.reads_ahead = False
+        batches = restored.load(int(part))
         restored.close()
     return tf.data.experimental.to_variant(batches)
 
@@ -233,7 +264,7 @@ def _reads_ours(value: Any) -> bool:
 
 
 @functools.cache
-def _functions() -> tuple[Any, Any]:
+def _functions() -> tuple[Any, Any, Any]:
     atexit.register(_calls.end, os.getpid())
     register()
     state = tf.TensorSpec([4], tf.int64)
@@ -253,11 +284,15 @@ def _functions() -> tuple[Any, Any]:
     def load(state: Any, number: Any, own: Any, recipe: Any) -> Any:
         return call("extensor.data.load", [state, number, own, recipe], tf.variant, [])
 
+    def goes_on(state: Any, number: Any) -> Any:
+        return tf.not_equal(state[3], _OVER)
+
+    def traced(function: Any, *specs: Any) -> Any:
+        return tf.function(function, autograph=False).get_concrete_function(*specs)
+
     with tf.init_scope():
-        return tuple(
-            tf.function(each, autograph=False).get_concrete_function(state, number, own, recipe)
-            for each in (hold, load)
-        )
+        arguments = state, number, own, recipe
+        return traced(hold, *arguments), traced(load, *arguments), traced(goes_on, state, number)
 
 
 def register() -> None:
