@@ -11,7 +11,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -78,7 +78,7 @@ class Plan:
         batch_size: The number of records in a batch.
         drop_remainder: Whether to drop a last batch of an epoch that is not full.
         shuffle: How to shuffle; None for the order of the source.
-        shard: The number of this shard, and the number of shards.
+        shard: The number of this shard, and the number of shards; or "service".
         epochs: The number of epochs in a pass.
         part_rows: The approximate maximal number of records in a part.
         part_bytes: The approximate maximal size of a part.
@@ -93,7 +93,7 @@ class Plan:
         batch_size: Any,
         drop_remainder: bool = False,
         shuffle: Shuffle | None = None,
-        shard: tuple[int, int] | None = None,
+        shard: tuple[int, int] | Literal["service"] | None = None,
         epochs: Any = 1,
         part_rows: int = PART_ROWS,
         part_bytes: int = PART_BYTES,

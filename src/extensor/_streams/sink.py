@@ -10,8 +10,9 @@ import pyarrow as pa
 from extensor._arrow.arrow_type import inner_fields, with_inner_fields, without_dictionaries
 from extensor._arrow.read import from_arrow
 from extensor._files.files import FilePath
-from extensor._formats import arrow, parquet
+from extensor._formats import arrow
 from extensor._formats.json import write as json
+from extensor._formats.parquet import write as parquet
 from extensor._formats.tfrecord.files import write_tfrecord
 from extensor._formats.tfrecord.stream import message_for
 from extensor._streams.source import empty_batch
