@@ -1,8 +1,8 @@
 """Shuffling, shards, epochs, and datasets that go on where another process stopped."""
 
+import importlib
 import json
 import os
-import sys
 from unittest import mock
 
 import numpy as np
@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from extensor import errors
-from extensor._formats.parquet import ParquetFiles
 from tests.formats.test_parquet import folder
 
-PARQUET = sys.modules["extensor._data.parquet"]
+PARQUET = importlib.import_module("extensor._data.parquet")
 SHUFFLE = xt.data.Shuffle(seed=5, window=20)
 
 
@@ -102,14 +101,14 @@ def test_records_of_different_row_groups_and_files_are_mixed(paths):
 @pytest.mark.parametrize("count", [1, 2, 3, 40])
 def test_shards_have_each_record_once_and_read_their_row_groups_only(paths, shuffle, count):
     read = []
-    plain = ParquetFiles.read_groups
+    plain = PARQUET._ParquetSource.read
 
     def counted(self, groups, rows):
         groups = list(groups)
-        read.extend((group.file, group.number) for group in groups)
+        read.extend(map(self.place, groups))
         return plain(self, groups, rows)
 
-    with mock.patch.object(ParquetFiles, "read_groups", counted):
+    with mock.patch.object(PARQUET._ParquetSource, "read", counted):
         shards = [
             batches(xt.data.parquet(paths, 4, shuffle=shuffle, shard=(i, count)))
             for i in range(count)
@@ -132,8 +131,8 @@ def test_a_checkpoint_goes_on_at_the_exact_batch_in_another_process(
         next(iterator)
     saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
     code = f"""
-import json, sys, tensorflow as tf, extensor as xt
-sys.modules["extensor._data.parquet"]._SLAB_ROWS = 16
+import importlib, json, tensorflow as tf, extensor as xt
+importlib.import_module("extensor._data.parquet")._SLAB_ROWS = 16
 shuffle = {f"xt.data.Shuffle{tuple(shuffle)}" if shuffle else None}
 iterator = iter(xt.data.parquet({paths!r}, 8, shuffle=shuffle, epochs=2).prefetch(2))
 tf.train.Checkpoint(iterator=iterator).restore({saved!r})
@@ -147,17 +146,17 @@ print(json.dumps([batch["n"].numpy().tolist() for batch in iterator]))
 def test_resuming_reads_no_finished_part_but_one(tmp_path, shuffle):
     paths = written(tmp_path, [1000], 10)
     read = []
-    plain = ParquetFiles.read_groups
+    plain = PARQUET._ParquetSource.read
 
     def counted(self, groups, rows):
         for group in groups:
-            read.append(group.number)
+            read.append(group)
             yield from plain(self, [group], rows)
 
     with mock.patch.object(PARQUET, "_SLAB_ROWS", 16):
         state = xt.data.state(xt.data.parquet(paths, 8, shuffle=shuffle), 60)
         dataset = xt.data.parquet(paths, 8, shuffle=shuffle, state=state)
-        with mock.patch.object(ParquetFiles, "read_groups", counted):
+        with mock.patch.object(PARQUET._ParquetSource, "read", counted):
             rest = batches(dataset)
     assert len(flat(rest)) == 1000 - 480
     assert len(read) <= 52 + 1 + (2 if shuffle else 0)  # a window has two row groups
