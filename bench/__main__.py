@@ -25,6 +25,7 @@ import tensorflow as tf
 from bench import (
     arrow_rows,
     auto_rows,
+    data_rows,
     database_rows,
     dispatch_rows,
     field_rows,
@@ -101,6 +102,7 @@ def main() -> int:
             *format_rows.rows(),
             *pandas_rows.rows(),
             *auto_rows.rows(),
+            *data_rows.rows(),
             *database_rows.rows(),
             *table_rows.rows(),
             *dispatch_rows.rows(),

@@ -104,7 +104,7 @@ class _Source:
 
     def open(self, epoch: int, step: int) -> _Pass:
         """Begins a pass."""
-        source = self._source() if callable(self._source) else self._source
+        source: Any = self._source() if callable(self._source) else self._source
         if iter(source) is source and not callable(self._source):
             if self._is_read:
                 raise StructureError(

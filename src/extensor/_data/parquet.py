@@ -79,8 +79,12 @@ def parquet(
     """
     if columns is not None and not isinstance(columns, str):
         columns = list(columns)
-    arguments = locals() | {"row_splits_dtype": splits_dtype(row_splits_dtype)}
-    return stream(_feed(**arguments))
+    splits = splits_dtype(row_splits_dtype)
+    return stream(
+        _feed(
+            paths, batch_size, columns, drop_remainder, splits, nulls, shuffle, shard, epochs, state
+        )
+    )
 
 
 _SLAB_ROWS, _SLAB_BYTES = PART_ROWS, PART_BYTES

@@ -45,7 +45,7 @@ class BackupAndRestore(keras.callbacks.Callback):
     >>> model = keras.Sequential([keras.Input([1]), keras.layers.Dense(1)])
     >>> model.compile("sgd", "mse")
     >>> backup = xt.keras.callbacks.BackupAndRestore(folder / "backup", train, save_freq=1)
-    >>> history = model.fit(train, epochs=2, callbacks=[backup], verbose=0)
+    >>> history = model.fit(train, epochs=2, shuffle=False, callbacks=[backup], verbose=0)
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class BackupAndRestore(keras.callbacks.Callback):
             )
         self._folder = os.fspath(backup_dir)
         self._plan = feed_of(dataset).plan
-        self._save_freq = save_freq
+        self._save_freq: Any = save_freq
         self._deletes = delete_checkpoint
         self._begin = (0, 0)  # where the dataset began
         self._before = 0  # batches of the epochs since then
@@ -119,14 +119,17 @@ class BackupAndRestore(keras.callbacks.Callback):
                 self._saved = count
                 self._save(self._epoch, self._skipped + self._seen)
         # Keras would ask for as many batches as in a whole epoch.
-        steps = self.params.get("steps") if self._skipped else None
+        params: Any = self.params
+        model: Any = self.model
+        steps = params.get("steps") if self._skipped else None
         if steps and self._skipped + self._seen >= steps:
-            self.model.stop_training = self._has_stopped = True
+            model.stop_training = self._has_stopped = True
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Saves the training if it is time."""
         if self._has_stopped:
-            self.model.stop_training = self._has_stopped = False
+            model: Any = self.model
+            model.stop_training = self._has_stopped = False
         self._before += self._seen
         self._seen = self._skipped = 0
         if self._save_freq == "epoch":
@@ -135,7 +138,7 @@ class BackupAndRestore(keras.callbacks.Callback):
     def on_train_end(self, logs: Any = None) -> None:
         """Removes the backup."""
         if self._deletes:
-            self._remove({})
+            self._remove(set())
             with contextlib.suppress(OSError):
                 os.rmdir(self._folder)
 
@@ -144,10 +147,13 @@ class BackupAndRestore(keras.callbacks.Callback):
         count = self._before + self._seen
         state = self._plan.state(count, self._begin)
         weights = f"{state['epoch']}-{state['step']}-{count}.weights.h5"
-        self.model.save_weights(os.path.join(self._folder, weights), overwrite=True)
+        model: Any = self.model
+        model.save_weights(os.path.join(self._folder, weights), overwrite=True)
         # The backup is complete when this file names the weights.
-        backup = {"epoch": epoch, "batch": batch, "weights": weights, "state": state}
-        backup["seeds"] = [variable.numpy().tolist() for variable in _seeds(self.model)]
+        seeds = [variable.numpy().tolist() for variable in _seeds(model)]
+        backup = {
+            "epoch": epoch, "batch": batch, "weights": weights, "seeds": seeds, "state": state
+        }  # fmt: skip
         with whole_output(self._path) as file:
             file.write(json.dumps(backup).encode())
         self._remove({weights, "backup.json"})

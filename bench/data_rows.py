@@ -1,0 +1,97 @@
+"""The cost of streams of Parquet: shuffling, the loaders of TensorFlow, and CPU time."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import tensorflow as tf
+
+import extensor as xt
+from bench.measure import Call
+from bench.row import Faster, Row, Within
+
+_COUNT = 64 * 1024
+_BATCH = 1024
+
+
+def rows() -> list[Row]:
+    return [
+        Row(
+            f"Shuffled stream of {_COUNT:,} records, vs unbatch().shuffle().batch()",
+            Faster(3),
+            _shuffled,
+        ),
+        Row(
+            f"Stream of {_COUNT:,} records, vs Dataset.from_generator",
+            Faster(2),
+            _from_generator,
+        ),
+        *(
+            Row(
+                f"Stream of {_COUNT:,} records in the graph, batches of {size:,}, "
+                "vs pq.read_table and one from_arrow",
+                Within(1.4),
+                functools.partial(_drained, size=size),
+            )
+            for size in (256, _BATCH)
+        ),
+    ]
+
+
+def _file(folder: Path) -> str:
+    path = folder / "stream.parquet"
+    if not path.exists():
+        random = np.random.default_rng(0)
+        lists = pa.ListArray.from_arrays(
+            pa.array(np.arange(_COUNT + 1) * 3, pa.int32()), pa.array(random.random(3 * _COUNT))
+        )
+        columns = {f"number{i}": pa.array(random.random(_COUNT), pa.float32()) for i in range(8)}
+        names = pa.array([f"record {i}" for i in range(_COUNT)])
+        pq.write_table(pa.table({**columns, "list": lists, "name": names}), path, 8 * _BATCH)
+    return str(path)
+
+
+def _passes(dataset: tf.data.Dataset) -> Callable[[], None]:
+    def whole() -> None:
+        for _ in dataset:
+            pass
+
+    return whole
+
+
+def _shuffled(folder: Path) -> tuple[Call, Call]:
+    path = _file(folder)
+    ours = xt.data.parquet(path, _BATCH, shuffle=xt.data.Shuffle(0, 16 * _BATCH))
+    peer = xt.data.parquet(path, _BATCH).unbatch().shuffle(16 * _BATCH, seed=0).batch(_BATCH)
+    return _passes(ours), _passes(peer)
+
+
+def _from_generator(folder: Path) -> tuple[Call, Call]:
+    path = _file(folder)
+    ours = xt.data.parquet(path, _BATCH)
+
+    def batches() -> Any:
+        for batch in pq.ParquetFile(path).iter_batches(_BATCH):
+            yield xt.from_arrow(batch)
+
+    peer = tf.data.Dataset.from_generator(batches, output_signature=ours.element_spec)
+    return _passes(ours), _passes(peer.prefetch(1))
+
+
+def _drained(folder: Path, size: int) -> tuple[Call, Call]:
+    path = _file(folder)
+    dataset = xt.data.parquet(path, size)
+
+    def ours() -> None:
+        dataset.reduce(np.int64(0), lambda count, _: count + 1)
+
+    def peer() -> None:
+        xt.from_arrow(pq.read_table(path, use_threads=False))
+
+    return ours, peer
