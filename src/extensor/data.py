@@ -1,6 +1,7 @@
-"""tf.data datasets of structured batches, and the statistics of records."""
+"""tf.data datasets of structured batches, the fields that a model uses, and statistics."""
 
 from extensor._data.batches import batches
+from extensor._data.fields_used import fields_used
 from extensor._data.parquet import parquet
 from extensor._data.plan import Shuffle
 from extensor._data.state import state, steps_per_shard
@@ -20,6 +21,7 @@ __all__ = [
     "Words",
     "batches",
     "describe",
+    "fields_used",
     "parquet",
     "state",
     "steps_per_shard",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import pyarrow as pa
@@ -132,6 +132,26 @@ class Nulls:
         if self._default not in ("error", "mask") and not self._is_used:
             fields = "a list" if self._default == "empty" else "a field of its type"
             raise _does_not_fit("*", fields, f"no such field, for nulls={self._default!r}")
+
+
+def policies_of(nulls: Any, columns: Iterable[str]) -> Any:
+    """Returns the argument `nulls` without the policies of fields that are not read.
+
+    Args:
+        nulls: The argument for all fields.
+        columns: The paths of the fields that are read.
+    """
+    if not isinstance(nulls, Mapping):
+        return nulls
+    read = [Path.of(column).names for column in columns]
+
+    def is_read(path: Any) -> bool:
+        if path == _REST:
+            return True
+        names, _ = _place(path)
+        return any(a[: len(names)] == names or names[: len(a)] == a for a in read)
+
+    return {path: policy for path, policy in nulls.items() if is_read(path)}
 
 
 def text_of(place: Place) -> str:

@@ -13,22 +13,26 @@ import tensorflow as tf
 
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.location import splits_dtype
+from extensor._arrow.null_policy import policies_of
 from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
 from extensor._data.feed import Feed
 from extensor._data.plan import PART_BYTES, PART_ROWS, Plan, Shuffle
+from extensor._data.prunable import prunable
 from extensor._data.recipe import arguments_of, recipe, shuffle_of
 from extensor._data.stream import MAKERS, stream
 from extensor._files.files import FilePath
 from extensor._formats.parquet.plan import ParquetPlan, PlannedFile
 from extensor._formats.parquet.read import batches_of
+from extensor._formats.parquet.smallest import smallest_columns
 from extensor._path import PathLike
+from extensor._pruning.fields import FieldsUsed
 
 
 def parquet(
     paths: FilePath | Iterable[FilePath],
     batch_size: int,
-    columns: Iterable[PathLike] | None = None,
+    columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
     drop_remainder: bool = False,
     row_splits_dtype: Any = tf.int64,
     nulls: Any = "error",
@@ -46,6 +50,9 @@ def parquet(
             concatenated.
         batch_size: The number of records in a batch. A batch may have records of several files.
         columns: Paths of the fields to read, as in `read_parquet`; other fields are not decoded.
+            "auto" for all fields, except that `fit`, `evaluate` and `predict` of a model of
+            `xt.keras` read only the fields that the model and the functions of `map` use. None for
+            all fields, always.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
             then part of the static shape.
         row_splits_dtype: As in `from_arrow`.
@@ -77,14 +84,26 @@ def parquet(
     [55. 30.]
     [45.]
     """
+    if isinstance(columns, FieldsUsed):
+        columns = smallest_columns(paths, columns)
     if columns is not None and not isinstance(columns, str):
         columns = list(columns)
     splits = splits_dtype(row_splits_dtype)
-    return stream(
-        _feed(
-            paths, batch_size, columns, drop_remainder, splits, nulls, shuffle, shard, epochs, state
-        )
-    )
+    is_auto = isinstance(columns, str) and columns == "auto"
+    rest = (shuffle, shard, epochs, state)
+
+    def read(columns: Any, nulls: Any) -> tf.data.Dataset:
+        return stream(_feed(paths, batch_size, columns, drop_remainder, splits, nulls, *rest))
+
+    def reread(fields: FieldsUsed) -> tf.data.Dataset:
+        names = smallest_columns(paths, fields)
+        return read(names, policies_of(nulls, names))
+
+    if not is_auto:
+        return read(columns, nulls)
+    dataset = read(None, nulls)
+
+    return prunable(dataset, reread)
 
 
 _SLAB_ROWS, _SLAB_BYTES = PART_ROWS, PART_BYTES

@@ -10,6 +10,7 @@ the tuple has:
 | `counted ` and the spec | a batch-sized tensor, then the component tensors | `counted` | the input of a training step, if no component is batch-sized: Keras weighs a batch by the size of the first tensor |
 | `boxes ` and the spec | the boxes that a dataset holds for the value | `lowered_dataset` | batches that `predict` takes from a dataset one by one, in Python: creating values there may take longer than the step |
 | `concat ` and the spec | tensors that can be concatenated (`concat_tensors`) | `lowered_outputs` | outputs of `predict`, which Keras concatenates |
+| `used:` with a digit for each component tensor, and the spec | the component tensors that are used (`_pruning/`) | `pruned_input` | batches from files, without the fields that the model does not use |
 
 `raised` returns the values of all these forms. A lowered value needs no other data, so it can pass
 through datasets, functional graphs and files.
@@ -20,11 +21,12 @@ A value is lowered before Keras gets it, and raised before a user's code gets it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from extensor._data.prunable import unpacked
 from extensor._keras import component_tensors, concat_tensors
 from extensor._keras.open_spec import any_batch_size, any_sizes
 from extensor._keras.placeholder import SymbolicRagged, SymbolicValue
@@ -52,7 +54,12 @@ class LoweredValue:
         self.form = form
 
 
-_COUNTED, _BOXES, _CONCAT = "counted ", "boxes ", "concat "
+_COUNTED, _BOXES, _CONCAT, _USED = "counted ", "boxes ", "concat ", "used:"
+
+
+def word_of_uses(uses: Sequence[int]) -> str:
+    """Returns the word for a value of which some component tensors are used."""
+    return f"{_USED}{''.join(map(str, uses))} "
 
 
 def is_extension(value: Any) -> bool:
@@ -211,6 +218,8 @@ def _raised(form: dict[str, Any]) -> Any:
         return unbox(spec, list(tensors))
     if word == _CONCAT:
         return concat_tensors.to_value(spec, tensors)
+    if word.startswith(_USED):
+        return unpacked(spec, [int(use) for use in word[len(_USED) : -1]], tensors)
     own = tensors[1:] if word == _COUNTED else tensors
     return component_tensors.to_value(spec, list(own))
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from extensor._data.prunable import is_prunable
 from extensor._keras._keras_private import OwnBuild, inference_arguments
 from extensor._keras.compiled_step import compiles_steps, named_errors, run_compiled
 from extensor._keras.fit_data import fit_arguments
@@ -34,6 +35,7 @@ from extensor._keras.lowering import (
     spec_of_value,
 )
 from extensor._keras.open_spec import any_batch_size
+from extensor._keras.pruned_input import forget_uses, pruned_input
 from extensor._keras.python_input import as_batch
 from extensor.errors import DTypeError
 
@@ -81,6 +83,7 @@ class Trainer(OwnBuild, keras.Model):
         if given.get("jit_compile", "auto") == "auto":
             given["jit_compile"] = False
         given["loss"] = with_function_losses(given.get("loss"))
+        forget_uses(self)
         # Losses of values are by field, and not by the names of the outputs.
         names = self.__dict__.pop("output_names", None) if self._returns_values else None
         super().compile(**given)
@@ -113,13 +116,18 @@ class Trainer(OwnBuild, keras.Model):
             **kwargs: The keyword arguments of `keras.Model.fit`.
         """
         given = self._fit_arguments(super().fit, args, kwargs)
-        with self._named_errors(given["x"]):
+        data = given["x"]
+        given["x"] = self._pruned(data, self.train_step, given)
+        given["validation_data"] = self._pruned(given.get("validation_data"), self.test_step)
+        with self._named_errors(data):
             return super().fit(**given)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluates the model, as `keras.Model.evaluate`, on the same data as `fit`."""
         given = self._fit_arguments(super().evaluate, args, kwargs)
-        with self._named_errors(given["x"]):
+        data = given["x"]
+        given["x"] = self._pruned(data, self.test_step)
+        with self._named_errors(data):
             return super().evaluate(**given)
 
     def predict(self, *args: Any, **kwargs: Any) -> Any:
@@ -129,10 +137,11 @@ class Trainer(OwnBuild, keras.Model):
         """
         given = self._fit_arguments(super().predict, args, kwargs)
         data = given["x"]
+        given["x"] = self._pruned(data, self.predict_step)
         # With several replicas, TensorFlow splits each batch. It can split only values.
         is_alone = self.distribute_strategy.num_replicas_in_sync == 1
-        if is_alone and isinstance(data, tf.data.Dataset):
-            given["x"] = lowered_dataset(data)
+        if is_alone and isinstance(given["x"], tf.data.Dataset):
+            given["x"] = lowered_dataset(given["x"])
         with self._named_errors(data):
             return raised(super().predict(**given))
 
@@ -230,6 +239,15 @@ class Trainer(OwnBuild, keras.Model):
             self._build_for_strategy(given["x"].element_spec)
         return given
 
+    def _pruned(self, data: Any, step: Any, given: Mapping[str, Any] | None = None) -> Any:
+        """Returns a dataset of files that reads only the fields that a step uses."""
+        several = self.distribute_strategy.num_replicas_in_sync > 1
+        weighted = given is not None and given.get("class_weight") is not None
+        if several or weighted or not is_prunable(data) or self.run_eagerly:
+            return data
+        self._create_variables(data.element_spec, step == self.predict_step)
+        return pruned_input(self, step, data)
+
     def _as_input(self, x: Any) -> Any:
         """Returns the input, with Python records and Arrow tables as values."""
         specs = {} if self._call_spec is None else self._call_spec.specs
@@ -270,20 +288,31 @@ class Trainer(OwnBuild, keras.Model):
         if strategy is tf.distribute.get_strategy() or not contains(data, _is_extension_or_spec):
             return
 
+        with strategy.scope():
+            self._create_variables(data)
+        self.built_for_strategy = True
+
+    def _create_variables(self, data: Any, only_calls: bool = False) -> None:
+        """Creates all variables that a step needs.
+
+        Args:
+            data: A batch from a dataset, or its spec.
+            only_calls: Whether to create only the variables of the model's call.
+        """
+
         def step(data: Any) -> Any:
             x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
             y_pred = self(x, **inference_arguments(self))
-            if self.compiled and y is not None:
+            if self.compiled and y is not None and not only_calls:
                 self.compute_loss(x, y, y_pred, sample_weight, training=False)
                 self.compute_metrics(x, y, y_pred, sample_weight)
 
-        with strategy.scope():
-            # Variables that are created in this scope get their values when it ends.
-            with keras.StatelessScope():
-                tf.function(step, autograph=False).get_concrete_function(data)
-            if self.compiled and self.optimizer is not None and not self.optimizer.built:
-                self.optimizer.build(self.trainable_variables)
-        self.built_for_strategy = True
+        # Variables that are created in this scope get their values when it ends.
+        with keras.StatelessScope():
+            tf.function(step, autograph=False).get_concrete_function(data)
+        is_trained = self.compiled and not only_calls and self.optimizer is not None
+        if is_trained and not self.optimizer.built:
+            self.optimizer.build(self.trainable_variables)
 
 
 def _given_values(method: Callable[..., Any]) -> Callable[..., Any]:

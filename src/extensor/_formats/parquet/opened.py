@@ -116,7 +116,7 @@ def dictionary_columns(file: pq.ParquetFile) -> list[str]:
         return []
     strings = [i for i in range(len(schema)) if schema.column(i).physical_type == "BYTE_ARRAY"]
     groups = [
-        _checked_row_group(file, i, [schema.column(j).path for j in strings])
+        checked_row_group(file, i, [schema.column(j).path for j in strings])
         for i in range(metadata.num_row_groups if strings else 0)
     ]
     names: list[str] = []
@@ -130,7 +130,7 @@ def dictionary_columns(file: pq.ParquetFile) -> list[str]:
     return names
 
 
-def _checked_row_group(file: pq.ParquetFile, number: int, columns: list[str]) -> Any:
+def checked_row_group(file: pq.ParquetFile, number: int, columns: list[str]) -> Any:
     """Returns the metadata of a row group in which these columns can be accessed safely.
 
     Accessing the damaged metadata of a column aborts the process (pyarrow 26). Reading from the

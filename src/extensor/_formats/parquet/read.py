@@ -23,7 +23,9 @@ from extensor._formats.parquet.opened import (
 )
 from extensor._formats.parquet.partitions import partition_column
 from extensor._formats.parquet.plan import ParquetPlan, PlannedFile, RowGroup
+from extensor._formats.parquet.smallest import smallest_columns
 from extensor._path import Path, PathLike
+from extensor._pruning.fields import FieldsUsed
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError
 
@@ -47,7 +49,7 @@ def read_parquet(
             list of files.
         columns: Paths of the fields to read, such as `["title", "ingredients.amount"]`. Other
             fields are not decoded, and may differ between the files. Fields come in this order.
-            Default: all.
+            `xt.data.fields_used` returns those that a model uses. Default: all.
         schema: The spec of a StructuredTensor, or a pyarrow Schema, to which the columns are cast
             without loss. A nullable column that some of the files do not have is null there.
             Default: the schema of the files, which must agree.
@@ -79,6 +81,8 @@ def read_parquet(
     >>> xt.read_parquet(path, columns=["title"], filters=[("x", ">", 1)])
     <StructuredTensor shape=(1,) {title: string} [{title: b'b'}]>
     """
+    if isinstance(columns, FieldsUsed):
+        columns = smallest_columns(paths, columns)
     wanted = WantedTable(_listed(columns), schema, nulls, row_splits_dtype)
     plan = ParquetPlan(paths, wanted, filters, row_groups)
     tables = [

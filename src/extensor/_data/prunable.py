@@ -1,0 +1,399 @@
+"""Datasets of files that can be read again with fewer fields.
+
+A dataset remembers the methods that were called on it. So, when a model uses only some fields, the
+same methods are called on a dataset that reads only these. The functions of `map` get records with
+all fields, in which the fields that nothing uses are blank. They do not notice, because no result
+depends on these.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._data.fields_used import traced
+from extensor._pruning.components import (
+    Component,
+    blank,
+    checked_uses,
+    components,
+    filled,
+)
+from extensor._pruning.consumption import NOTHING, SHAPE, VALUE
+from extensor._pruning.fields import FieldsUsed
+from extensor.errors import ExtensorError
+
+Uses = tuple[int, ...]
+"""How each component tensor of an element is used."""
+
+_RECORD = "_extensor_record"
+
+# Methods whose results have the elements of the dataset, as they are.
+_SAME = ("prefetch", "repeat", "shard", "skip", "take", "with_options")
+
+# Methods that may use everything in an element. Before them, `map` may leave out fields.
+_OTHER = ("batch", "enumerate", "ragged_batch", "rebatch", "unbatch")
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A method that was called on a dataset, and its arguments."""
+
+    name: str
+    args: Any
+    kwargs: Any
+    element_spec: Any  # of the result
+
+    def of(self, dataset: Any, *function: Any) -> Any:
+        """Returns the dataset of the same call on another dataset.
+
+        Args:
+            dataset: The other dataset.
+            *function: The function to pass instead of the function that was passed.
+        """
+        return getattr(dataset, self.name)(*function, *self.args[len(function) :], **self.kwargs)
+
+
+@dataclass(frozen=True)
+class _Record:
+    """Where a dataset comes from."""
+
+    reread: Callable[[FieldsUsed], tf.data.Dataset]
+    source_spec: Any
+    steps: tuple[_Step, ...] = ()
+    known: dict[Any, Any] = field(default_factory=dict[Any, Any])  # datasets that were pruned
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """A dataset that reads the fields that are used.
+
+    If all of an element is used, the elements are those of the dataset that was pruned. Otherwise
+    an element is a tuple of the tensors that are used.
+    """
+
+    dataset: Any
+    element_spec: Any
+    uses: Uses
+
+
+class _NotPrunableError(Exception):
+    """A function does not behave when it is traced as it did in the dataset."""
+
+
+def _map(self: Any, plain: Any, map_func: Any, *args: Any, **kwargs: Any) -> Any:
+    result = plain(self, map_func, *args, **kwargs)
+    return _after(self, result, "map", (map_func, *args), kwargs)
+
+
+def _filter(self: Any, plain: Any, predicate: Any, *args: Any, **kwargs: Any) -> Any:
+    result = plain(self, predicate, *args, **kwargs)
+    return _after(self, result, "filter", (predicate, *args), kwargs)
+
+
+def _cache(self: Any, plain: Any, filename: Any = "", **kwargs: Any) -> Any:
+    result = plain(self, filename, **kwargs)
+    # A file has the elements with all fields.
+    return result if filename else _after(self, result, "cache", (), kwargs)
+
+
+def _shuffle(self: Any, plain: Any, buffer_size: Any, seed: Any = None, *args: Any, **kwargs: Any):
+    if seed is None:
+        # With a global seed, TensorFlow takes the next of its seeds. The pruned dataset needs the
+        # same one.
+        _, seed = tf.compat.v1.get_seed(None)
+    result = plain(self, buffer_size, seed, *args, **kwargs)
+    return _after(self, result, "shuffle", (buffer_size, seed, *args), kwargs)
+
+
+def _other(name: str) -> Callable[..., Any]:
+    def method(self: Any, plain: Any, *args: Any, **kwargs: Any) -> Any:
+        return _after(self, plain(self, *args, **kwargs), name, args, kwargs)
+
+    return method
+
+
+# The methods that remember their arguments. Each gets the method of TensorFlow as its second
+# argument.
+_METHODS: dict[str, Callable[..., Any]] = {
+    "map": _map,
+    "filter": _filter,
+    "cache": _cache,
+    "shuffle": _shuffle,
+    **{name: _other(name) for name in (*_SAME, *_OTHER)},
+}
+
+
+@functools.cache
+def _prunable_class(kind: type) -> Any:
+    """Returns a subclass of a class of datasets, whose methods remember their arguments."""
+
+    def remembering(name: str) -> Callable[..., Any]:
+        plain: Any = getattr(kind, name)
+
+        @functools.wraps(plain)
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return _METHODS[name](self, plain, *args, **kwargs)
+
+        return method
+
+    methods = {name: remembering(name) for name in _METHODS}
+    # The only base is the class, so that Python lets a dataset change its class to the subclass.
+    return type(kind)(kind.__name__, (kind,), {"__module__": kind.__module__, **methods})
+
+
+def prunable(
+    dataset: tf.data.Dataset, reread: Callable[[FieldsUsed], tf.data.Dataset]
+) -> tf.data.Dataset:
+    """Returns a dataset of records that models may read with fewer fields.
+
+    Args:
+        dataset: The dataset of records with all fields. It gets more methods.
+        reread: Returns the dataset of the same records with some of the fields.
+    """
+    return _with(dataset, _Record(reread, dataset.element_spec))
+
+
+def is_prunable(dataset: Any) -> bool:
+    """Returns whether a dataset may be read with fewer fields."""
+    return isinstance(dataset, tf.data.Dataset) and hasattr(dataset, _RECORD)
+
+
+def _with(dataset: Any, record: _Record) -> Any:
+    dataset.__class__ = _prunable_class(type(dataset))
+    setattr(dataset, _RECORD, record)
+    return dataset
+
+
+def _after(before: Any, result: Any, name: str, args: Any, kwargs: Any) -> Any:
+    """Returns the result of a method, which remembers the call."""
+    record = getattr(before, _RECORD)
+    if is_prunable(result):
+        return result  # the method called another of our methods
+    step = _Step(name, args, kwargs, result.element_spec)
+    return _with(result, _Record(record.reread, record.source_spec, (*record.steps, step)))
+
+
+def pruned(dataset: Any, uses_of: Callable[[Any], dict[int, int]]) -> Pruned | None:
+    """Returns a dataset that reads only the fields that are used.
+
+    Args:
+        dataset: A dataset for which `is_prunable`.
+        uses_of: Returns how an element is used, from the element's spec.
+
+    Returns:
+        None if all fields are used, or if the dataset cannot be pruned.
+    """
+    record = getattr(dataset, _RECORD)
+    stop = next((i for i, step in enumerate(record.steps) if step.name in _OTHER), None)
+    steps = record.steps[:stop]
+    specs = [record.source_spec, *(step.element_spec for step in steps)]
+    if stop is None:
+        uses = _checked(specs[-1], uses_of(specs[-1]))
+    else:
+        uses = (VALUE,) * len(_parts(specs[-1]))
+    if uses not in record.known:
+        record.known[uses] = _rebuilt(record, steps, specs, uses)
+    found = record.known[uses]
+    if found is None or stop is None:
+        return found
+    rest = found.dataset
+    for step in record.steps[stop:]:
+        rest = step.of(rest)
+    spec = dataset.element_spec
+    return Pruned(rest, spec, (VALUE,) * len(_parts(spec)))
+
+
+def _rebuilt(
+    record: _Record, steps: Sequence[_Step], specs: Sequence[Any], uses: Uses
+) -> Pruned | None:
+    """Returns the dataset of the same steps over fewer fields, or None."""
+    needed = [uses]
+    for step, before, after in zip(reversed(steps), specs[-2::-1], specs[:0:-1], strict=True):
+        try:
+            needed.append(_before(step, before, after, needed[-1]))
+        except _NotPrunableError:
+            return None
+    needed.reverse()
+    source_spec = specs[0]
+    if all(needed[0]):
+        return None
+    try:
+        dataset: Any = record.reread(FieldsUsed(source_spec, needed[0]))
+    except ExtensorError:
+        return None  # such as `nulls` that fill a record of which some fields are not read
+    narrow_spec = dataset.element_spec
+    if not _has_all(components(source_spec), needed[0], components(narrow_spec)):
+        return None
+    unpack: Any = functools.partial(_filled, source_spec, needed[0], narrow_spec)
+    is_packed = False
+    for step, before, after, kept in zip(steps, specs[:-1], specs[1:], needed[1:], strict=True):
+        if step.name == "map":
+            dataset = step.of(dataset, _mapping(step.args[0], unpack, before, after, kept))
+            if dataset.element_spec != _packed_spec(after, kept):
+                return None
+            unpack, is_packed = functools.partial(_unpacked, after, kept), True
+        elif step.name == "filter":
+            dataset = step.of(dataset, _filtering(step.args[0], unpack, before))
+        else:
+            dataset = step.of(dataset)
+    if not is_packed:
+        dataset = dataset.map(_packing(unpack, specs[-1], uses))
+    return Pruned(dataset, specs[-1], uses)
+
+
+def _before(step: _Step, before: Any, after: Any, uses: Uses) -> Uses:
+    """Returns how the elements before a step are used, from how those after it are."""
+    if step.name not in ("map", "filter"):
+        return uses
+    is_map = step.name == "map"
+
+    def called(element: Any) -> Any:
+        result = _called(step.args[0], element, before)
+        if is_map:
+            _check_structure(result, after)
+        return result
+
+    consumption = traced(called, before)
+    if consumption.draws_by_place():
+        raise _NotPrunableError
+    if is_map:
+        return _checked(before, consumption.of({i: use for i, use in enumerate(uses) if use}))
+    found = _checked(before, consumption.of({0: VALUE}))
+    return tuple(map(max, found, uses))
+
+
+def _called(function: Any, element: Any, spec: Any) -> Any:
+    """Calls a function as Dataset.map does."""
+    return function(*element) if type(spec) is tuple else function(element)
+
+
+def _check_structure(result: Any, spec: Any) -> None:
+    try:
+        tf.nest.assert_same_structure(result, spec)
+    except (TypeError, ValueError) as error:
+        raise _NotPrunableError from error
+    flat = tf.nest.flatten(result, expand_composites=True)
+    if len(flat) != len(_parts(spec)):
+        raise _NotPrunableError
+
+
+def _converted(function: Any, spec: Any) -> Any:
+    """Returns a function as one of a whole element, converted by AutoGraph."""
+    return tf.function(lambda element: _called(function, element, spec))
+
+
+def _mapping(function: Any, unpack: Any, before: Any, after: Any, uses: Uses) -> Any:
+    converted = _converted(function, before)
+
+    @tf.autograph.experimental.do_not_convert
+    def mapping(*raw: Any) -> Any:
+        return _packed(converted(unpack(*raw)), uses)
+
+    return mapping
+
+
+def _filtering(function: Any, unpack: Any, before: Any) -> Any:
+    converted = _converted(function, before)
+
+    @tf.autograph.experimental.do_not_convert
+    def filtering(*raw: Any) -> Any:
+        return converted(unpack(*raw))
+
+    return filtering
+
+
+def _packing(unpack: Any, spec: Any, uses: Uses) -> Any:
+    @tf.autograph.experimental.do_not_convert
+    def packing(*raw: Any) -> Any:
+        return _packed(unpack(*raw), uses)
+
+    return packing
+
+
+def _parts(spec: Any) -> list[Component]:
+    """Returns the components of all specs in a nest."""
+    return [part for leaf in tf.nest.flatten(spec) for part in components(leaf)]
+
+
+def _checked(spec: Any, uses: dict[int, int]) -> Uses:
+    checked = checked_uses(_parts(spec), uses)
+    if not any(checked):
+        checked[0] = VALUE  # an element has at least one tensor
+    return tuple(checked)
+
+
+def _has_all(parts: Sequence[Component], uses: Uses, narrow: Sequence[Component]) -> bool:
+    """Returns whether records with fewer fields have all components that are used."""
+    specs = {part.key: part.spec for part in narrow}
+    rows = {part.rows for part in narrow}
+    whole = {part.key: part.spec for part in parts}
+    return (
+        all(part.key in specs for part, use in zip(parts, uses, strict=True) if use == VALUE)
+        and all(part.rows in rows for part, use in zip(parts, uses, strict=True) if use == SHAPE)
+        and all(whole.get(key) == spec for key, spec in specs.items())
+    )
+
+
+def _filled(spec: Any, uses: Uses, narrow_spec: Any, narrow: Any) -> Any:
+    return filled(spec, uses, narrow_spec, narrow)
+
+
+def _packed(element: Any, uses: Uses) -> Any:
+    """Returns the tensors of an element that are used."""
+    if all(use == VALUE for use in uses):
+        return element
+    flat = tf.nest.flatten(element, expand_composites=True)
+    return tuple(
+        tensor if use == VALUE else tf.shape(tensor, tf.int64)[0]
+        for tensor, use in zip(flat, uses, strict=True)
+        if use
+    )
+
+
+def _packed_spec(spec: Any, uses: Uses) -> Any:
+    if all(use == VALUE for use in uses):
+        return spec
+    return tuple(specs_of_used(_parts(spec), uses))
+
+
+def specs_of_used(parts: Sequence[Component], uses: Sequence[int]) -> list[tf.TensorSpec]:
+    """Returns the specs of the tensors of a pruned element."""
+    return [
+        tf.TensorSpec(part.spec.shape, part.spec.dtype)
+        if use == VALUE
+        else tf.TensorSpec([], tf.int64)
+        for part, use in zip(parts, uses, strict=True)
+        if use
+    ]
+
+
+def _unpacked(spec: Any, uses: Uses, *raw: Any) -> Any:
+    if all(use == VALUE for use in uses):
+        return raw if type(spec) is tuple else raw[0]
+    return unpacked(spec, uses, raw)
+
+
+def unpacked(spec: Any, uses: Sequence[int], tensors: Sequence[Any]) -> Any:
+    """Returns an element from the tensors that are used, with blanks for the others.
+
+    Args:
+        spec: The nest of specs of the element.
+        uses: How each of its components is used.
+        tensors: The tensors of a pruned element.
+    """
+    given = iter(tensors)
+    flat: list[Any] = []
+    for part, use in zip(_parts(spec), uses, strict=True):
+        if use == VALUE:
+            flat.append(next(given))
+        elif use == SHAPE:
+            flat.append(blank(part.spec, next(given)))
+        else:
+            assert use == NOTHING
+            flat.append(blank(part.spec))
+    return tf.nest.pack_sequence_as(spec, flat, expand_composites=True)

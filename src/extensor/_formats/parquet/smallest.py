@@ -1,0 +1,30 @@
+"""Which columns are read for fields of which there is a choice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from extensor._arrow.chosen_columns import leaf_paths
+from extensor._formats.parquet.opened import checked_row_group, opened, readable
+from extensor._formats.parquet.plan import ParquetPlan, PlannedFile
+from extensor._path import Path
+from extensor._pruning.fields import FieldsUsed
+
+
+def smallest_columns(paths: Any, fields: FieldsUsed) -> list[str]:
+    """Returns the paths to read for fields, with the smallest where there is a choice.
+
+    The sizes are those in the first row group. The files are as in `read_parquet`.
+    """
+    files = [file for file in ParquetPlan(paths).files if file.row_groups]
+    return fields.chosen(lambda path: _bytes_of(files[0], path) if files else 0)
+
+
+def _bytes_of(file: PlannedFile, path: Path) -> int:
+    """Returns the compressed bytes of a field in the first row group of a file."""
+    leaves = enumerate(leaf_paths(file.schema))
+    numbers = [i for i, leaf in leaves if leaf[: len(path.names)] == path.names]
+    with opened(file.file) as source, readable(file.file.path):
+        names = [source.metadata.schema.column(i).path for i in numbers]
+        group = checked_row_group(source, file.row_groups[0].number, names)
+        return sum(group.column(i).total_compressed_size for i in numbers)

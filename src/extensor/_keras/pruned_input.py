@@ -1,0 +1,83 @@
+"""Datasets of files for `fit`, `evaluate` and `predict`, with the fields that the model uses."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._data.fields_used import uses_by
+from extensor._data.prunable import is_prunable, pruned, specs_of_used
+from extensor._keras.lowering import is_extension_spec, word_of_uses
+from extensor._keras.spec_key import key_of_spec, with_word
+from extensor._pruning.components import components
+from extensor._tf import restructured
+
+_LOG = logging.getLogger("extensor")
+
+# How the steps of a model use an element, by the name of the step and the spec of the element.
+# Keras traces a step once for each, so a later change of the model changes nothing.
+_known: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+
+
+def pruned_input(model: Any, step: Callable[[Any], Any], data: Any) -> Any:
+    """Returns a dataset of files that reads only the fields that a model uses.
+
+    Values come lowered, with the tensors that are used.
+
+    Args:
+        model: The model, whose variables exist or are created by its first call.
+        step: The method of the model that gets each element.
+        data: The data of `fit`. What is not such a dataset is returned as it is.
+    """
+    if not is_prunable(data) or model.run_eagerly:
+        return data
+
+    def uses_of(spec: Any) -> dict[int, int]:
+        known = _known.setdefault(model, {})
+        key = step.__name__, repr(spec)
+        if key not in known:
+            known[key] = _with_plain(uses_by(step, spec), spec)
+        return known[key]
+
+    try:
+        found = pruned(data, uses_of)
+    except Exception as error:
+        _LOG.debug("extensor reads all fields, because tracing the step failed: %r", error)
+        return data
+    if found is None:
+        return data
+    if all(use == 2 for use in found.uses):
+        return found.dataset
+    uses = iter(found.uses)
+    return restructured(
+        found.dataset, tf.nest.map_structure(lambda spec: _form(spec, uses), found.element_spec)
+    )
+
+
+def forget_uses(model: Any) -> None:
+    """Forgets how the steps of a model use elements, because the steps are traced again."""
+    _known.pop(model, None)
+
+
+def _with_plain(uses: dict[int, int], spec: Any) -> dict[int, int]:
+    """Returns uses in which all plain tensors are used, because Keras needs their places."""
+    uses, number = dict(uses), 0
+    for leaf in tf.nest.flatten(spec):
+        for _ in components(leaf):
+            if not is_extension_spec(leaf):
+                uses[number] = 2
+            number += 1
+    return uses
+
+
+def _form(spec: Any, uses: Any) -> Any:
+    """Returns the spec of the lowered form of a value, or a spec of plain tensors as it is."""
+    parts = components(spec)
+    own = [next(uses) for _ in parts]
+    if not is_extension_spec(spec):
+        return spec
+    return {with_word(word_of_uses(own), key_of_spec(spec)): tuple(specs_of_used(parts, own))}

@@ -1,0 +1,1 @@
+"""Which parts of its arguments a traced function uses."""
