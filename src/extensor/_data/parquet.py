@@ -90,7 +90,7 @@ def parquet(
         columns = list(columns)
     splits = splits_dtype(row_splits_dtype)
     is_auto = isinstance(columns, str) and columns == "auto"
-    rest = (shuffle, shard, epochs, state)
+    rest: Any = (shuffle, shard, epochs, state)
 
     def read(columns: Any, nulls: Any) -> tf.data.Dataset:
         return stream(_feed(paths, batch_size, columns, drop_remainder, splits, nulls, *rest))
@@ -145,7 +145,7 @@ def _feed(
 
 
 def _feed_again(text: str) -> Feed:
-    arguments = arguments_of(text)
+    arguments: dict[str, Any] = arguments_of(text)
     return _feed(**arguments | {"shuffle": shuffle_of(arguments["shuffle"])})
 
 

@@ -310,9 +310,9 @@ class Trainer(OwnBuild, keras.Model):
         # Variables that are created in this scope get their values when it ends.
         with keras.StatelessScope():
             tf.function(step, autograph=False).get_concrete_function(data)
-        is_trained = self.compiled and not only_calls and self.optimizer is not None
-        if is_trained and not self.optimizer.built:
-            self.optimizer.build(self.trainable_variables)
+        optimizer: Any = self.optimizer if self.compiled and not only_calls else None
+        if optimizer is not None and not optimizer.built:
+            optimizer.build(self.trainable_variables)
 
 
 def _given_values(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,9 +10,9 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._pruning.consumption import NOTHING, SHAPE, VALUE
-from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.masked import is_masked
-from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._tf import component_specs
 
 Rows = tuple[tuple[tuple[str, ...], int], ...]
