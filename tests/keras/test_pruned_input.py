@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
-from hypothesis import given
+from hypothesis import given, settings
 
 import extensor as xt
 from tests.data.test_prunable import Reads
@@ -53,6 +53,8 @@ def assert_same(ours, plain):
         np.testing.assert_array_equal(one, other)
 
 
+# Each example trains two models.
+@settings(max_examples=settings.default.max_examples // 5)
 @given(EXPRESSIONS)
 def test_results_are_those_of_all_fields(expression):
     with folder() as name:

@@ -71,6 +71,10 @@ FUNCTIONS = {
     "the other result": (lambda a, b, c: pair(a, b)[1], ".v."),
     "a call of a call": (lambda a, b, c: tf.function(lambda x: pair(x, c)[1])(a), "..v"),
     "the shape of a result": (lambda a, b, c: tf.shape(pair(a, b)[0]), "v.."),
+    "the shape of an argument that a call returns": (
+        lambda a, b, c: tf.shape(tf.function(lambda x, y: (x, y))(a, b)[1]),
+        ".s.",
+    ),
     "printed in a call": (lambda a, b, c: printing(a, b), "vv."),
     "printed": (lambda a, b, c: (tf.print(c), a)[1], "v.v"),
     "both branches": (lambda a, b, c: tf.cond(a[0] > 0, lambda: b * 1.0, lambda: c * 1.0), "vvv"),

@@ -54,12 +54,10 @@ class Consumption:
         definition = graph.as_graph_def()
         self._library = {one.signature.name: one for one in definition.library.function}
         self._bodies: dict[str, _Body] = {}
-        self._known: dict[tuple[str, frozenset[int]], dict[int, int]] = {}
+        self._known: dict[tuple[str, frozenset[tuple[int, int]]], dict[int, int]] = {}
         self._results = [tensor.name for tensor in graph.outputs]
         effects = [op.name for op in graph.control_outputs]
         self._root = _Body(definition.node, list(inputs), self._results, effects)
-        self.needed: set[tuple[str, str]] = set()
-        """The operations that run, as pairs of the function's name and the operation's name."""
 
     @property
     def result_count(self) -> int:
@@ -72,7 +70,7 @@ class Consumption:
         Args:
             uses: How each used result is used, by its number.
         """
-        return self._live("", self._root, uses)
+        return self._live(self._root, uses)
 
     def draws_by_place(self) -> bool:
         """Returns whether an operation's random numbers depend on its place in the graph.
@@ -100,34 +98,38 @@ class Consumption:
             self._bodies[name] = _Body(found.node_def, arguments, results, effects)
         return self._bodies[name]
 
-    def _used_by(self, name: str, results: frozenset[int]) -> dict[int, int] | None:
-        """Returns how a function uses its arguments, or None if that is not known."""
+    def _used_by(self, name: str, results: Mapping[int, int]) -> dict[int, int] | None:
+        """Returns how a function uses its arguments, or None if that is not known.
+
+        Args:
+            name: The name of the function.
+            results: How each used result is used, by its number.
+        """
         body = self._body(name)
         if body is None:
             return None
-        key = name, results
+        key = name, frozenset(results.items())
         if key not in self._known:
             # A recursive function may use each argument.
             self._known[key] = dict.fromkeys(range(len(body.inputs)), VALUE)
-            self._known[key] = self._live(name, body, dict.fromkeys(results, VALUE))
+            self._known[key] = self._live(body, results)
         return self._known[key]
 
-    def _live(self, name: str, body: _Body, uses: Mapping[int, int]) -> dict[int, int]:
+    def _live(self, body: _Body, uses: Mapping[int, int]) -> dict[int, int]:
         walk = _Walk(self, body)
         for number, use in uses.items():
             walk.use(body.results[number], use)
         for effect in body.effects:
             walk.run(effect)
         walk.finish()
-        self.needed.update((name, node) for node in walk.done)
         return walk.found
 
-    def of_call(self, node: Any, results: frozenset[int]) -> dict[int, int]:
+    def of_call(self, node: Any, results: Mapping[int, int]) -> dict[int, int]:
         """Returns how an operation uses its inputs.
 
         Args:
             node: The NodeDef.
-            results: The numbers of the results that are used.
+            results: How each used result is used, by its number.
         """
         count = sum(not ref.startswith("^") for ref in node.input)
         every = dict.fromkeys(range(count), VALUE)
@@ -153,14 +155,16 @@ class Consumption:
             return self._of_loop(node, results, every)
         return every
 
-    def _of_loop(self, node: Any, results: frozenset[int], every: dict[int, int]) -> dict[int, int]:
+    def _of_loop(
+        self, node: Any, results: Mapping[int, int], every: dict[int, int]
+    ) -> dict[int, int]:
         """Returns how a loop uses its variables, whose number is that of its results."""
-        condition = self._used_by(node.attr["cond"].func.name, frozenset({0}))
+        condition = self._used_by(node.attr["cond"].func.name, {0: VALUE})
         if condition is None:
             return every
         live = {**dict.fromkeys(results, VALUE), **dict.fromkeys(condition, VALUE)}
         while True:
-            found = self._used_by(node.attr["body"].func.name, frozenset(live))
+            found = self._used_by(node.attr["body"].func.name, live)
             if found is None:
                 return every
             if found.keys() <= live.keys():
@@ -188,8 +192,8 @@ class _Walk:
         self._consumption = consumption
         self._body = body
         self._todo: dict[str, None] = {}
-        self.done: dict[str, set[int]] = {}
-        """The operations that run, with the numbers of their results that are used."""
+        self.done: dict[str, dict[int, int]] = {}
+        """The operations that run, with how their results are used."""
         self.found: dict[int, int] = {}
         """How each used input is used."""
 
@@ -205,16 +209,16 @@ class _Walk:
             for i, inner in enumerate(node.input):
                 self._follow(inner, VALUE if i else SHAPE)
             return
-        results = self.done.setdefault(name, set())
+        results = self.done.setdefault(name, {})
         number = int(place[-1]) if place else 0
-        if number not in results or not results:
-            results.add(number)
+        if results.get(number, NOTHING) < use:
+            results[number] = use
             self._todo[name] = None
 
     def run(self, name: str) -> None:
         """Follows an operation that must run, whether or not its results are used."""
         if name not in self.done and name not in self._body.inputs:
-            self.done[name] = set()
+            self.done[name] = {}
             self._todo[name] = None
 
     def finish(self) -> None:
@@ -222,7 +226,7 @@ class _Walk:
         while self._todo:
             name, _ = self._todo.popitem()
             node = self._body.nodes[name]
-            uses = self._consumption.of_call(node, frozenset(self.done[name]))
+            uses = self._consumption.of_call(node, self.done[name])
             for number, ref in enumerate(node.input):
                 if ref.startswith("^"):
                     self.run(ref[1:])
