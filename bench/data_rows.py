@@ -17,6 +17,7 @@ from bench.measure import Call
 from bench.row import Faster, Row, Within
 
 _COUNT = 64 * 1024
+_LARGE = 8 * _COUNT
 _BATCH = 1024
 
 
@@ -34,7 +35,7 @@ def rows() -> list[Row]:
         ),
         *(
             Row(
-                f"Stream of {_COUNT:,} records in the graph, batches of {size:,}, "
+                f"Stream of {_LARGE:,} records in the graph, batches of {size:,}, "
                 "vs pq.read_table and one from_arrow",
                 Within(1.4),
                 functools.partial(_drained, size=size),
@@ -44,15 +45,15 @@ def rows() -> list[Row]:
     ]
 
 
-def _file(folder: Path) -> str:
-    path = folder / "stream.parquet"
+def _file(folder: Path, count: int = _COUNT) -> str:
+    path = folder / f"stream{count}.parquet"
     if not path.exists():
         random = np.random.default_rng(0)
         lists = pa.ListArray.from_arrays(
-            pa.array(np.arange(_COUNT + 1) * 3, pa.int32()), pa.array(random.random(3 * _COUNT))
+            pa.array(np.arange(count + 1) * 3, pa.int32()), pa.array(random.random(3 * count))
         )
-        columns = {f"number{i}": pa.array(random.random(_COUNT), pa.float32()) for i in range(8)}
-        names = pa.array([f"record {i}" for i in range(_COUNT)])
+        columns = {f"number{i}": pa.array(random.random(count), pa.float32()) for i in range(8)}
+        names = pa.array([f"record {i}" for i in range(count)])
         pq.write_table(pa.table({**columns, "list": lists, "name": names}), path, 8 * _BATCH)
     return str(path)
 
@@ -85,11 +86,12 @@ def _from_generator(folder: Path) -> tuple[Call, Call]:
 
 
 def _drained(folder: Path, size: int) -> tuple[Call, Call]:
-    path = _file(folder)
+    path = _file(folder, _LARGE)
     dataset = xt.data.parquet(path, size)
 
-    def ours() -> None:
-        dataset.reduce(np.int64(0), lambda count, _: count + 1)
+    @tf.function
+    def ours() -> Any:
+        return dataset.reduce(np.int64(0), lambda count, _: count + 1)
 
     def peer() -> None:
         xt.from_arrow(pq.read_table(path, use_threads=False))

@@ -38,6 +38,9 @@ def passed_on(text: str) -> Exception:
 
 
 def as_raised(message: Any) -> BaseException | None:
-    """Returns the exception of `marked` that the message of a TensorFlow error contains."""
+    """Returns the exception of `marked` that the message of a TensorFlow error contains, once.
+
+    Its traceback keeps the dataset alive, so it is not kept any longer.
+    """
     found = _MARK.search(str(message))
-    return _raised.get(int(found[1])) if found else None
+    return _raised.pop(int(found[1]), None) if found else None
