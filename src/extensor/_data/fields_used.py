@@ -74,7 +74,7 @@ def traced(function: Callable[[Any], Any], spec: Any) -> Consumption:
 
     def called(argument: Any) -> Any:
         flat = tf.nest.flatten(argument, expand_composites=True)
-        inputs[:] = [tensor.op.name for tensor in flat]
+        inputs[:] = [tensor.op.name for tensor in flat if tf.is_tensor(tensor)]
         return converted(argument)
 
     # AutoGraph converts the function, as tf.function and Dataset.map do.

@@ -14,6 +14,7 @@ import tensorflow as tf
 from extensor._serving.client import Client
 from extensor._serving.layout import Layout
 from extensor._serving.tensor_check import check_tensors
+from extensor._serving.used_parts import UsedParts
 from extensor._tf import CompositeTensor
 from extensor.errors import DTypeError, ExtensorError, ProtocolError, StructureError
 
@@ -49,7 +50,13 @@ class FlatSignature(Client):
 
 
 def flat_signature(
-    fn: Any, /, *args: Any, ragged: str = "row_splits", validate: bool = False, **kwargs: Any
+    fn: Any,
+    /,
+    *args: Any,
+    ragged: str = "row_splits",
+    validate: bool = False,
+    prune: bool = False,
+    **kwargs: Any,
 ) -> FlatSignature:
     """Returns a function of extension values as a function of plain tensors, named by their paths.
 
@@ -70,6 +77,8 @@ def flat_signature(
             shapes of their specs, that row splits fit the values, and that fields have one row for
             each record. This takes a few comparisons a call. Without it, tensors that do not fit
             cause an error in some operation, or wrong results.
+        prune: Whether records in the signature have only the fields that `fn` uses. Clients then
+            give records with these fields.
         **kwargs: Specs by the names of arguments.
 
     Raises:
@@ -95,7 +104,6 @@ def flat_signature(
     given = {name: tf.nest.map_structure(_spec, x) for name, x in call.arguments.items()}
     concrete = _traced(fn, call, given)
     sent = {name: nest for name, nest in given.items() if _has_spec(nest)}
-    inputs = Layout(sent, ragged)
     outputs = Layout(tf.nest.map_structure(_spec, concrete.structured_outputs), ragged)
     if not outputs.components:
         raise StructureError(
@@ -108,6 +116,11 @@ def flat_signature(
     # Includes arguments that were not given, because a concrete function has no defaults.
     full_call = _Call(call.signature, *concrete.structured_input_signature)
     fixed = {n: given[n] if n in given else call.default(n) for n in full_call.arguments}
+    used = None
+    if prune:
+        used = UsedParts(lambda values: full_call(concrete, {**fixed, **values}), sent)
+        sent = used.specs
+    inputs = Layout(sent, ragged)
 
     def served(*tensors: Any) -> dict[str, Any]:
         named = dict(zip(specs, tensors, strict=True))
@@ -119,6 +132,8 @@ def flat_signature(
             with tf.control_dependencies(ready):
                 named = {n: tf.identity(tensor) for n, tensor in named.items()}
         values = inputs.decode(named)
+        if used is not None:
+            values = used.filled(values)
         return outputs.encode(full_call(concrete, {**fixed, **values}))
 
     optional = _defaults(call.signature, inputs)

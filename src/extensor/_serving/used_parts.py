@@ -1,0 +1,72 @@
+"""The arguments of a function with only the fields that the function uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._data.fields_used import uses_by
+from extensor._path import Path
+from extensor._pruning.components import checked_uses, components, filled
+from extensor._pruning.fields import FieldsUsed
+from extensor._struct.dense import DenseStructuredTensorSpec
+from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.spec import StructuredTensorSpec
+
+
+class UsedParts:
+    """The specs of arguments whose records have only the fields that a function uses.
+
+    Args:
+        function: A function of a dict of arguments.
+        specs: The specs of the arguments, or nests of specs, by name.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], specs: Any) -> None:
+        found = uses_by(function, specs)
+        self._specs = tf.nest.flatten(specs)
+        self._uses: list[list[int]] = []
+        first = 0
+        for spec in self._specs:
+            parts = components(spec) if isinstance(spec, tf.TypeSpec) else ()
+            uses = {i: found[first + i] for i in range(len(parts)) if first + i in found}
+            self._uses.append(checked_uses(parts, uses))
+            first += len(parts)
+        narrow = [
+            _with_fields(spec, [Path.parse(path).names for path in FieldsUsed(spec, uses)])
+            if isinstance(spec, StructuredTensorSpec)
+            else spec
+            for spec, uses in zip(self._specs, self._uses, strict=True)
+        ]
+        self.specs = tf.nest.pack_sequence_as(specs, narrow)
+        """The specs with fewer fields."""
+        self._narrow = narrow
+
+    def filled(self, values: Any) -> Any:
+        """Returns the arguments with all fields; those that are not used are blank."""
+        leaves = [
+            filled(spec, uses, narrow, value) if isinstance(spec, StructuredTensorSpec) else value
+            for spec, uses, narrow, value in zip(
+                self._specs, self._uses, self._narrow, tf.nest.flatten(values), strict=True
+            )
+        ]
+        return tf.nest.pack_sequence_as(values, leaves)
+
+
+def _with_fields(spec: Any, paths: Collection[tuple[str, ...]]) -> Any:
+    """Returns a spec of records with the fields at some paths. Masked records stay whole."""
+    if () in paths:
+        return spec
+    if isinstance(spec, RaggedStructuredTensorSpec):
+        values = _with_fields(spec.values_spec, paths)
+        return RaggedStructuredTensorSpec(spec.shape, values, spec.row_splits_dtype)
+    if not isinstance(spec, DenseStructuredTensorSpec):
+        return spec
+    fields: dict[str, Any] = {}
+    for name, inner in spec.field_specs.items():
+        below = [path[1:] for path in paths if path[0] == name]
+        if below:
+            fields[name] = _with_fields(inner, below)
+    return DenseStructuredTensorSpec(spec.shape, fields)
