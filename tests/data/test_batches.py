@@ -31,6 +31,7 @@ def numbers(dataset):
     st.lists(st.integers(0, 9), max_size=6), st.integers(1, 7), st.booleans(), st.integers(1, 20)
 )
 def test_batches_have_one_size_whatever_the_pieces_have(sizes, size, drop_remainder, rows):
+    before = set(stream._passes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "PART_ROWS", rows)
         dataset = xt.data.batches(lambda: pieces(sizes), SCHEMA, size, drop_remainder)
@@ -38,7 +39,7 @@ def test_batches_have_one_size_whatever_the_pieces_have(sizes, size, drop_remain
     count = sum(sizes)
     stop = count - size + 1 if drop_remainder else count
     assert found == [[list(range(i, min(i + size, count))) for i in range(0, stop, size)]] * 2
-    assert not stream._passes
+    assert set(stream._passes) <= before
 
 
 def test_a_checkpoint_goes_on_at_the_batch(tmp_path, monkeypatch):

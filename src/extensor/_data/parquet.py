@@ -146,8 +146,6 @@ def _feed(
 
 def _feed_again(text: str) -> Feed:
     arguments: dict[str, Any] = arguments_of(text)
-    return _feed(**arguments | {"shuffle": shuffle_of(arguments["shuffle"])})
-    arguments = arguments_of(text)
     arguments["shuffle"] = shuffle_of(arguments["shuffle"])
     return _feed(**arguments)
 

@@ -11,8 +11,8 @@ from extensor._data.fields_used import uses_by
 from extensor._path import Path
 from extensor._pruning.components import checked_uses, components, filled
 from extensor._pruning.fields import FieldsUsed
-from extensor._struct.dense import DenseStructuredTensorSpec
-from extensor._struct.ragged import RaggedStructuredTensorSpec
+from extensor._struct.dense_spec import DenseStructuredTensorSpec
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 
 
