@@ -42,18 +42,29 @@ class _FencedDocTestParser(doctest.DocTestParser):
 doctest.DocTestParser = _FencedDocTestParser
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Gives an example no name that it does not import, so that readers can paste it."""
+    if (example := getattr(item, "dtest", None)) is not None:
+        example.globs = {"__name__": "__main__"}
+
+
+@pytest.fixture(autouse=True)
+def _folder_of_an_example(request: pytest.FixtureRequest) -> None:
+    """Examples write to the current folder: each has one of its own."""
+    if hasattr(request.node, "dtest"):
+        folder = request.getfixturevalue("tmp_path")
+        request.getfixturevalue("monkeypatch").chdir(folder)
+
+
 @pytest.fixture(autouse=True, scope="session")
-def _names_in_examples(doctest_namespace: dict[str, object]) -> None:
-    """Examples use the conventional names without importing them."""
-    import numpy as np
-    import pyarrow as pa
-    import tensorflow as tf
+def _frozen_imports() -> None:
+    """Excludes what the imports created from garbage collection.
 
-    import extensor as xt
+    The imports create about a million objects that live to the end of the process. The collector
+    skips frozen objects; without this it takes a sixth of the time of the tests.
+    """
+    import extensor  # noqa: F401
 
-    doctest_namespace.update(np=np, pa=pa, tf=tf, xt=xt)
-    # The imports create about a million objects that live to the end of the process. The collector
-    # skips frozen objects; without this it takes a sixth of the time of the tests.
     gc.freeze()
     gc.set_threshold(20_000, 20, 10)
 

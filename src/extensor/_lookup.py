@@ -31,6 +31,8 @@ def namespace(cls: type) -> MappingProxyType[str, Any]:
 def defines(cls: type, name: str) -> bool:
     """Returns whether a class or one of its base classes defines a name.
 
+    >>> from extensor._lookup import defines
+    >>> from extensor._lookup import defines
     >>> class AnswersAll(type):
     ...     def __getattr__(cls, name):
     ...         return 1

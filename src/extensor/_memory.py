@@ -67,6 +67,8 @@ def tensor_over(array: np.ndarray[Any, Any]) -> tf.Tensor:
     order that starts at a multiple of 64 bytes. Do not write to the array as long as the tensor
     exists.
 
+    >>> import numpy as np
+    >>> import extensor as xt
     >>> xt.authoring.tensor_over(np.arange(3, dtype=np.int32))
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([0, 1, 2], dtype=int32)>
     """
@@ -79,6 +81,8 @@ def tensor_over(array: np.ndarray[Any, Any]) -> tf.Tensor:
 def array_over(tensor: tf.Tensor) -> np.ndarray[Any, Any]:
     """Returns a read-only array that shares the memory of a tensor of numbers.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.array_over(tf.constant([1.5, 2.0])).flags.writeable
     False
     """

@@ -24,6 +24,7 @@ class Path:
     ingredients is `recipe.ingredients.amount`. Error messages may show list levels
     (`recipe.ingredients[*].amount`); `parse` accepts them.
 
+    >>> from extensor import Path
     >>> Path("recipe", "ingredients", "amount")
     Path('recipe', 'ingredients', 'amount')
     >>> print(Path("recipe", "ingredients", "amount"), Path("nutrition facts", "vit. C"))
@@ -67,6 +68,7 @@ class Path:
         Raises:
             PathError: If the string is not a valid path (also a ValueError).
 
+        >>> from extensor import Path
         >>> Path.parse("recipe.ingredients[*].amount")
         Path('recipe', 'ingredients', 'amount')
         """
@@ -78,6 +80,7 @@ class Path:
     def of(cls, path: PathLike) -> Path:
         """Returns `path` as a Path. A string is parsed; names in a sequence are used unchanged.
 
+        >>> from extensor import Path
         >>> Path.of(("recipe", "est. time"))
         Path('recipe', 'est. time')
         """
@@ -121,6 +124,9 @@ class Path:
 def quoted(name: str) -> str:
     """Returns a field name in the form in which a path contains it.
 
+    >>> from extensor._path import quoted
+    >>> from extensor._path import quoted
+    >>> from extensor._path import quoted
     >>> print(quoted("title"), quoted("vit. C"), quoted(""))
     title "vit. C" ""
     """

@@ -13,6 +13,7 @@ class ExtensorError(Exception):
 
     Pass either a complete message, or the four parts of which the message is composed:
 
+    >>> from extensor.errors import StructureError
     >>> print(StructureError(path="recipe.est_time", expected="3 rows", received="2 rows",
     ...                      mend="Give every field one value a record."))
     recipe.est_time: expected 3 rows, got 2 rows. Give every field one value a record.

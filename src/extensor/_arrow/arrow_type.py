@@ -63,6 +63,8 @@ def may_be_empty(arrow_type: pa.DataType) -> bool:
 def decoded(arrow_type: pa.DataType) -> pa.DataType:
     """Returns the type of the values of an extension type, of a dictionary or of runs.
 
+    >>> from extensor._arrow.arrow_type import decoded
+    >>> import pyarrow as pa
     >>> decoded(pa.dictionary(pa.int8(), pa.string()))
     DataType(string)
     """
@@ -94,6 +96,8 @@ def inner_fields(arrow_type: pa.DataType) -> list[pa.Field]:
 def with_inner_fields(arrow_type: pa.DataType, fields: Sequence[pa.Field]) -> pa.DataType:
     """Returns a type with its `inner_fields` replaced.
 
+    >>> from extensor._arrow.arrow_type import with_inner_fields
+    >>> import pyarrow as pa
     >>> with_inner_fields(pa.list_(pa.int8(), 2), [pa.field("item", pa.string())])
     FixedSizeListType(fixed_size_list<item: string>[2])
     """
@@ -120,6 +124,8 @@ _LISTS: tuple[tuple[Callable[[Any], bool], Callable[[Any], pa.DataType]], ...] =
 def without_fields(field: pa.Field) -> pa.Field:
     """Returns a field with all structs in its type empty. Keeps nullability and metadata.
 
+    >>> from extensor._arrow.arrow_type import without_fields
+    >>> import pyarrow as pa
     >>> without_fields(pa.field("x", pa.list_(pa.struct([("y", pa.int8())])))).type
     ListType(list<item: struct<>>)
     """
@@ -135,6 +141,8 @@ def without_fields(field: pa.Field) -> pa.Field:
 def without_dictionaries(arrow_type: pa.DataType) -> pa.DataType:
     """Returns a type with the types of the words instead of dictionaries, also in inner fields.
 
+    >>> from extensor._arrow.arrow_type import without_dictionaries
+    >>> import pyarrow as pa
     >>> without_dictionaries(pa.list_(pa.dictionary(pa.int8(), pa.string())))
     ListType(list<item: string>)
     """

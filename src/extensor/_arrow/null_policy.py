@@ -39,6 +39,8 @@ def fill(value: Any) -> Fill:
     Args:
         value: A Python value of the field's type: a number, a string, a list, a dict.
 
+    >>> import pyarrow as pa
+    >>> import extensor as xt
     >>> table = pa.table({"title": ["bread", None]})
     >>> xt.from_arrow(table, nulls={"title": xt.fill("unknown")}).to_py()
     [{'title': b'bread'}, {'title': b'unknown'}]

@@ -64,6 +64,8 @@ def from_arrow(
             nesting exceeds Python's recursion limit (also a ValueError).
         FormatError: If an object with the PyCapsule interface fails to export (also a ValueError).
 
+    >>> import pyarrow as pa
+    >>> import extensor as xt
     >>> table = pa.table({"title": ["Snickerdoodles", "Flapjacks"],
     ...                   "steps": [[{"minutes": 5}, {"minutes": 20}], [{"minutes": 8}]]})
     >>> recipes = xt.from_arrow(table)

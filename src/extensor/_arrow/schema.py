@@ -39,6 +39,8 @@ def spec_from_schema(
         UnsupportedTypeError: If a type has no counterpart (also a TypeError).
         StructureError: If two fields have the same name (also a ValueError).
 
+    >>> import pyarrow as pa
+    >>> import extensor as xt
     >>> schema = pa.schema({"title": pa.string(), "steps": pa.list_(pa.string())})
     >>> xt.struct.tree(xt.spec_from_schema(schema))
     records (None,)
@@ -64,6 +66,7 @@ def schema_from_spec(spec: StructuredTensorSpec) -> pa.Schema:
         StructureError: If its rank is not 1 (also a ValueError).
         UnsupportedTypeError: If Arrow has no type for a field (also a TypeError).
 
+    >>> import extensor as xt
     >>> recipes = xt.struct.constant([{"title": "Tea", "minutes": [5, 2]}])
     >>> xt.schema_from_spec(xt.spec_of(recipes))
     title: string

@@ -46,6 +46,7 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
             records were not validated and do not fit (also a ValueError).
         FormatError: If a string that becomes text is not UTF-8 (also a ValueError).
 
+    >>> import extensor as xt
     >>> recipes = xt.DenseStructuredTensor([2], {"title": ["Snickerdoodles", "Flapjacks"]})
     >>> xt.to_arrow(recipes).to_pylist()
     [{'title': 'Snickerdoodles'}, {'title': 'Flapjacks'}]

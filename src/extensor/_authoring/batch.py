@@ -24,6 +24,7 @@ def expect_unstacks(spec: Any, value: Any, times: int) -> None:
         DTypeError: If the value is of another type (also a TypeError).
         StructureError: If the value has too few dimensions (also a ValueError).
 
+    >>> import extensor as xt
     >>> spec = xt.types.CSRSparseTensor.Spec([2, 3])
     >>> value = xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 3])
     >>> xt.authoring.expect_unstacks(spec, value, 1)
@@ -45,6 +46,8 @@ def batch_of(cls: Any, values: list[Any]) -> Any:
         StructureError: If the list is empty, or the specs of the values cannot be merged (also a
             ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> @xt.extension_type
     ... class Interval:
     ...     low: tf.Tensor

@@ -32,6 +32,8 @@ def box_rows(
     Returns:
         One tensor for each spec that `boxed_rows_specs` returns.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> spec, values = tf.TensorSpec([None], tf.int32), tf.constant([7, 8, 9])
     >>> [boxed] = xt.authoring.box_rows(spec, values, tf.constant([0, 2, 3]), [2], 1)
     >>> xt.authoring.unbox_rows(spec, tf.TensorShape([]), iter([boxed[0]]), tf.int32).numpy()
@@ -71,6 +73,8 @@ def unbox_rows(
         splits_dtype: The dtype of the row splits.
         cut: Whether tensors are returned as RaggedTensors of rows.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> spec, values = tf.TensorSpec([None], tf.int32), tf.constant([7, 8, 9])
     >>> boxes = xt.authoring.box_rows(spec, values, tf.constant([0, 2, 3]), [2], 1)
     >>> xt.authoring.unbox_rows(spec, tf.TensorShape([2]), iter(boxes), tf.int32, cut=True)
@@ -97,6 +101,8 @@ def boxed_rows_specs(spec: tf.TypeSpec) -> list[tf.TensorSpec]:
     Args:
         spec: The spec of the values.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.boxed_rows_specs(tf.TensorSpec([None]))
     [TensorSpec(shape=<unknown>, dtype=tf.variant, name=None)]
     """

@@ -24,6 +24,7 @@ def integers(value: Any, path: str, rank: int | None = None) -> tf.Tensor:
         DTypeError: If the values are not int32 or int64 (also a TypeError).
         StructureError: If the rank differs, or a list is ragged (also a ValueError).
 
+    >>> import extensor as xt
     >>> xt.authoring.integers([0, 2, 3], "Recipe.row_splits", rank=1)
     <tf.Tensor: shape=(3,), dtype=int64, numpy=array([0, 2, 3])>
     >>> xt.authoring.integers([0.5], "Recipe.row_splits")
@@ -67,6 +68,8 @@ def known_arrays(*tensors: Any) -> list[Any] | None:
 
     Use it in a constructor to check values in NumPy:
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> def check(splits):
     ...     arrays = xt.authoring.known_arrays(splits)
     ...     if arrays is not None:
@@ -93,6 +96,8 @@ def assertions(path: str, checks: Iterable[tuple[Any, str]]) -> list[Any]:
         path: The name of the type, for the error texts.
         checks: Pairs of a condition, as a scalar bool tensor, and the error text.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> @tf.function
     ... def positive(x):
     ...     checks = [(tf.reduce_all(x > 0), "amounts must be positive")]

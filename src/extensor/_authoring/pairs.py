@@ -36,6 +36,7 @@ class Pairs:
         mend_ends: The mend if `source` and `target` have different lengths.
         mend_counts: The mend if the counts have different shapes.
 
+    >>> import extensor as xt
     >>> edges = xt.authoring.Pairs("Graph", "graph", "edges", "nodes", "nodes")
     >>> edges.check_numbers([0, 1], [1, 2], nodes=2, edges=2)
     Traceback (most recent call last):
@@ -216,6 +217,8 @@ def first_positions(
         splits: The row splits of the pairs by part.
         pairs: A vector with one item for each pair, of any dtype.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> counts, splits = tf.constant([3, 2], tf.int64), tf.constant([0, 1, 3], tf.int64)
     >>> xt.authoring.first_positions(counts.shape, counts, splits, tf.constant([0, 3, 4])).numpy()
     array([0, 3, 3])

@@ -26,6 +26,8 @@ def row_splits_of(lengths: tf.Tensor) -> tf.Tensor:
     Returns:
         A vector of size `number of rows + 1`, of the dtype of the lengths.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.row_splits_of(tf.constant([[2, 0], [1, 3]])).numpy()
     array([0, 2, 2, 3, 6], dtype=int32)
     """
@@ -40,6 +42,8 @@ def row_ids(row_splits: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
         row_splits: The row splits of the values.
         values: A vector with one item for each value, of any dtype.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.row_ids(tf.constant([0, 2, 2, 3]), tf.constant([7, 8, 9])).numpy()
     array([0, 0, 2])
     """
@@ -73,6 +77,8 @@ def cut_rows(values: Any, row_splits: tf.Tensor, sizes: Sequence[Any] | None = N
     Returns:
         A value of shape `[*sizes, None, ...]`. With one size, no op runs.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.cut_rows(tf.constant([7, 8, 9]), tf.constant([0, 2, 3]))
     <tf.RaggedTensor [[7, 8], [9]]>
     """
@@ -109,6 +115,8 @@ def uncut_rows(value: Any) -> tuple[Any, tf.Tensor] | None:
     Returns:
         None if the second dimension of the value is not ragged.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> values, row_splits = xt.authoring.uncut_rows(tf.ragged.constant([[7, 8], [9]]))
     >>> values.numpy(), row_splits.numpy()
     (array([7, 8, 9], dtype=int32), array([0, 2, 3]))
@@ -126,6 +134,8 @@ def sizes_of(shape: tf.TensorShape, sizes: tf.Tensor) -> list[Any]:
         shape: The static shape.
         sizes: A vector of the sizes.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.sizes_of(tf.TensorShape([2, 3]), tf.constant([2, 3]))
     [2, 3]
     """
@@ -150,6 +160,8 @@ def num_rows(value: Any) -> tf.Tensor:
     Args:
         value: A tensor, RaggedTensor, or a value of any type that stacks.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.num_rows(tf.ragged.constant([[1, 2], [3]])).numpy().item()
     2
     """
@@ -170,6 +182,8 @@ def rows_spec(spec: tf.TypeSpec, path: str) -> Any:
     Raises:
         ProtocolError: If the values do not stack (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.rows_spec(tf.TensorSpec([3, 2]), "Recipe.steps")
     TensorSpec(shape=(None, 2), dtype=tf.float32, name=None)
     """
@@ -185,6 +199,8 @@ def static_num_rows(value: Any) -> int | None:
     Returns:
         An integer, or None.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.static_num_rows(tf.zeros([3, 2]))
     3
     """
@@ -203,6 +219,8 @@ def take_rows(value: Any, positions: tf.Tensor) -> Any:
         value: A tensor, RaggedTensor, or a value of any type that stacks.
         positions: An integer vector.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.take_rows(tf.ragged.constant([[1, 2], [], [3]]), [2, 0])
     <tf.RaggedTensor [[3], [1, 2]]>
     """
@@ -223,6 +241,8 @@ def concat_rows(values: list[Any]) -> Any:
     Raises:
         DTypeError: If the specs of the values cannot be merged (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.concat_rows([tf.constant([1, 2]), tf.constant([3])]).numpy()
     array([1, 2, 3], dtype=int32)
     """
@@ -270,6 +290,8 @@ def reduce_rows(values: tf.Tensor, ids: tf.Tensor, count: tf.Tensor, reduction: 
     Raises:
         DTypeError: If the reduction is unknown, or the values are not numeric (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.reduce_rows(tf.constant([1.0, 2.0, 5.0]), [0, 0, 2], 3, "mean").numpy()
     array([1.5, 0. , 5. ], dtype=float32)
     """

@@ -39,6 +39,8 @@ def is_deferred_assertion_context() -> bool:
     Call it in a constructor that checks its arguments with TensorFlow ops. The arguments were
     checked when the value was first constructed, and rebuilding it must not add ops to a graph.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> @xt.auto_composite_tensor
     ... class Rate(xt.AutoCompositeTensor):
     ...     def __init__(self, value, validate_args=False):
@@ -55,6 +57,8 @@ class AutoCompositeTensor(CompositeTensor):
     With this base, the class is a `CompositeTensor` already, so that the decorator returns the
     class itself and not a new class.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> @xt.auto_composite_tensor
     ... class Scale(xt.AutoCompositeTensor):
     ...     def __init__(self, factor):
@@ -136,6 +140,8 @@ def auto_composite_tensor(
         RegistrationError: If another class has the name (also a ValueError).
         ProtocolError: If `cls` is not a class (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> @xt.auto_composite_tensor(omit_kwargs=("name",))
     ... class Adder(xt.AutoCompositeTensor):
     ...     def __init__(self, x, y, name=None):

@@ -54,6 +54,8 @@ def batches(
             iteration: if it yields anything but record batches and tables.
         UnsupportedTypeError: As in `from_arrow`.
 
+    >>> import pyarrow as pa
+    >>> import extensor as xt
     >>> pieces = [pa.record_batch({"x": [1, 2, 3]}), pa.record_batch({"x": [4, 5]})]
     >>> for batch in xt.data.batches(pieces, pieces[0].schema, batch_size=2):
     ...     print(batch["x"].numpy())

@@ -32,6 +32,8 @@ def fields_used(fn_or_model: Callable[[Any], Any], spec: Any) -> FieldsUsed:
         DTypeError: If `fn_or_model` is not callable, or `spec` is not the spec of a
             StructuredTensor (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> step = xt.DenseStructuredTensorSpec([None], {"minutes": tf.TensorSpec([None], tf.int32),
     ...                                              "text": tf.TensorSpec([None], tf.string)})
     >>> recipe = xt.DenseStructuredTensorSpec([None], {

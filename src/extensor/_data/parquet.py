@@ -77,7 +77,8 @@ def parquet(
         UnsupportedTypeError: As in `from_arrow`, at once, like the errors of `nulls`. Errors that
             depend on contents, such as those for nulls, are raised during iteration.
 
-    >>> path = getfixture("tmp_path") / "recipes.parquet"
+    >>> import extensor as xt
+    >>> path = "recipes.parquet"
     >>> xt.write_parquet(xt.DenseStructuredTensor([3], {"est_time": [55.0, 30.0, 45.0]}), path)
     >>> for batch in xt.data.parquet(path, batch_size=2):
     ...     print(batch["est_time"].numpy())

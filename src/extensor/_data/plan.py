@@ -40,6 +40,7 @@ class Shuffle(NamedTuple):
         window: The number of records that are mixed. They are in memory at once; at least one row
             group and one batch are.
 
+    >>> import extensor as xt
     >>> xt.data.Shuffle(seed=3)
     Shuffle(seed=3, window=65536)
     """

@@ -19,6 +19,9 @@ def batches_of(records: StructuredTensor, size: int, spec: Any) -> tf.data.Datas
         size: The number of records in a batch.
         spec: The spec of a batch.
 
+    >>> from extensor._data.slab import batches_of
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> records = xt.DenseStructuredTensor([4], {"x": [1, 2, 3, 4]})
     >>> spec = xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None], tf.int32)})
     >>> [batch["x"].numpy().tolist() for batch in batches_of(records, 2, spec)]

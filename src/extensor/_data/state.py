@@ -29,7 +29,8 @@ def state(dataset: tf.data.Dataset, step: int) -> dict[str, Any]:
     Raises:
         StructureError: If the dataset is not from `xt.data` (also a ValueError).
 
-    >>> path = getfixture("tmp_path") / "numbers.parquet"
+    >>> import extensor as xt
+    >>> path = "numbers.parquet"
     >>> xt.write_parquet(xt.DenseStructuredTensor([6], {"x": [1, 2, 3, 4, 5, 6]}), path)
     >>> dataset = xt.data.parquet(path, 2, shuffle=xt.data.Shuffle(seed=1))
     >>> used = xt.data.state(dataset, 1)
@@ -54,7 +55,8 @@ def steps_per_shard(dataset: tf.data.Dataset) -> int:
     Raises:
         StructureError: If the dataset is not from `xt.data` (also a ValueError).
 
-    >>> path = getfixture("tmp_path") / "numbers.parquet"
+    >>> import extensor as xt
+    >>> path = "numbers.parquet"
     >>> xt.write_parquet(xt.DenseStructuredTensor([6], {"x": [1, 2, 3, 4, 5, 6]}), path)
     >>> shard = xt.data.parquet([path] * 3, 2, shard=(0, 2))
     >>> len(shard), xt.data.steps_per_shard(shard)

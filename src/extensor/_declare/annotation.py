@@ -45,6 +45,7 @@ _SEQUENCES: tuple[Any, ...] = (Iterable, Collection, Container, Reversible)
 def type_arguments(cls: type) -> dict[type, dict[Any, Any]]:
     """Returns the type arguments of each generic base of a class, by type variable.
 
+    >>> from extensor._declare.annotation import type_arguments
     >>> import typing
     >>> T = typing.TypeVar("T")
     >>> class Box(typing.Generic[T]): ...

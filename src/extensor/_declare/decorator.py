@@ -67,6 +67,8 @@ def extension_type(cls: Any = None, /, *, name: str | None = None) -> Any:
     Raises:
         DTypeError: If an annotation is not supported (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> @xt.extension_type
     ... class MaskedTensor:
     ...     values: tf.Tensor
@@ -101,6 +103,8 @@ def replace(value: _Value, /, **changes: Any) -> _Value:
         FieldError: If a name is not a field of the constructor (also a KeyError).
         ProtocolError: If the value's class was not declared (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> @xt.extension_type
     ... class Interval:
     ...     low: tf.Tensor

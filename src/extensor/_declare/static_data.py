@@ -24,6 +24,7 @@ from extensor.errors import DTypeError, ImmutableError, RegistrationError
 class FrozenDict(Mapping[Any, Any]):
     """An immutable dict that is compared by content and can be hashed.
 
+    >>> import extensor as xt
     >>> xt.authoring.FrozenDict({"a": 1}) == {"a": 1}
     True
     """
@@ -184,6 +185,9 @@ def thaw(frozen: Any, leaf: Callable[[Any], Any]) -> Any:
         frozen: Frozen data. Arrays of rank 0 become scalars.
         leaf: The function to apply to leaves.
 
+    >>> from extensor._declare.static_data import FrozenList
+    >>> from extensor._declare.static_data import thaw
+    >>> from extensor.authoring import FrozenDict
     >>> thaw(FrozenDict({"sizes": FrozenList([1, 2])}), str)
     {'sizes': ['1', '2']}
     """

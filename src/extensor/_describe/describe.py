@@ -60,6 +60,7 @@ def describe(
         MissingFileError, FormatError, StructureError: As in the functions that read the format.
         MissingDependencyError: If the extra is not installed (also an ImportError).
 
+    >>> import extensor as xt
     >>> recipes = xt.struct.constant([{"title": "Tea", "minutes": [5, 2]},
     ...                               {"title": "Tea", "minutes": []}])
     >>> print(xt.data.describe(recipes))

@@ -58,6 +58,8 @@ class Description:
         Raises:
             DTypeError: If a path has values of different types (also a TypeError).
 
+        >>> import pyarrow as pa
+        >>> import extensor as xt
         >>> one, two = (xt.data.describe(pa.table({"x": x})) for x in ([1, 2], [5]))
         >>> one.merge(two)["x"].numbers.max
         5
@@ -90,6 +92,8 @@ class Description:
                 TypeError).
             FieldError: If a path of `thresholds` is in neither description (also a KeyError).
 
+        >>> import pyarrow as pa
+        >>> import extensor as xt
         >>> train = xt.data.describe(pa.table({"age": [float(i % 80) for i in range(720)]}))
         >>> serving = xt.data.describe(pa.table({"age": [float(i % 40) for i in range(720)]}))
         >>> print(train.compare(serving))

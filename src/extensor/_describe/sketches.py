@@ -177,6 +177,7 @@ class Numbers:
 def edges_between(low: float, high: float, is_integer: bool) -> np.ndarray[Any, Any]:
     """Returns the edges of the bars for numbers between two finite ones.
 
+    >>> from extensor._describe.sketches import edges_between
     >>> edges_between(1, 4, is_integer=True)
     array([0.5, 1.5, 2.5, 3.5, 4.5])
     """

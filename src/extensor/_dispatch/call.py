@@ -61,6 +61,8 @@ def follows_protocol(kind: type) -> bool:
     Args:
         kind: Any class, with any metaclass.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.dispatch.follows_protocol(xt.types.MaskedTensor), xt.dispatch.follows_protocol(tf.Tensor)
     (True, False)
     """
@@ -300,6 +302,7 @@ def by_precedence(kinds: Sequence[type]) -> list[type]:
 
     A subclass comes before its superclasses; otherwise the order is that of the arguments.
 
+    >>> from extensor._dispatch.call import by_precedence
     >>> by_precedence([int, str, bool, float])
     [<class 'bool'>, <class 'int'>, <class 'str'>, <class 'float'>]
     """

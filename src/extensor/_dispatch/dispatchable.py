@@ -16,6 +16,8 @@ class DispatchableType(Protocol):
     class's `__tf_dispatch__` executes the operation, unless it returns `NotImplemented`. The class
     needs no base class and no import of extensor:
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> class Length:
     ...     def __init__(self, metres):
     ...         self.metres = metres

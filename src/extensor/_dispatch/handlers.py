@@ -82,6 +82,8 @@ def implements(*ops: Function, on: type | None = None) -> Callable[[_F], _F]:
     In the body of a class it decorates a static or class method, which becomes a handler of that
     class:
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> class Masked:
     ...     def __init__(self, values, mask):
     ...         self.values, self.mask = values, mask
@@ -151,6 +153,8 @@ def handle(cls: type, op: Function, args: tuple[Any, ...], kwargs: dict[str, Any
 
     Call it in your own `__tf_dispatch__`:
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> class Logged:
     ...     def __init__(self, values):
     ...         self.values = values

@@ -225,6 +225,8 @@ def _all(text: str) -> frozenset[Function]:
 def kinds_of(op: Function) -> list[str]:
     """Returns the kinds of an operation; an empty list if it is not classified.
 
+    >>> from extensor._dispatch.kind import kinds_of
+    >>> import tensorflow as tf
     >>> kinds_of(tf.less)
     ['binary elementwise', 'comparison']
     >>> kinds_of(tf.matmul)
@@ -252,6 +254,8 @@ def is_unary_elementwise_op(op: Function) -> bool:
     Args:
         op: A function of TensorFlow, under any of its names. Other functions return False.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.dispatch.is_unary_elementwise_op(tf.math.abs)
     True
     >>> xt.dispatch.is_unary_elementwise_op(tf.clip_by_value)
@@ -273,6 +277,8 @@ def is_binary_elementwise_op(op: Function) -> bool:
     Args:
         op: A function of TensorFlow, under any of its names. Other functions return False.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.dispatch.is_binary_elementwise_op(tf.math.add)
     True
     >>> xt.dispatch.is_binary_elementwise_op(tf.matmul)
@@ -287,6 +293,8 @@ def is_comparison_op(op: Function) -> bool:
     Args:
         op: A function of TensorFlow, under any of its names. Other functions return False.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.dispatch.is_comparison_op(tf.less)
     True
     >>> xt.dispatch.is_comparison_op(tf.logical_and)
@@ -301,6 +309,8 @@ def is_logical_op(op: Function) -> bool:
     Args:
         op: A function of TensorFlow, under any of its names. Other functions return False.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.dispatch.is_logical_op(tf.logical_not)
     True
     """
@@ -316,6 +326,8 @@ def is_reduction_op(op: Function) -> bool:
     Args:
         op: A function of TensorFlow, under any of its names. Other functions return False.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.dispatch.is_reduction_op(tf.reduce_sum)
     True
     >>> xt.dispatch.is_reduction_op(tf.strings.reduce_join)
@@ -334,6 +346,8 @@ def is_shape_only_op(op: Function) -> bool:
     Args:
         op: A function of TensorFlow, under any of its names. Other functions return False.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.dispatch.is_shape_only_op(tf.shape)
     True
     >>> xt.dispatch.is_shape_only_op(tf.reshape)
@@ -351,6 +365,8 @@ def is_rearranging_op(op: Function) -> bool:
     Args:
         op: A function of TensorFlow, under any of its names. Other functions return False.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.dispatch.is_rearranging_op(tf.gather)
     True
     >>> xt.dispatch.is_rearranging_op(tf.sort), xt.dispatch.is_rearranging_op(tf.pad)
@@ -365,6 +381,8 @@ def is_stacking_op(op: Function) -> bool:
     Args:
         op: A function of TensorFlow, under any of its names. Other functions return False.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.dispatch.is_stacking_op(tf.concat)
     True
     >>> xt.dispatch.is_stacking_op(tf.add_n)

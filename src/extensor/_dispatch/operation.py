@@ -170,6 +170,8 @@ def tensor_parameters(op: Callable[..., Any]) -> tuple[str, ...]:
     Raises:
         ProtocolError: If types cannot override the function.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.dispatch.tensor_parameters(tf.add)
     ('x', 'y')
     >>> xt.dispatch.tensor_parameters(tf.reduce_sum)
@@ -190,6 +192,8 @@ def named_arguments(op: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, 
     Raises:
         ProtocolError: If types cannot override the function.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.dispatch.named_arguments(tf.reduce_sum, ([1, 2], 0))
     {'input_tensor': [1, 2], 'axis': 0}
     """
@@ -205,6 +209,8 @@ def name_of(op: Callable[..., Any]) -> str:
     Raises:
         ProtocolError: If types cannot override the function.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.dispatch.name_of(tf.math.reduce_sum)
     'tf.reduce_sum'
     """

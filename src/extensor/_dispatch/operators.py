@@ -90,6 +90,8 @@ class OperatorsMixin:
 
     `+ - * / // % ** @ & | ^ ~ < <= > >= abs()`, unary `+ -`, and `x[i]`
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> class Length(xt.dispatch.OperatorsMixin):
     ...     def __init__(self, metres):
     ...         self.metres = metres

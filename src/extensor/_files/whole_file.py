@@ -25,6 +25,8 @@ def whole_file(path: str) -> Generator[str]:
     Args:
         path: The file to write or replace.
 
+    >>> import os
+    >>> from extensor._files.whole_file import whole_file
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "menu.txt")
     >>> with whole_file(path) as temporary, open(temporary, "w") as file:

@@ -63,7 +63,8 @@ def read_arrow(
             a TypeError).
         NullError, UnsupportedTypeError: As in `from_arrow`.
 
-    >>> path = getfixture("tmp_path") / "recipes.arrow"
+    >>> import extensor as xt
+    >>> path = "recipes.arrow"
     >>> xt.write_arrow(xt.struct.constant([{"title": "tea", "minutes": [5, 2]}]), path)
     >>> xt.read_arrow(path, columns=["minutes"])
     <StructuredTensor shape=(1,) {minutes: int32[*]} [{minutes: [5, 2]}]>
@@ -379,7 +380,8 @@ def write_arrow(
             directory (also a FileNotFoundError, an IsADirectoryError).
         FormatError, FieldError: As in `to_arrow`.
 
-    >>> path = getfixture("tmp_path") / "recipes.arrow"
+    >>> import extensor as xt
+    >>> path = "recipes.arrow"
     >>> xt.write_arrow(xt.struct.constant([{"title": "bread"}, {"title": "tea"}]), path)
     >>> xt.read_arrow(path).to_py()
     [{'title': b'bread'}, {'title': b'tea'}]

@@ -51,6 +51,7 @@ def from_awkward(
         NullError: If there is None, and no policy for it (also a ValueError).
         FieldError, UnsupportedTypeError: As in `from_arrow`.
 
+    >>> import extensor as xt
     >>> import awkward as ak
     >>> xt.from_awkward(ak.Array([{"x": 1, "y": [1.5]}, {"x": 2, "y": []}]))
     <StructuredTensor shape=(2,) {x: int64, y: float64[*]}
@@ -131,6 +132,7 @@ def to_awkward(records: StructuredTensor, schema: Any = None) -> Any:
         MissingDependencyError: If awkward is not installed (also an ImportError).
         DTypeError, FieldError, StructureError, FormatError: As in `to_arrow`.
 
+    >>> import extensor as xt
     >>> recipes = xt.struct.constant([{"minutes": [5, 2]}, {"minutes": []}])
     >>> xt.to_awkward(recipes)["minutes"]
     <Array [[5, 2], []] type='2 * var * int32'>

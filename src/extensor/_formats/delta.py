@@ -53,8 +53,10 @@ def read_delta(
         DTypeError, NullError, FieldError, StructureError, UnsupportedTypeError: As in
             `from_arrow`.
 
+    >>> import pyarrow as pa
+    >>> import extensor as xt
     >>> import deltalake
-    >>> folder = str(getfixture("tmp_path"))
+    >>> folder = "."
     >>> deltalake.write_deltalake(folder, pa.table({"title": ["Tea"], "minutes": [[5, 2]]}))
     >>> xt.read_delta(folder).to_py()
     [{'title': b'Tea', 'minutes': [5, 2]}]

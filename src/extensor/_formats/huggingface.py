@@ -51,6 +51,7 @@ def from_huggingface(
             not fit the schema (also a TypeError).
         NullError, FieldError, UnsupportedTypeError: As in `from_arrow`.
 
+    >>> import extensor as xt
     >>> import datasets
     >>> dataset = datasets.Dataset.from_list([{"title": "bread", "steps": [{"minutes": 60}]},
     ...                                       {"title": "tea", "steps": []}])
@@ -182,6 +183,7 @@ def to_huggingface(records: StructuredTensor, schema: Any = None) -> Any:
         UnsupportedTypeError: If datasets has no feature for a type (also a TypeError).
         FieldError, StructureError, FormatError: As in `to_arrow`.
 
+    >>> import extensor as xt
     >>> recipes = xt.struct.constant([{"title": "bread", "steps": [{"minutes": 60}]}])
     >>> xt.to_huggingface(recipes)[0]
     {'title': 'bread', 'steps': [{'minutes': 60}]}

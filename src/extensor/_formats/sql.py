@@ -71,6 +71,7 @@ def read_database(
         MissingDependencyError: If the library of the URI is not installed (also an ImportError).
         DTypeError, NullError, FieldError, StructureError: As in `from_arrow`.
 
+    >>> import extensor as xt
     >>> import duckdb
     >>> connection = duckdb.connect()
     >>> xt.read_database("select 'Tea' as title, [5, 2] as minutes", connection).to_py()
@@ -117,6 +118,7 @@ def write_database(
         StructureError: If there is no batch, or batches have different schemas (also a
             ValueError).
 
+    >>> import extensor as xt
     >>> import duckdb
     >>> connection = duckdb.connect()
     >>> xt.write_database(xt.struct.constant([{"steps": [{"tool": "pot"}]}]), "recipe", connection)

@@ -38,6 +38,8 @@ def foldl(
         StructureError: If `fn` returns a value that cannot be cast to the type of the accumulated
             value (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> words = tf.ragged.constant([["to", "be"], ["or"]])
     >>> xt.foldl(lambda text, row: tf.strings.join([text, tf.strings.reduce_join(row)]), words, "")
     <tf.Tensor: shape=(), dtype=string, numpy=b'tobeor'>
@@ -72,6 +74,8 @@ def foldr(
         StructureError: If `fn` returns a value that cannot be cast to the type of the accumulated
             value (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> words = tf.ragged.constant([["to", "be"], ["or"]])
     >>> xt.foldr(lambda text, row: tf.strings.join([text, tf.strings.reduce_join(row)]), words, "")
     <tf.Tensor: shape=(), dtype=string, numpy=b'ortobe'>

@@ -20,6 +20,8 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     Args:
         f: The function.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> ragged = tf.ragged.constant([[1.0, 2.0], [3.0]])
     >>> with tf.GradientTape() as tape:
     ...     tape.watch(ragged.values)
@@ -56,6 +58,8 @@ class ForwardAccumulator(tf.autodiff.ForwardAccumulator):
         tangents: The vectors, in the same structure. Only the floating point components of an
             extension value are used.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> @xt.extension_type
     ... class Weighted:
     ...     value: tf.Tensor

@@ -44,6 +44,9 @@ def numpy_function(
             next are raised as an InvalidArgumentError at run time.
         StructureError: If `func` returns another nest or another shape (also a ValueError).
 
+    >>> import numpy as np
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> ragged = tf.ragged.constant([[1, 2], [3]])
     >>> xt.numpy_function(lambda rows: np.int32(len(rows.values)), [ragged], tf.int32)
     <tf.Tensor: shape=(), dtype=int32, numpy=3>

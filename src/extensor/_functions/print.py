@@ -24,6 +24,8 @@ def print_(*inputs: Any, **kwargs: Any) -> Any:
     Returns:
         The result of `tf.print`.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> @xt.extension_type
     ... class Interval:
     ...     low: tf.Tensor

@@ -43,6 +43,8 @@ def scan(
         StructureError: If `fn` returns a value that cannot be cast to the type of the accumulated
             value (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> @xt.extension_type
     ... class Account:
     ...     balance: tf.Tensor

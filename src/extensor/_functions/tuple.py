@@ -17,6 +17,8 @@ def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) ->
         control_inputs: Additional ops to wait for.
         name: A name for the op.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.tuple([tf.ragged.constant([[1], []]), tf.constant(2)])
     [<tf.RaggedTensor [[1], []]>, <tf.Tensor: shape=(), dtype=int32, numpy=2>]
     """

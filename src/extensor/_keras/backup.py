@@ -38,7 +38,10 @@ class BackupAndRestore(keras.callbacks.Callback):
         StructureError: If the dataset is not from `xt.data`, or `save_freq` is not one of these
             (also a ValueError).
 
-    >>> folder = getfixture("tmp_path")
+    >>> import keras
+    >>> import extensor as xt
+    >>> import pathlib
+    >>> folder = pathlib.Path(".")
     >>> records = xt.DenseStructuredTensor([4], {"x": [[1.0], [2.0], [3.0], [4.0]]})
     >>> xt.write_parquet(records, folder / "numbers.parquet")
     >>> train = xt.data.parquet(folder / "numbers.parquet", 2).map(lambda r: (r["x"], r["x"]))

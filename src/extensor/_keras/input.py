@@ -31,6 +31,8 @@ def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as
         DTypeError: If `spec` is not a TypeSpec (also a TypeError).
         StructureError: If `spec` describes a single value instead of a batch (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> spec = xt.DenseStructuredTensorSpec([None], {
     ...     "est_time": tf.TensorSpec([None], tf.float32),
     ...     "steps": tf.RaggedTensorSpec([None, None], tf.string)})

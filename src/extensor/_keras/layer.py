@@ -13,6 +13,8 @@ class Layer(TakesValues, keras.layers.Layer):
     Subclass it like `keras.layers.Layer`. Call it with values, or with the placeholders of
     `xt.keras.Input` and `keras.Input`; `call` always gets values.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> class TotalTime(xt.keras.Layer):
     ...     def call(self, recipes):
     ...         return tf.reduce_sum(recipes["minutes"], axis=1)

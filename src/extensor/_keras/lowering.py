@@ -189,6 +189,9 @@ def lowered_dataset(dataset: tf.data.Dataset) -> tf.data.Dataset:
 
     Keep the other dataset alive as long as the result is used.
 
+    >>> from extensor._keras.lowering import lowered_dataset
+    >>> from extensor._keras.lowering import raised
+    >>> import tensorflow as tf
     >>> rows = tf.data.Dataset.from_tensors(tf.ragged.constant([[1], [2, 3]]))
     >>> [raised(element) for element in lowered_dataset(rows)]
     [<tf.RaggedTensor [[1], [2, 3]]>]

@@ -24,6 +24,9 @@ class Masked(Layer):
     If all rows are empty, they have one masked step, because LSTM, GRU and max pooling do not
     accept zero steps.
 
+    >>> import keras
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> ragged = tf.ragged.constant([[[1.], [3.]], [[4.]]], ragged_rank=1)
     >>> mean = keras.layers.GlobalAveragePooling1D()
     >>> mean(xt.keras.Masked()(ragged)).numpy().tolist()

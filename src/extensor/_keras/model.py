@@ -50,6 +50,9 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
         outputs: The outputs of the layers for these placeholders.
         name: The model's name.
 
+    >>> import keras
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> spec = xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None, 3], tf.float32)})
     >>> record = xt.keras.Input(spec)
     >>> model = xt.keras.Model(record, keras.layers.Dense(1)(record["x"]))

@@ -30,6 +30,9 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         trainable: Whether the model's variables are trained.
         name: The model's name.
 
+    >>> import keras
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> spec = xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None, 3], tf.float32)})
     >>> model = xt.keras.Sequential([
     ...     xt.keras.Lambda(lambda record: record["x"]), keras.layers.Dense(2)])

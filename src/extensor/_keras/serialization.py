@@ -32,6 +32,9 @@ def serialize(value: Any) -> dict[str, Any]:
         DTypeError: If `value` is not a TypeSpec or an extension value (also a TypeError).
         RegistrationError: If the TypeSpec is not registered (also a ValueError).
 
+    >>> import keras
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> spec = tf.RaggedTensorSpec([None, None], tf.string)
     >>> keras.saving.deserialize_keras_object(xt.keras.serialize(spec)) == spec
     True

@@ -34,6 +34,7 @@ class Lambda(Layer):
         arguments: Keyword arguments for the function.
         **kwargs: Options of `keras.layers.Layer`.
 
+    >>> import extensor as xt
     >>> title = xt.keras.Lambda(lambda recipes: recipes["title"])
     >>> title(xt.DenseStructuredTensor([1], {"title": ["Flapjacks"]})).numpy()
     array([b'Flapjacks'], dtype=object)
@@ -74,6 +75,9 @@ class TimeDistributed(Layer):
         layer: A layer that takes a batch of steps.
         **kwargs: Options of `keras.layers.Layer`.
 
+    >>> import keras
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> scores = tf.ragged.constant([[[1.], [2.]], [], [[3.]]], ragged_rank=1)
     >>> doubled = xt.keras.TimeDistributed(keras.layers.Rescaling(2.0))
     >>> doubled(scores).to_list()

@@ -14,6 +14,9 @@ from extensor._tf import component_specs
 def field_lines(nest: Any) -> list[str]:
     """Returns a line for each tensor in a nest of specs: its path, dtype and shape.
 
+    >>> from extensor._keras.summary import field_lines
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> spec = xt.DenseStructuredTensorSpec([None], {
     ...     "title": tf.TensorSpec([None], tf.string),
     ...     "steps": tf.RaggedTensorSpec([None, None], tf.float32)})

@@ -69,6 +69,7 @@ def patches() -> list[Patch]:
         releases with which it is tested) and `probe` (the test that checks whether a
         new release still does what the change needs).
 
+    >>> import extensor as xt
     >>> [patch] = [patch for patch in xt.patches() if patch.target == "tf.GradientTape.jacobian"]
     >>> patch
     <tf.GradientTape.jacobian: It reshapes the gradients, which works only for tensors.

@@ -27,6 +27,8 @@ def stacked_spec(spec: Any, num: int | None, path: str) -> Any:
     Raises:
         ProtocolError: If values of the spec do not stack (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.stacked_spec(tf.TensorSpec([3]), None, "Recipe.Spec")
     TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)
     """
@@ -46,6 +48,8 @@ def unstacked_spec(spec: Any, path: str) -> Any:
         ProtocolError: If values of the spec do not stack (also a TypeError).
         StructureError: If the spec has no dimension to unstack (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.unstacked_spec(tf.RaggedTensorSpec([2, None]), "Recipe.Spec")
     RaggedTensorSpec(TensorShape([None]), tf.float32, 0, tf.int64)
     """
@@ -71,6 +75,8 @@ def box(spec: Any, value: Any, minimum_rank: int = 0) -> list[Any]:
         StructureError: If the value has fewer than `minimum_rank` leading dimensions of uniform
             size (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> ragged = tf.ragged.constant([[1, 2], [3]])
     >>> spec = tf.type_spec_from_value(ragged)
     >>> boxes = xt.authoring.box(spec, ragged, minimum_rank=1)
@@ -126,6 +132,8 @@ def boxed_specs(spec: Any, minimum_rank: int = 0) -> list[Any]:
         spec: Any stackable spec.
         minimum_rank: As for `box`.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.boxed_specs(tf.TensorSpec([3]))
     [TensorSpec(shape=(3,), dtype=tf.float32, name=None)]
     """

@@ -198,6 +198,9 @@ def take(boxes: tf.Tensor, positions: Any) -> tf.Tensor:
         boxes: A tensor of boxes, of any dtype.
         positions: Positions and slices, as for indexing.
 
+    >>> from extensor._protocol.box_ragged import take
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> rows = tf.ragged.constant([[1.0], [2.0, 3.0]])
     >>> with tf.GradientTape() as tape:
     ...     tape.watch(rows)

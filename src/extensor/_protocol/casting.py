@@ -34,6 +34,8 @@ def castable_type(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
         a: A spec of any type.
         b: Another spec. The order matters only if the two `castable_type` methods disagree.
 
+    >>> from extensor._protocol.casting import castable_type
+    >>> import tensorflow as tf
     >>> castable_type(tf.TensorSpec([2, 3]), tf.RaggedTensorSpec([2, None]))
     RaggedTensorSpec(TensorShape([2, None]), tf.float32, 1, tf.int64)
     """
@@ -60,6 +62,8 @@ def cast_value(spec: tf.TypeSpec, value: Any, path: str | None = None) -> Any:
         StructureError: If the shape does not fit (also a ValueError). In a graph, the error may
             be raised only when the graph runs.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.cast_value(tf.RaggedTensorSpec([None, None]), tf.ones([1, 2]))
     <tf.RaggedTensor [[1.0, 1.0]]>
     """
@@ -343,6 +347,8 @@ def required(holds: Any, error: StructureError) -> list[Any]:
     Returns:
         A list for `tf.control_dependencies`. Empty in eager mode.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> wrong = xt.errors.StructureError(path="Recipe.steps", expected="steps", received="0 steps")
     >>> xt.authoring.required(tf.constant(True), wrong)
     []

@@ -19,6 +19,9 @@ def mismatch(spec: Any, components: Any) -> ProtocolError | None:
         spec: The spec of a value.
         components: The result of its `to_components`.
 
+    >>> from extensor._protocol.component_error import mismatch
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> spec = xt.spec_of(tf.ragged.constant([[1, 2], [3]]))
     >>> print(mismatch(spec, (tf.constant([1, 2, 3]), tf.constant([0, 2, 3]))))
     RaggedTensorSpec.to_components, component 1: expected TensorSpec(shape=(3,), dtype=tf.int64,

@@ -13,6 +13,8 @@ class ExtensionType(Protocol):
     differ from one run of a graph to the next) and a `TypeSpec` (static data, which may not).
     The class needs no base class and no import of extensor, only this method:
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> class MaskedTensor:
     ...     def __init__(self, values, mask):
     ...         self.values, self.mask = values, mask

@@ -31,6 +31,9 @@ def lossless(value: Any, dtype: tf.DType | None, path: str) -> Any:
         DTypeError: If fractions, imaginary parts or a mask would be lost, numbers would become
             bools, or a number is out of the dtype's range (also a TypeError).
 
+    >>> import numpy as np
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.lossless([1, 2], tf.float32, "Cup.grams")
     [1, 2]
     >>> xt.authoring.lossless(np.array([1.5]), tf.int32, "Cup.grams")
@@ -130,6 +133,8 @@ def _not_held(
 def is_tensor_like(value: Any) -> bool:
     """Returns whether a value is a tensor or decomposes into tensors.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.is_tensor_like(tf.ragged.constant([[1]])), xt.authoring.is_tensor_like([1])
     (True, False)
     """

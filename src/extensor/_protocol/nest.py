@@ -18,6 +18,8 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
         expand_composites: Whether an extension value counts as a nest of its component tensors,
             and a TypeSpec as a nest of its component TensorSpecs.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> ragged = tf.ragged.constant([[1, 2], [3]])
     >>> len(xt.nest.flatten({"x": ragged})), len(xt.nest.flatten({"x": ragged}, True))
     (1, 2)
@@ -40,6 +42,8 @@ def pack_sequence_as(
     Raises:
         ValueError: If the number of leaves differs.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> ragged = tf.ragged.constant([[1, 2], [3]])
     >>> xt.nest.pack_sequence_as(ragged, [tf.constant([7, 8, 9]), ragged.row_splits], True)
     <tf.RaggedTensor [[7, 8], [9]]>
@@ -60,6 +64,8 @@ def map_structure(
         expand_composites: Whether `func` sees the component tensors of extension values, which
             are then rebuilt as values of their original types.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> ragged = tf.ragged.constant([[1, 2], [3]])
     >>> xt.nest.map_structure(lambda t: t * 2, ragged).to_list()
     [[2, 4], [6]]
@@ -83,6 +89,8 @@ def assert_same_structure(
         ValueError: If the structures differ, or no TypeSpec is compatible with both values.
         TypeError: If the types of containers differ.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.nest.assert_same_structure({"x": 1}, {"x": tf.constant(2)})
     """
     tf.nest.assert_same_structure(

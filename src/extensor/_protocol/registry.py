@@ -56,6 +56,8 @@ def register_type_spec(type_spec_subclass: Any = None, name: str | None = None) 
             a ValueError).
         ProtocolError: If the class is not a TypeSpec, or is abstract (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> @xt.register_type_spec(name="cookbook.StepSpec")
     ... class StepSpec(xt.TypeSpec):
     ...     value_type = tuple
@@ -104,6 +106,8 @@ def registered_types() -> dict[str, type]:
     These are your own classes, those of imported libraries, extensor's and TensorFlow's. TypeSpecs
     without a registered name are not included.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> registered_types = xt.registered_types()
     >>> registered_types["tf.RaggedTensorSpec"] is tf.RaggedTensorSpec
     True
@@ -145,6 +149,8 @@ def register_extension_type(cls: _Class, spec_class: type) -> _Class:
             (also a ValueError).
         ProtocolError: If one of the two classes cannot be used (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> class Tally:  # of another library
     ...     def __init__(self, count):
     ...         self.count = count

@@ -46,6 +46,8 @@ def check_row_splits(splits: Any, count: Any, path: str) -> list[Any]:
     Raises:
         StructureError: If the splits of a NumPy vector are not valid (also a ValueError).
 
+    >>> import numpy as np
+    >>> import extensor as xt
     >>> xt.authoring.check_row_splits(np.array([0, 2, 1]), 1, "Recipe.row_splits")
     Traceback (most recent call last):
     extensor.errors.StructureError: Recipe.row_splits: expected splits that never decrease, got a
@@ -83,6 +85,8 @@ def first_difference(lengths: Any, expected: Any) -> int | None:
         lengths: A NumPy vector of the lengths of rows.
         expected: A vector of as many lengths, or one length.
 
+    >>> from extensor._protocol.row_splits import first_difference
+    >>> import numpy as np
     >>> first_difference(np.array([2, 1]), np.array([2, 2]))
     1
     """

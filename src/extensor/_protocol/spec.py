@@ -193,6 +193,8 @@ class TypeSpec(tf.TypeSpec):
                 TypeError).
             StructureError: If a shape does not fit (also a ValueError).
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> @xt.extension_type
         ... class Interval:
         ...     low: tf.Tensor
@@ -265,6 +267,8 @@ class TypeSpec(tf.TypeSpec):
         Args:
             spec: A spec of any type.
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> @xt.extension_type
         ... class Steps:
         ...     minutes: tf.Tensor | tf.RaggedTensor

@@ -35,6 +35,8 @@ def spec_of(value: Any) -> Any:
         DTypeError: If the value is none of these, such as a dict (also a TypeError).
         ProtocolError: If its `__tf_type_spec__` returns no TypeSpec (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> sparse = tf.sparse.from_dense([[1, 0], [0, 2]])
     >>> spec = xt.spec_of(sparse)
     >>> spec.serialize()

@@ -38,6 +38,8 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 
     The example of `ExtensionType`, with a stackable spec:
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> class MaskedTensor:
     ...     def __init__(self, values, mask):
     ...         self.values, self.mask = values, mask
@@ -286,6 +288,8 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 def any_length(spec: Any) -> Any:
     """Returns the spec of stacked values, with an unknown number of them.
 
+    >>> from extensor._protocol.stackable_spec import any_length
+    >>> import tensorflow as tf
     >>> any_length(tf.TensorSpec([2, 3]))
     TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)
     """
@@ -310,6 +314,8 @@ def ragged_row(spec: tf.TypeSpec, row_splits_dtype: tf.DType = tf.int64) -> Any:
     Raises:
         DTypeError: If the type cannot have ragged components (also a TypeError).
 
+    >>> from extensor._protocol.stackable_spec import ragged_row
+    >>> import tensorflow as tf
     >>> ragged_row(tf.TensorSpec([None, 3]))._batch(2)
     RaggedTensorSpec(TensorShape([2, None, 3]), tf.float32, 1, tf.int64)
     """

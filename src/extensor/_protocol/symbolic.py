@@ -4,6 +4,9 @@ A field of records, or of an extension type, can hold a symbolic value as it is.
 symbolic value belongs to another library and derives from no class of extensor. So extensor uses
 two functions with `functools.singledispatch`, and an implementation is registered for the class:
 
+>>> from extensor._protocol.symbolic import symbolic_spec
+>>> import tensorflow as tf
+>>> import extensor as xt
 >>> class Symbol:
 ...     def __init__(self, spec):
 ...         self.spec = spec

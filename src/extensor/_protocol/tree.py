@@ -40,6 +40,7 @@ def rebuilt(container: Any, items: Iterable[Any]) -> Any:
         container: A list, tuple, namedtuple or mapping.
         items: The same number of items; for a mapping, its values in the order of its keys.
 
+    >>> from extensor._protocol.tree import rebuilt
     >>> rebuilt({"a": 1, "b": 2}, [3, 4])
     {'a': 3, 'b': 4}
     """
@@ -52,6 +53,7 @@ def rebuilt(container: Any, items: Iterable[Any]) -> Any:
 def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
     """Returns a tree with a function applied to every leaf.
 
+    >>> from extensor._protocol.tree import mapped
     >>> mapped(str, (1, {"a": [2, 3]}))
     ('1', {'a': ['2', '3']})
     """
@@ -69,6 +71,8 @@ def reshaped(
 ) -> Any:
     """Returns a tree with one function applied to its shapes, and another to its specs.
 
+    >>> from extensor._protocol.tree import reshaped
+    >>> import tensorflow as tf
     >>> reshaped((tf.TensorShape([3, 2]), "mm"), lambda shape: shape[1:], lambda spec: spec)
     (TensorShape([2]), 'mm')
     """
@@ -127,6 +131,8 @@ def supertype(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
         a: A spec of any type.
         b: Another spec.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.authoring.supertype(tf.TensorSpec([2, 3]), tf.TensorSpec([4, 3]))
     TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)
     >>> xt.authoring.supertype(tf.TensorSpec([2]), tf.TensorSpec([2], tf.int32)) is None
@@ -160,6 +166,9 @@ def compatible(a: Any, b: Any, by: Comparison = SERIALIZED) -> bool:
         b: Another tree. The order does not matter.
         by: The comparison of containers and of other leaves.
 
+    >>> from extensor._protocol.tree import compatible
+    >>> from extensor._protocol.tree import compatible
+    >>> import tensorflow as tf
     >>> dense, row = tf.TensorSpec([2]), tf.RaggedTensorSpec([2], ragged_rank=0)
     >>> dense.is_compatible_with(row), compatible(dense, row), compatible(row, dense)
     (False, True, True)
@@ -203,6 +212,8 @@ def merged(
     Returns:
         A tree with the containers of the first tree; None if the trees do not merge.
 
+    >>> from extensor._protocol.tree import merged
+    >>> import tensorflow as tf
     >>> merged((tf.TensorShape([2]), "mm"), (tf.TensorShape([3]), "mm"))
     (TensorShape([None]), 'mm')
     >>> merged((tf.TensorShape([2]), "mm"), (tf.TensorShape([2]), "inch")) is None

@@ -74,6 +74,9 @@ def arrow_function(
         FieldError, NullError: In a call, if a column is missing, or has a null (also a KeyError, a
             ValueError).
 
+    >>> import pyarrow as pa
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> table = pa.table({"id": ["a", "b"], "minutes": [[5.0, 20.0], [8.0]]})
     >>> total = xt.arrow_function(lambda recipes: {"total": tf.reduce_sum(recipes["minutes"], 1)},
     ...                           table.schema, keep=pa.schema({"id": pa.string()}))

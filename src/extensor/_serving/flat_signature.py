@@ -88,6 +88,8 @@ def flat_signature(
         UnsupportedTypeError: If a component cannot be sent to a server, such as a variable (also a
             TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> def longest(recipe):
     ...     return {"minutes": tf.reduce_max(recipe["minutes"], axis=1)}
     >>> spec = xt.DenseStructuredTensorSpec([None], {

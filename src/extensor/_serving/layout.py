@@ -24,6 +24,8 @@ RAGGED = ("row_splits", "row_lengths")
 class Component:
     """A component tensor of a layout.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> layout = xt.serving.Layout({"tags": tf.RaggedTensorSpec([None, None], tf.string)})
     >>> for c in layout.components:
     ...     print(c.name, c.path, c.part or "-", c.spec.dtype.name)
@@ -60,6 +62,8 @@ class Layout:
         UnsupportedTypeError: If a component cannot be sent to a server, such as a variable (also a
             TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> layout = xt.serving.Layout({"tags": tf.RaggedTensorSpec([None, None], tf.string)},
     ...                            ragged="row_lengths")
     >>> tensors = layout.encode({"tags": tf.ragged.constant([["quick", "sweet"], []])})

@@ -41,6 +41,8 @@ def save(
             ValueError).
         DTypeError: If `module` or `signatures` has another type (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> import os, tempfile
     >>> double = xt.serving.flat_signature(lambda taste: {"taste": taste * 2},
     ...                                    tf.RaggedTensorSpec([None, None], tf.float32))

@@ -34,6 +34,7 @@ def expect_format(name: Any) -> None:
 def format_of(path: str) -> str | None:
     """Returns the format of a path by its suffix, or None.
 
+    >>> from extensor._streams.formats import format_of
     >>> format_of("gs://bucket/recipes.jsonl.gz")
     'json'
     """

@@ -14,6 +14,8 @@ _TYPES = "extensor._types."
 def code_of(spec: Any) -> str:
     """Returns an expression that makes a spec. For other libraries' specs, their repr.
 
+    >>> from extensor._struct.code import code_of
+    >>> import tensorflow as tf
     >>> code_of(tf.RaggedTensorSpec([None, None], tf.int32))
     'tf.RaggedTensorSpec([None, None], tf.int32, 1, tf.int64)'
     """

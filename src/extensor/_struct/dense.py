@@ -53,6 +53,7 @@ class DenseStructuredTensor(StructuredTensor):
         DTypeError: If a field name is not a string, or a value does not convert to a tensor (also
             a TypeError).
 
+    >>> import extensor as xt
     >>> xt.DenseStructuredTensor([2], {"title": ["Snickerdoodles", "Flapjacks"]})
     <StructuredTensor shape=(2,) {title: string}
      [{title: b'Snickerdoodles'},
@@ -221,6 +222,8 @@ class DenseStructuredTensor(StructuredTensor):
 
         Structs in these types are empty: the records inside have their own `arrow_types`.
 
+        >>> import pyarrow as pa
+        >>> import extensor as xt
         >>> when = pa.array([0, 86_400], pa.timestamp("s", "UTC"))
         >>> xt.from_arrow(pa.table({"when": when})).arrow_types["when"]
         TimestampType(timestamp[s, tz=UTC])

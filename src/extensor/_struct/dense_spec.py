@@ -57,6 +57,8 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             the names do not fit (also a ValueError).
         DTypeError: If a field's spec is not a TypeSpec (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> spec = xt.DenseStructuredTensorSpec([2, 3], {"x": tf.TensorSpec([2, 3, 10], tf.int32)})
     >>> spec.shape, spec.field_names()
     (TensorShape([2, 3]), ('x',))
@@ -147,6 +149,8 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     def arrow_types(self) -> Mapping[str, Any]:
         """The Arrow type of each field that came from Arrow. Not part of equality.
 
+        >>> import pyarrow as pa
+        >>> import extensor as xt
         >>> schema = pa.schema({"price": pa.decimal64(9, 2)})
         >>> xt.spec_from_schema(schema).arrow_types["price"]
         Decimal64Type(decimal64(9, 2))

@@ -18,6 +18,7 @@ Axes = Sequence[int | None]
 def moved(dims: Dims, axes: Axes) -> Dims:
     """Returns the names of dimensions after they were moved.
 
+    >>> from extensor._struct.dims import moved
     >>> moved(("recipe", "step"), [1, None, 0])
     ('step', None, 'recipe')
     >>> moved(("recipe", None), [1])

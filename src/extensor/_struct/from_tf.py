@@ -30,6 +30,8 @@ def from_tf(value: Any) -> StructuredTensor:
     Raises:
         DTypeError: If it is another value (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> theirs = tf.experimental.StructuredTensor.from_pyval([{"x": [1, 2]}, {"x": [3]}])
     >>> xt.struct.from_tf(theirs).to_py()
     [{'x': [1, 2]}, {'x': [3]}]
@@ -70,6 +72,7 @@ def to_tf(records: Any) -> Any:
         DTypeError: If it is another value (also a TypeError).
         UnsupportedTypeError: If a field has another type (also a TypeError).
 
+    >>> import extensor as xt
     >>> records = xt.DenseStructuredTensor([2], {"x": [1, 2]})
     >>> xt.struct.to_tf(records).to_pyval()
     [{'x': 1}, {'x': 2}]

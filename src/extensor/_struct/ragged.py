@@ -74,6 +74,7 @@ class RaggedStructuredTensor(StructuredTensor):
             DTypeError: If the splits are not int64 or int32, or if row splits inside the values
                 have another dtype (also a TypeError).
 
+        >>> import extensor as xt
         >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
         >>> xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3])
         <StructuredTensor shape=(2, None) {minutes: int32}
@@ -105,6 +106,7 @@ class RaggedStructuredTensor(StructuredTensor):
             StructureError: If the lengths do not fit the values (also a ValueError).
             DTypeError: If the lengths are not int64 or int32 (also a TypeError).
 
+        >>> import extensor as xt
         >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
         >>> xt.RaggedStructuredTensor.from_row_lengths(steps, [2, 0, 1])["minutes"]
         <tf.RaggedTensor [[5, 20], [], [8]]>
@@ -127,6 +129,7 @@ class RaggedStructuredTensor(StructuredTensor):
             StructureError: If the row numbers do not fit the values (also a ValueError).
             DTypeError: If the row numbers are not int64 or int32 (also a TypeError).
 
+        >>> import extensor as xt
         >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
         >>> xt.RaggedStructuredTensor.from_value_rowids(steps, [0, 0, 2], nrows=4)["minutes"]
         <tf.RaggedTensor [[5, 20], [], [8], []]>
@@ -150,6 +153,7 @@ class RaggedStructuredTensor(StructuredTensor):
         Raises:
             StructureError: If the values do not fill the rows (also a ValueError).
 
+        >>> import extensor as xt
         >>> steps = xt.DenseStructuredTensor([4], {"minutes": [5, 20, 8, 1]})
         >>> xt.RaggedStructuredTensor.from_uniform_row_length(steps, 2)["minutes"]
         <tf.RaggedTensor [[5, 20], [8, 1]]>
@@ -234,6 +238,7 @@ class RaggedStructuredTensor(StructuredTensor):
     def row_lengths(self) -> tf.Tensor:
         """Returns the number of records in each row.
 
+        >>> import extensor as xt
         >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
         >>> xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3]).row_lengths().numpy()
         array([2, 1])

@@ -54,6 +54,8 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
             ValueError).
         DTypeError: If the dtype of the row splits is not int64 or int32 (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> step = xt.DenseStructuredTensorSpec([None], {"minutes": tf.TensorSpec([None], tf.int32)})
     >>> spec = xt.RaggedStructuredTensorSpec([None, None], step, tf.int64)
     >>> spec.field_names(), spec.unstacked().shape

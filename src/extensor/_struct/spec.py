@@ -48,6 +48,8 @@ class StructuredTensorSpec(StackableTypeSpec):
     def dims(self) -> Dims:
         """The name of each dimension, or None. Not part of equality.
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> spec = xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None])}, dims="recipe")
         >>> spec.dims, spec.stacked(3).dims
         (('recipe',), (None, 'recipe'))
@@ -110,6 +112,8 @@ class StructuredTensorSpec(StackableTypeSpec):
         Raises:
             FieldError: If there is no such field (also a KeyError).
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> steps = xt.DenseStructuredTensorSpec([None], {"description": tf.TensorSpec([None],
         ...                                                                            tf.string)})
         >>> recipe = xt.DenseStructuredTensorSpec([None], {
@@ -145,6 +149,8 @@ class StructuredTensorSpec(StackableTypeSpec):
             StructureError: If shapes do not fit, or rows differ in length (also a ValueError).
             FieldError: If a dict has other keys than the fields (also a KeyError).
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> spec = xt.DenseStructuredTensorSpec([None], {"minutes": tf.TensorSpec([None])})
         >>> spec.cast([{"minutes": 5}, {"minutes": 20}])["minutes"].numpy()
         array([ 5., 20.], dtype=float32)
@@ -186,6 +192,8 @@ class StructuredTensorSpec(StackableTypeSpec):
         Raises:
             FieldError: If the name of a field is not a Python name (also a KeyError).
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> spec = xt.DenseStructuredTensorSpec([None], {"title": tf.TensorSpec([None], tf.string)})
         >>> Recipe = spec.python_class("Recipe")
         >>> Recipe("Tea")
@@ -223,6 +231,8 @@ class StructuredTensorSpec(StackableTypeSpec):
     def leaves(self, path: Path | None = None) -> Iterator[tuple[Path, tf.TypeSpec]]:
         """Yields the path and spec of every leaf: a field that is not records.
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> spec = xt.DenseStructuredTensorSpec([None], {"title": tf.TensorSpec([None],
         ...                                                                     tf.string)})
         >>> [str(path) for path, _ in spec.leaves()]

@@ -34,6 +34,7 @@ class StructuredTensor(NoNumber, Records):
     Values are immutable. A field is a Tensor, RaggedTensor, Variable, StructuredTensor or any
     other extension value. Its outer dimensions are those of the collection.
 
+    >>> import extensor as xt
     >>> recipes = xt.DenseStructuredTensor([2], {"title": ["Snickerdoodles", "Flapjacks"],
     ...                                          "est_time": [55.0, 30.0]})
     >>> recipes
@@ -88,6 +89,8 @@ class StructuredTensor(NoNumber, Records):
         operation keeps the names of the dimensions that it keeps. A dimension that is new, or
         that was made of others, has no name.
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> recipes = xt.DenseStructuredTensor([2], {"x": [1, 2]}, dims=("recipe",))
         >>> recipes[:1].dims, tf.stack([recipes, recipes]).dims
         (('recipe',), (None, 'recipe'))
@@ -106,6 +109,7 @@ class StructuredTensor(NoNumber, Records):
                 a ValueError).
             DTypeError: If a name is not a string (also a TypeError).
 
+        >>> import extensor as xt
         >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
         >>> rows = xt.RaggedStructuredTensor.from_row_lengths(steps, [2, 1])
         >>> rows.with_dims(("recipe", "step"))
@@ -174,6 +178,7 @@ class StructuredTensor(NoNumber, Records):
         Raises:
             FieldError: If there is no such field (also a KeyError).
 
+        >>> import extensor as xt
         >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
         >>> recipes = xt.DenseStructuredTensor(
         ...     [2], {"steps": xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3])})
@@ -202,6 +207,7 @@ class StructuredTensor(NoNumber, Records):
             FieldError: If records on a path do not exist (also a KeyError).
             StructureError: If a value does not fit the collection (also a ValueError).
 
+        >>> import extensor as xt
         >>> recipes = xt.DenseStructuredTensor([2], {"est_time": [55.0, 30.0]})
         >>> recipes.with_updates(hours=recipes["est_time"] / 60).field_names()
         ('est_time', 'hours')
@@ -238,6 +244,7 @@ class StructuredTensor(NoNumber, Records):
         Raises:
             FieldError: If a field is missing (also a KeyError).
 
+        >>> import extensor as xt
         >>> recipes = xt.DenseStructuredTensor([2], {"title": ["a", "b"], "est_time": [55., 30.]})
         >>> recipes.without("est_time").field_names()
         ('title',)
@@ -260,6 +267,7 @@ class StructuredTensor(NoNumber, Records):
         Raises:
             FieldError: If a field is missing (also a KeyError).
 
+        >>> import extensor as xt
         >>> recipes = xt.DenseStructuredTensor([2], {"title": ["a", "b"], "est_time": [55., 30.]})
         >>> recipes.with_only("est_time").field_names()
         ('est_time',)
@@ -308,6 +316,7 @@ class StructuredTensor(NoNumber, Records):
         Raises:
             StructureError: If the axes are not dimensions of the records (also a ValueError).
 
+        >>> import extensor as xt
         >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
         >>> rows = xt.RaggedStructuredTensor.from_row_lengths(steps, [2, 1])
         >>> rows.merge_dims(0, 1)["minutes"].numpy()
@@ -336,6 +345,8 @@ class StructuredTensor(NoNumber, Records):
         Raises:
             StructureError: If the rows do not fit the records (also a ValueError).
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
         >>> rows = tf.experimental.RowPartition.from_row_lengths([2, 1])
         >>> steps.partition_outer_dimension(rows)["minutes"]
@@ -362,6 +373,7 @@ class StructuredTensor(NoNumber, Records):
             FieldError: If there is no field at a path (also a KeyError).
             DTypeError: If the field at a path is not of tensors (also a TypeError).
 
+        >>> import extensor as xt
         >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
         >>> rows = xt.RaggedStructuredTensor.from_row_lengths(steps, [2, 1])
         >>> rows.to_dense({"minutes": -1})["minutes"].numpy()
@@ -376,6 +388,8 @@ class StructuredTensor(NoNumber, Records):
         Args:
             dtype: tf.int64 or tf.int32.
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> records = xt.DenseStructuredTensor([2], {"x": tf.ragged.constant([[1], []])})
         >>> records.with_row_splits_dtype(tf.int32)["x"].row_splits.dtype
         tf.int32
@@ -405,6 +419,7 @@ class StructuredTensor(NoNumber, Records):
                 path (also a TypeError).
             FormatError: If `text`, and a string is not UTF-8 (also a ValueError).
 
+        >>> import extensor as xt
         >>> recipes = xt.DenseStructuredTensor([2], {"title": ["Tea", "Soup"]})
         >>> recipes.to_py()
         [{'title': b'Tea'}, {'title': b'Soup'}]
@@ -425,6 +440,7 @@ class StructuredTensor(NoNumber, Records):
             FieldError: If the class has other fields (also a KeyError).
             DTypeError: If the class has no annotated fields (also a TypeError).
 
+        >>> import extensor as xt
         >>> import typing
         >>> class Recipe(typing.NamedTuple):
         ...     title: str
@@ -438,6 +454,7 @@ class StructuredTensor(NoNumber, Records):
     def to_pandas(self) -> Any:
         """Returns the records as a pandas DataFrame; `xt.to_pandas` says how.
 
+        >>> import extensor as xt
         >>> recipes = xt.struct.constant([{"title": "bread"}, {"title": "tea"}])
         >>> recipes.to_pandas()
            title
@@ -457,6 +474,8 @@ class StructuredTensor(NoNumber, Records):
         Raises:
             DTypeError: If the tensors are part of a graph and hold no values (also a TypeError).
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> xt.DenseStructuredTensor([2], {"x": [1, 2], "y": tf.ragged.constant([[3], []])}).numpy()
         {'x': array([1, 2], dtype=int32),
          'y': array([array([3], dtype=int32), array([], dtype=int32)], dtype=object)}

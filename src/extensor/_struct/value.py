@@ -43,6 +43,8 @@ class StructuredTensorValue:
             (also a ValueError).
         DTypeError: If the fields are not a mapping (also a TypeError).
 
+    >>> import numpy as np
+    >>> import extensor as xt
     >>> value = xt.StructuredTensorValue([2], {"x": np.array([1, 2])})
     >>> value.to_py()
     [{'x': 1}, {'x': 2}]
@@ -83,6 +85,7 @@ class StructuredTensorValue:
         Raises:
             DTypeError: If it is not a StructuredTensor, or part of a graph (also a TypeError).
 
+        >>> import extensor as xt
         >>> xt.StructuredTensorValue.from_tensor(xt.DenseStructuredTensor([2], {"x": [1, 2]}))
         StructuredTensorValue(shape=(2,), fields={'x': array([1, 2], dtype=int32)})
         """
@@ -99,6 +102,7 @@ class StructuredTensorValue:
     def to_tensor(self) -> Any:
         """Returns the records as a StructuredTensor.
 
+        >>> import extensor as xt
         >>> value = xt.struct.constant_value([{"x": 1}, {"x": 2}])
         >>> value.to_tensor()
         <StructuredTensor shape=(2,) {x: int32} [{x: 1}, {x: 2}]>

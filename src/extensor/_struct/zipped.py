@@ -33,6 +33,8 @@ def zip_(fields: Mapping[str, Any], depth: int | None = None) -> StructuredTenso
         StructureError: If the values have different rows, or fewer dimensions (also a ValueError).
             In a graph, only static sizes are compared.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> amounts = tf.ragged.constant([[3.0, 1.0], [2.0]])
     >>> names = tf.ragged.constant([["flour", "sugar"], ["oats"]])
     >>> xt.struct.zip({"amount": amounts, "name": names})

@@ -32,6 +32,8 @@ def check_extension_type(value_or_values: Any) -> None:
         ProtocolError: If there is no value, or if the values have different types (also a
             TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.testing.check_extension_type(tf.ragged.constant([[1, 2], [3]]))
 
     The error names the broken law and says how to correct the type:
@@ -77,7 +79,7 @@ def check_extension_type(value_or_values: Any) -> None:
 def parametrize_laws(types: Iterable[Any]) -> Callable[[Any], Any]:
     """Returns a decorator that runs a pytest test function once for each type and law.
 
-    The test function takes the argument `check` and calls it:
+    The test function takes the argument `check` and calls it::
 
         @xt.testing.parametrize_laws([recipe, [short_menu, long_menu]])
         def test_laws(check):
@@ -93,6 +95,8 @@ def parametrize_laws(types: Iterable[Any]) -> Callable[[Any], Any]:
         MissingDependencyError: If pytest is not installed (also an ImportError).
         ProtocolError: As `check_extension_type`.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> decorate = xt.testing.parametrize_laws([tf.ragged.constant([[1, 2], [3]])])
     >>> decorate.mark.args[1][0].id
     'RaggedTensor-spec-has-repr'
@@ -134,6 +138,8 @@ def check_spec(spec: Any, values: Any = None, max_examples: int = 20) -> None:
             (also an AssertionError).
         MissingDependencyError: If Hypothesis is not installed (also an ImportError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.testing.check_spec(tf.RaggedTensorSpec([None, None], tf.int32), max_examples=2)
     """
     hypothesis = require("hypothesis")

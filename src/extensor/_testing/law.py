@@ -53,6 +53,8 @@ class Law:
         needs: The names of the laws that this law depends on.
         applies: Returns whether the law applies to a subject.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> [law] = [law for law in xt.testing.laws() if law.name == "hash-follows-equality"]
     >>> law.sentence
     'Equal specs have equal hashes.'
@@ -111,6 +113,7 @@ def laws() -> list[Law]:
     One rule of the specification has no law: that values are immutable, because no general check
     exists.
 
+    >>> import extensor as xt
     >>> for law in xt.testing.laws()[:2]:
     ...     print(f"{law.name}: {law.sentence}")
     spec-has-repr: The repr of a spec returns a string.

@@ -33,6 +33,8 @@ def specs_of(value_or_spec: Any) -> Any:
         MissingDependencyError: If Hypothesis is not installed (also an ImportError).
         ProtocolError: If the value has no TypeSpec (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> from hypothesis import find
     >>> find(xt.testing.specs_of(tf.ragged.constant([[1, 2], [3]])),
     ...      lambda spec: spec.shape[0] is None)
@@ -73,6 +75,8 @@ def values_of(spec: Any) -> Any:
         UnsupportedTypeError: If a component has a dtype without a strategy, such as variant (also
             a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> from hypothesis import find
     >>> find(xt.testing.values_of(tf.RaggedTensorSpec([None, None], tf.int32)),
     ...      lambda ragged: ragged.nrows() == 2)

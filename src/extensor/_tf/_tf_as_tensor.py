@@ -26,6 +26,8 @@ def refusing(convert: Callable[..., Any]) -> Callable[..., Any]:
 def is_registered(kind: type) -> bool:
     """Returns whether a conversion to a tensor is registered for a type.
 
+    >>> from extensor._tf._tf_as_tensor import is_registered
+    >>> import tensorflow as tf
     >>> [is_registered(kind) for kind in (tf.TensorShape, tf.IndexedSlices, tf.RaggedTensor)]
     [True, True, False]
     """

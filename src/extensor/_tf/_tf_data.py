@@ -54,6 +54,8 @@ def as_numpy(value: Any) -> Any:
     Args:
         value: An eager tensor, or a value that decomposes into eager tensors.
 
+    >>> from extensor._tf._tf_data import as_numpy
+    >>> import tensorflow as tf
     >>> as_numpy(tf.ragged.constant([[1], [2, 3]]))
     array([array([1], dtype=int32), array([2, 3], dtype=int32)], dtype=object)
     """

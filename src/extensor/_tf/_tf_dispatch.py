@@ -152,6 +152,9 @@ def converts_to_tensor(kind: type) -> bool:
     Composite tensors return False, even if a conversion is registered, because TensorFlow
     decomposes them.
 
+    >>> from extensor._tf._tf_dispatch import converts_to_tensor
+    >>> import numpy as np
+    >>> import tensorflow as tf
     >>> [converts_to_tensor(kind) for kind in (tf.Variable, float, np.ndarray, tf.TensorShape)]
     [True, True, True, True]
     >>> [converts_to_tensor(kind) for kind in (tf.RaggedTensor, tf.data.Dataset, object)]

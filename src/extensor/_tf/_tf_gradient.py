@@ -24,6 +24,8 @@ def differentiable(value: Any) -> list[Any]:
         value: A nest of tensors, variables, and values that decompose into them. Other leaves are
             skipped.
 
+    >>> from extensor._tf._tf_gradient import differentiable
+    >>> import tensorflow as tf
     >>> differentiable({"ragged": tf.ragged.constant([[1.0], []]), "text": tf.constant("a")})
     [<tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.], dtype=float32)>]
     """

@@ -27,6 +27,8 @@ _ours = _Ours()
 class Deferred:
     """A context in which constructors may skip the checks of their arguments.
 
+    >>> from extensor._tf._tf_probability import Deferred
+    >>> from extensor._tf._tf_probability import is_deferred
     >>> with Deferred():
     ...     is_deferred()
     True

@@ -25,6 +25,8 @@ def ragged_tensor(values: Any, row_splits: Any) -> tf.RaggedTensor:
         values: A tensor or RaggedTensor, or what converts to one.
         row_splits: An int64 or int32 vector.
 
+    >>> from extensor._tf._tf_ragged import ragged_tensor
+    >>> import tensorflow as tf
     >>> ragged_tensor(tf.constant([5, 20, 8]), tf.constant([0, 2, 3]))
     <tf.RaggedTensor [[5, 20], [8]]>
     """

@@ -17,6 +17,9 @@ from tensorflow.python.framework import type_spec
 def converted_spec(value: Any) -> Any:
     """Returns the spec that a registered converter returns for a value, or None.
 
+    >>> from extensor._tf._tf_value_spec import converted_spec
+    >>> from extensor._tf._tf_value_spec import converted_spec
+    >>> import tensorflow as tf
     >>> converted_spec(tf.TensorArray(tf.float32, 2)), converted_spec([1.0])
     (TensorArraySpec(TensorShape(None), tf.float32, False, True), None)
     """

@@ -71,6 +71,7 @@ def read_json(
         NullError: If a value is null or missing, and `nulls` does not say what to do (also a
             ValueError).
 
+    >>> import extensor as xt
     >>> xt.read_json(b'{"title": "Tea", "minutes": [5]}\n{"title": "Bread", "minutes": []}')
     <StructuredTensor shape=(2,) {title: string, minutes: int64[*]}
      [{title: b'Tea', minutes: [5]}, {title: b'Bread', minutes: []}]>

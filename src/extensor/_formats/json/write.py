@@ -53,9 +53,11 @@ def write_json(
         MissingFileError, DirectoryError: If the folder of `path` does not exist, or `path` is a
             directory (also a FileNotFoundError, an IsADirectoryError).
 
-    >>> path = getfixture("tmp_path") / "recipes.jsonl"
+    >>> import extensor as xt
+    >>> import pathlib
+    >>> path = "recipes.jsonl"
     >>> xt.write_json(xt.DenseStructuredTensor([2], {"title": ["a", "b"], "x": [1.0, 2.5]}), path)
-    >>> print(path.read_text())
+    >>> print(pathlib.Path(path).read_text())
     {"title":"a","x":1.0}
     {"title":"b","x":2.5}
     """

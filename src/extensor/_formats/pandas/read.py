@@ -71,6 +71,7 @@ def from_pandas(
         UnsupportedTypeError: If a dtype or a label has no counterpart (also a TypeError).
         NullError, FieldError: As in `from_arrow`.
 
+    >>> import extensor as xt
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"title": ["bread", "tea"], "minutes": [90, 5]})
     >>> xt.from_pandas(frame)

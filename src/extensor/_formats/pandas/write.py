@@ -49,6 +49,7 @@ def to_pandas(records: StructuredTensor, schema: Any = None) -> Any:
             `_index_` do not fit the lists (also a ValueError).
         FormatError, FieldError: As in `to_arrow`.
 
+    >>> import extensor as xt
     >>> recipes = xt.struct.constant([{"title": "bread", "time": {"rest": 60, "bake": 30}},
     ...                               {"title": "tea", "time": {"rest": 5, "bake": 0}}])
     >>> xt.to_pandas(recipes)

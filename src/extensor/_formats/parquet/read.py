@@ -76,7 +76,8 @@ def read_parquet(
             or `filters` (also a TypeError).
         NullError, UnsupportedTypeError: As in `from_arrow`.
 
-    >>> path = getfixture("tmp_path") / "recipes.parquet"
+    >>> import extensor as xt
+    >>> path = "recipes.parquet"
     >>> xt.write_parquet(xt.DenseStructuredTensor([2], {"title": ["a", "b"], "x": [1, 2]}), path)
     >>> xt.read_parquet(path, columns=["title"], filters=[("x", ">", 1)])
     <StructuredTensor shape=(1,) {title: string} [{title: b'b'}]>

@@ -60,7 +60,8 @@ def write_parquet(
         FormatError: If a string that becomes text is not UTF-8, or `path` is a device (also a
             ValueError).
 
-    >>> path = getfixture("tmp_path") / "recipes.parquet"
+    >>> import extensor as xt
+    >>> path = "recipes.parquet"
     >>> xt.write_parquet(xt.DenseStructuredTensor([2], {"est_time": [55.0, 30.0]}), path)
     >>> xt.read_parquet(path).to_py()
     [{'est_time': 55.0}, {'est_time': 30.0}]

@@ -89,6 +89,7 @@ def from_proto(
         StructureError: If a type is recursive, and there is no `max_depth` (also a ValueError).
         MissingDependencyError: If ptars is not installed (also an ImportError).
 
+    >>> import extensor as xt
     >>> from google.protobuf import descriptor_pb2
     >>> Name = descriptor_pb2.UninterpretedOption.NamePart
     >>> messages = [Name(name_part="a", is_extension=True), Name(name_part="b", is_extension=False)]
@@ -127,6 +128,7 @@ def spec_from_proto(
     Raises:
         FieldError, DTypeError, StructureError: As `from_proto`.
 
+    >>> import extensor as xt
     >>> from google.protobuf import descriptor_pb2
     >>> xt.struct.tree(xt.spec_from_proto(descriptor_pb2.UninterpretedOption.NamePart))
     records (None,)

@@ -63,6 +63,7 @@ def to_proto(records: StructuredTensor, message: Any, format: str = "binary") ->
         StructureError: If the rank is more than 1, or a required field is missing (also a
             ValueError).
 
+    >>> import extensor as xt
     >>> from google.protobuf import descriptor_pb2
     >>> Name = descriptor_pb2.UninterpretedOption.NamePart
     >>> names = xt.struct.constant([{"name_part": "a", "is_extension": True}])

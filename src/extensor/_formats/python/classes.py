@@ -65,6 +65,7 @@ def spec_from(cls: type, shape: Any = (None,)) -> StructuredTensorSpec:
         UnsupportedTypeError: If an annotation has no counterpart (also a TypeError).
         StructureError: If the class contains itself (also a ValueError).
 
+    >>> import extensor as xt
     >>> import dataclasses, typing
     >>> class Step(typing.NamedTuple):
     ...     minutes: float

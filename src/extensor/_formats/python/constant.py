@@ -70,6 +70,7 @@ def constant(
         FieldError: If a record does not have the fields of the spec (also a KeyError).
         FormatError: If a str cannot be encoded as UTF-8 (also a ValueError).
 
+    >>> import extensor as xt
     >>> recipes = xt.struct.constant([
     ...     {"title": "Pancakes", "steps": [{"minutes": 5}, {"minutes": 20}]},
     ...     {"title": "Tea", "steps": []}])
@@ -128,6 +129,7 @@ def constant_value(
 
     The arguments and errors are those of `xt.struct.constant`.
 
+    >>> import extensor as xt
     >>> xt.struct.constant_value([{"x": 1}, {"x": 2}])["x"]
     array([1, 2], dtype=int32)
     """

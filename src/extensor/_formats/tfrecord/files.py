@@ -71,7 +71,8 @@ def read_tfrecord(
         StructureError: If there is no file, or no record and no schema (also a ValueError).
         DTypeError, NullError, FieldError, UnsupportedTypeError: As in `from_tf_example`.
 
-    >>> path = getfixture("tmp_path") / "recipes.tfrecord"
+    >>> import extensor as xt
+    >>> path = "recipes.tfrecord"
     >>> xt.write_tfrecord(xt.struct.constant([{"title": "Tea", "minutes": [5, 2]}]), path)
     >>> xt.read_tfrecord(path).to_py()
     [{'minutes': [5, 2], 'title': b'Tea'}]
@@ -150,7 +151,9 @@ def write_tfrecord(
             folder (also a FileNotFoundError, an IsADirectoryError).
         UnsupportedTypeError, NullError, FieldError: As in `to_tf_example`.
 
-    >>> path = getfixture("tmp_path") / "recipes.tfrecord.gz"
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> path = "recipes.tfrecord.gz"
     >>> xt.write_tfrecord(xt.struct.constant([{"title": "Tea"}]), path)
     >>> len(list(tf.data.TFRecordDataset(path, "GZIP")))
     1

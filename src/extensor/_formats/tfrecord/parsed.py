@@ -67,6 +67,7 @@ def from_tf_example(
         FieldError: If a column, key or policy names no field (also a KeyError).
         tf.errors.InvalidArgumentError: Inside a tf.function, instead of the errors of the data.
 
+    >>> import extensor as xt
     >>> recipes = xt.struct.constant([{"title": "Tea", "minutes": [5, 2]},
     ...                               {"title": "Toast", "minutes": []}])
     >>> serialized = xt.to_tf_example(recipes)
@@ -106,6 +107,7 @@ def from_tf_sequence_example(
         FormatError, DTypeError, StructureError, NullError, UnsupportedTypeError, FieldError,
             tf.errors.InvalidArgumentError: As in `from_tf_example`.
 
+    >>> import extensor as xt
     >>> recipes = xt.struct.constant([{"title": "Tea", "words": [["boil"], ["pour", "wait"]]}])
     >>> serialized = xt.to_tf_sequence_example(recipes)
     >>> xt.from_tf_sequence_example(serialized, xt.spec_of(recipes)).to_py()

@@ -50,6 +50,8 @@ def to_tf_example(
             tf.errors.InvalidArgumentError).
         FieldError: If a key names no field (also a KeyError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> recipes = xt.struct.constant([{"title": "Tea", "minutes": [5, 2]}])
     >>> example = tf.train.Example.FromString(xt.to_tf_example(recipes).numpy()[0])
     >>> example.features.feature["minutes"].int64_list.value
@@ -82,6 +84,8 @@ def to_tf_sequence_example(
         DTypeError, StructureError, UnsupportedTypeError, NullError, FieldError: As in
             `to_tf_example`, but for lists of lists.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> recipes = xt.struct.constant([{"title": "Tea", "words": [["boil"], ["pour", "wait"]]}])
     >>> message = xt.to_tf_sequence_example(recipes).numpy()[0]
     >>> lists = tf.train.SequenceExample.FromString(message).feature_lists

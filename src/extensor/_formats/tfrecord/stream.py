@@ -78,6 +78,8 @@ def _namer(first: int, path: str) -> Any:
 def message_for(schema: pa.Schema) -> str:
     """Returns the message that can hold records of a schema.
 
+    >>> from extensor._formats.tfrecord.stream import message_for
+    >>> import pyarrow as pa
     >>> message_for(pa.schema({"words": pa.list_(pa.list_(pa.string()))}))
     'SequenceExample'
     """

@@ -39,6 +39,8 @@ class EmbeddingBag(Layer):
         ArgumentError: If not exactly one of `vocabulary`, `num_bins` and `input_dim` is given, or
             `combiner` is another word (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> tags = tf.ragged.constant([["sweet", "quick"], [], ["sour"]])
     >>> bag = xt.keras.layers.EmbeddingBag(4, vocabulary=["sweet", "sour"], combiner="sum")
     >>> bag(tags).shape

@@ -29,6 +29,8 @@ class ListAttention(Layer):
         output_shape: As in `keras.layers.MultiHeadAttention`.
         **kwargs: Options of `keras.layers.Layer`.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> steps = tf.ragged.constant([[[1.0, 0.0], [0.0, 1.0]], [], [[1.0, 1.0]]], ragged_rank=1)
     >>> attention = xt.keras.layers.ListAttention(num_heads=1, key_dim=2)
     >>> attention(steps).row_lengths().numpy()

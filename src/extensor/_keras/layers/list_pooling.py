@@ -32,6 +32,8 @@ class ListPooling(Layer):
     Raises:
         ArgumentError: If `combiner` is another word (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> minutes = tf.ragged.constant([[5.0, 20.0], [], [8.0]])
     >>> xt.keras.layers.ListPooling("max", empty=-1.0)(minutes).numpy()
     array([20., -1.,  8.], dtype=float32)

@@ -25,6 +25,9 @@ class ListRNN(Layer):
         empty: The output for an empty list.
         **kwargs: Options of `keras.layers.Layer`.
 
+    >>> import keras
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> minutes = tf.ragged.constant([[5.0, 20.0], [], [8.0]])
     >>> xt.keras.layers.ListRNN(keras.layers.GRU(4))(minutes).shape
     TensorShape([3, 4])

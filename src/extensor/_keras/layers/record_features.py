@@ -46,6 +46,8 @@ class RecordFeatures(Layer):
     Raises:
         ArgumentError: If `output_mode` is another word (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> recipes = xt.DenseStructuredTensor([3], {
     ...     "title": ["Scones", "Flapjacks", "Scones"],
     ...     "minutes": tf.ragged.constant([[5., 20.], [], [8.]])})
@@ -87,6 +89,8 @@ class RecordFeatures(Layer):
             num_bins: The number of bins in which strings are hashed.
             **kwargs: Other arguments of the constructor.
 
+        >>> import pyarrow as pa
+        >>> import extensor as xt
         >>> spec = xt.spec_from_schema(pa.schema({"title": pa.string()}))
         >>> features = xt.keras.layers.RecordFeatures.from_spec(spec, num_bins=4)
         >>> features(xt.from_arrow(pa.table({"title": ["Scones"]}))).numpy()

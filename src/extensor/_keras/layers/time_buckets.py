@@ -27,6 +27,8 @@ class TimeBuckets(keras.layers.Layer):
     Raises:
         ArgumentError: If not exactly one of both is given (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> buckets = xt.keras.layers.TimeBuckets(bin_boundaries=[1_700_000_000, 1_700_000_060])
     >>> buckets(tf.constant([1_600_000_000, 1_700_000_059, 1_700_000_060])).numpy()
     array([0, 1, 2], dtype=int32)

@@ -85,6 +85,9 @@ def root(spec: StructuredTensorSpec) -> Node:
 def name_text(name: str) -> str:
     r"""Returns a field's name in one line: quoted where a path needs it, and escaped.
 
+    >>> from extensor._struct.display.schema import name_text
+    >>> from extensor._struct.display.schema import name_text
+    >>> from extensor._struct.display.schema import name_text
     >>> print(name_text("title"), name_text("vit. C"), name_text("a\nb"))
     title "vit. C" "a\nb"
     """
@@ -94,6 +97,7 @@ def name_text(name: str) -> str:
 def printable(text: str) -> str:
     r"""Returns text with characters escaped that do not print, or that change the direction.
 
+    >>> from extensor._struct.display.schema import printable
     >>> print(printable("a\u202eb"))
     a\u202eb
     """

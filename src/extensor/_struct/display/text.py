@@ -119,6 +119,7 @@ def tree(records_or_spec: Any, max_fields: int | None = 100) -> Tree:
     Raises:
         DTypeError: If it is neither (also a TypeError).
 
+    >>> import extensor as xt
     >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
     >>> recipes = xt.DenseStructuredTensor([2], {
     ...     "title": ["Snickerdoodles", "Flapjacks"],

@@ -35,6 +35,8 @@ def apply(
         FieldError: If a path does not exist, or the target exists (also a KeyError).
         StructureError: If the result does not fit the records (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> recipes = xt.DenseStructuredTensor([2], {"est_time": [55.0, 30.0], "wait": [5.0, 0.0]})
     >>> xt.struct.apply(recipes, tf.add, ["est_time", "wait"], "total")["total"].numpy()
     array([60., 30.], dtype=float32)
@@ -60,6 +62,8 @@ def map_values(
         FieldError: If the path does not exist, or the target exists (also a KeyError).
         StructureError: If the function changes the number of values (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> tags = tf.ragged.constant([["Sweet", "Dry"], ["Oats"]])
     >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
     >>> xt.struct.map_values(recipes, tf.strings.lower, "tags")["tags"]
@@ -97,6 +101,7 @@ def rename(st: Any, names: Mapping[Any, str]) -> Any:
     Raises:
         FieldError: If a path does not exist, or two fields get one name (also a KeyError).
 
+    >>> import extensor as xt
     >>> recipes = xt.DenseStructuredTensor([1], {"title": ["Flapjacks"], "time": [30.0]})
     >>> xt.struct.rename(recipes, {"time": "est_time"})
     <StructuredTensor shape=(1,) {title: string, est_time: float32}
@@ -153,6 +158,8 @@ def cast(st: Any, dtypes: Mapping[Any, Any]) -> Any:
         FieldError: If a path does not exist (also a KeyError).
         DTypeError: If the field is records (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> recipes = xt.DenseStructuredTensor([2], {"est_time": [55, 30]})
     >>> xt.struct.cast(recipes, {"est_time": tf.float32})["est_time"].numpy()
     array([55., 30.], dtype=float32)

@@ -37,6 +37,7 @@ def group_by(st: Any, path: PathLike, by: PathLike, items: str = "items") -> Any
         StructureError: If there is no list at the path (also a ValueError).
         DTypeError: If the keys cannot be compared (also a TypeError).
 
+    >>> import extensor as xt
     >>> steps = xt.DenseStructuredTensor([3], {"kind": ["mix", "bake", "mix"],
     ...                                        "minutes": [5, 20, 8]})
     >>> xt.struct.group_by(steps, (), by="kind", items="steps").with_only("kind",
@@ -71,6 +72,8 @@ def unflatten(st: Any, path: PathLike, counts: Any) -> Any:
         FieldError: If a path does not exist (also a KeyError).
         StructureError: If the lengths do not fit the lists (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> tags = tf.ragged.constant([["sweet", "dry", "quick"], ["oats"]])
     >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
     >>> xt.struct.unflatten(recipes, "tags", tf.ragged.constant([[2, 1], [1]]))["tags"]
@@ -134,6 +137,8 @@ def cartesian(st: Any, sources: Mapping[str, PathLike], target: PathLike) -> Any
         FieldError: If a path does not exist, or the target exists (also a KeyError).
         StructureError: If the lists are not in the records of the target (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> recipes = xt.DenseStructuredTensor([1], {"tags": tf.ragged.constant([["sweet", "dry"]]),
     ...                                          "sizes": tf.ragged.constant([[1, 2]])})
     >>> pairs = xt.struct.cartesian(recipes, {"tag": "tags", "size": "sizes"}, "pairs")
@@ -196,6 +201,8 @@ def combinations(
         StructureError: If there is no list at the path, or as many fields as `n` (also a
             ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> recipes = xt.DenseStructuredTensor([1], {"tags": tf.ragged.constant([["a", "b", "c"]])})
     >>> pairs = xt.struct.combinations(recipes, "tags", "pairs")
     >>> pairs["pairs.0"], pairs["pairs.1"]

@@ -38,6 +38,8 @@ def num(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
         FieldError: If the path does not exist, or the target exists (also a KeyError).
         StructureError: If there is no list at the path (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> tags = tf.ragged.constant([["sweet", "dry"], []], dtype=tf.string)
     >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
     >>> xt.struct.num(recipes, "tags").numpy()
@@ -51,6 +53,8 @@ def num(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
 def size(st: Any, source: PathLike, target: PathLike) -> Any:
     """Returns the records with a new field of the number of items of each list: see `num`.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> tags = tf.ragged.constant([["sweet", "dry"], []], dtype=tf.string)
     >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
     >>> xt.struct.size(recipes, "tags", "count")["count"].numpy()
@@ -72,6 +76,8 @@ def local_index(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
         FieldError: If the path does not exist, or the target exists (also a KeyError).
         StructureError: If there is no list at the path (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> tags = tf.ragged.constant([["sweet", "dry"], ["oats"]])
     >>> xt.struct.local_index(xt.DenseStructuredTensor([2], {"tags": tags}), "tags")
     <tf.RaggedTensor [[0, 1], [0]]>
@@ -94,6 +100,8 @@ def index(st: Any, path: PathLike, target: PathLike, from_end: bool = False) -> 
         FieldError: If the path does not exist, or the target exists (also a KeyError).
         StructureError: If there is no list at the path (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> tags = tf.ragged.constant([["sweet", "dry"], ["oats"]])
     >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
     >>> xt.struct.index(recipes, "tags", "n", from_end=True)["n"]
@@ -121,6 +129,8 @@ def slice_(st: Any, path: PathLike, start: Any = None, stop: Any = None, step: A
         FieldError: If the path does not exist (also a KeyError).
         StructureError: If there is no list at the path (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> tags = tf.ragged.constant([["sweet", "dry", "quick"], ["oats"]])
     >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
     >>> xt.struct.slice(recipes, "tags", start=1)["tags"]
@@ -134,6 +144,8 @@ def slice_(st: Any, path: PathLike, start: Any = None, stop: Any = None, step: A
 def truncate(st: Any, path: PathLike, limit: Any) -> Any:
     """Returns the records with at most `limit` items in each list, the first ones.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> tags = tf.ragged.constant([["sweet", "dry", "quick"], ["oats"]])
     >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
     >>> xt.struct.truncate(recipes, "tags", 2)["tags"]
@@ -162,6 +174,7 @@ def filter_by(st: Any, path: PathLike, mask: Any) -> Any:
         DTypeError: If the mask is not bool (also a TypeError).
         StructureError: If the mask does not have one bool an item (also a ValueError).
 
+    >>> import extensor as xt
     >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
     >>> recipes = xt.DenseStructuredTensor(
     ...     [2], {"steps": xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3])})
@@ -249,6 +262,8 @@ def flatten(st: Any, path: PathLike = ()) -> Any:
         FieldError: If the path does not exist (also a KeyError).
         StructureError: If there is no list of lists at the path (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> tags = tf.ragged.constant([[["sweet"], ["dry"]], [["oats"]]])
     >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
     >>> xt.struct.flatten(recipes, "tags")["tags"]
@@ -279,6 +294,8 @@ def explode(st: Any, path: PathLike) -> Any:
         FieldError: If the path does not exist (also a KeyError).
         StructureError: If there is no list at the path (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> recipes = xt.DenseStructuredTensor([2], {
     ...     "title": ["Snickerdoodles", "Flapjacks"],
     ...     "tags": tf.ragged.constant([["sweet", "dry"], ["oats"]])})

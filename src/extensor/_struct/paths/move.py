@@ -42,6 +42,7 @@ def promote(st: Any, source: PathLike, target: PathLike) -> Any:
         FieldError: If a path does not exist, or the target exists (also a KeyError).
         PathError: If the target does not lie above the source (also a ValueError).
 
+    >>> import extensor as xt
     >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
     >>> recipes = xt.DenseStructuredTensor(
     ...     [2], {"steps": xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3])})
@@ -80,6 +81,7 @@ def broadcast(st: Any, source: PathLike, target: PathLike) -> Any:
         FieldError: If a path does not exist, or the target exists (also a KeyError).
         PathError: If the target does not lie below the source (also a ValueError).
 
+    >>> import extensor as xt
     >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
     >>> recipes = xt.DenseStructuredTensor([2], {
     ...     "title": ["Snickerdoodles", "Flapjacks"],
@@ -129,6 +131,7 @@ def promote_and_broadcast(st: Any, sources: Mapping[str, PathLike], parent: Path
     Raises:
         FieldError: If a path does not exist, or a new field exists (also a KeyError).
 
+    >>> import extensor as xt
     >>> recipes = xt.DenseStructuredTensor([1], {
     ...     "author": xt.DenseStructuredTensor([1], {"name": ["Ann"]}),
     ...     "steps": xt.DenseStructuredTensor([1, 2], {"minutes": [[5, 20]]})})
@@ -162,6 +165,7 @@ def reroot(st: Any, path: PathLike, index: str | None = None) -> Any:
     Raises:
         FieldError: If there are no records at the path, or `index` exists (also a KeyError).
 
+    >>> import extensor as xt
     >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
     >>> recipes = xt.DenseStructuredTensor(
     ...     [2], {"steps": xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3])})

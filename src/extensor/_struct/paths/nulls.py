@@ -39,6 +39,7 @@ def is_null(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     Raises:
         FieldError: If the path does not exist, or the target exists (also a KeyError).
 
+    >>> import extensor as xt
     >>> grams = xt.types.MaskedTensor([500.0, 0.0], [True, False])
     >>> xt.struct.is_null(xt.DenseStructuredTensor([2], {"grams": grams}), "grams").numpy()
     array([False,  True])
@@ -77,6 +78,8 @@ def has(st: Any, source: PathLike, target: PathLike | None = None) -> Any:
     Raises:
         FieldError: If the path does not exist, or the target exists (also a KeyError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> tags = tf.ragged.constant([["sweet", "dry"], []], dtype=tf.string)
     >>> recipes = xt.DenseStructuredTensor([2], {"tags": tags})
     >>> xt.struct.has(recipes, "tags").numpy()
@@ -105,6 +108,7 @@ def fill_null(st: Any, path: PathLike, value: Any) -> Any:
     Raises:
         FieldError: If the path does not exist (also a KeyError).
 
+    >>> import extensor as xt
     >>> grams = xt.types.MaskedTensor([500.0, 0.0], [True, False])
     >>> recipes = xt.DenseStructuredTensor([2], {"grams": grams})
     >>> xt.struct.fill_null(recipes, "grams", -1.0)["grams"].numpy()
@@ -126,6 +130,7 @@ def drop_null(st: Any, path: PathLike) -> Any:
         FieldError: If the path does not exist (also a KeyError).
         StructureError: If there is no list at the path (also a ValueError).
 
+    >>> import extensor as xt
     >>> grams = xt.types.MaskedTensor([[500.0, 0.0], [0.0, 0.0]], [[True, False], [False, False]])
     >>> recipes = xt.DenseStructuredTensor([2], {"grams": grams})
     >>> xt.struct.drop_null(recipes, "grams")["grams"]
@@ -151,6 +156,8 @@ def firsts(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
         FieldError: If the path does not exist, or the target exists (also a KeyError).
         StructureError: If there is no list at the path (also a ValueError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> times = tf.ragged.constant([[5, 20], []], dtype=tf.int32)
     >>> recipes = xt.DenseStructuredTensor([2], {"times": times})
     >>> xt.struct.firsts(recipes, "times")["times"].to_py()
@@ -213,6 +220,7 @@ def singletons(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     Raises:
         FieldError: If the path does not exist, or the target exists (also a KeyError).
 
+    >>> import extensor as xt
     >>> grams = xt.types.MaskedTensor([500.0, 0.0], [True, False])
     >>> recipes = xt.DenseStructuredTensor([2], {"grams": grams})
     >>> xt.struct.singletons(recipes, "grams")["grams"]
@@ -259,6 +267,8 @@ def pad(st: Any, path: PathLike, n: int, value: Any = None, clip: bool = False) 
         StructureError: If there is no list at the path (also a ValueError).
         DTypeError: If the items are records and `value` is given (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> times = tf.ragged.constant([[5, 20], [8]])
     >>> recipes = xt.DenseStructuredTensor([2], {"times": times})
     >>> xt.struct.pad(recipes, "times", 2, value=0)["times"]

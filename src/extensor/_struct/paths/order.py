@@ -38,6 +38,7 @@ def argsort(
         StructureError: If there is no list at the path (also a ValueError).
         DTypeError: If the keys have no order (also a TypeError).
 
+    >>> import extensor as xt
     >>> steps = xt.DenseStructuredTensor([3], {"minutes": [20, 5, 8]})
     >>> recipes = xt.DenseStructuredTensor(
     ...     [2], {"steps": xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3])})
@@ -60,6 +61,7 @@ def sort(
 
     Args and errors are those of `argsort`.
 
+    >>> import extensor as xt
     >>> steps = xt.DenseStructuredTensor([3], {"minutes": [20, 5, 8]})
     >>> recipes = xt.DenseStructuredTensor(
     ...     [2], {"steps": xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 3])})
@@ -77,6 +79,8 @@ def unique(st: Any, path: PathLike = (), by: PathLike | None = None, axis: int =
 
     Args and errors are those of `argsort`. Each NaN is an item of its own.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> tags = tf.ragged.constant([["sweet", "dry", "sweet"], ["dry"]])
     >>> xt.struct.unique(xt.DenseStructuredTensor([2], {"tags": tags}), "tags")["tags"]
     <tf.RaggedTensor [[b'sweet', b'dry'], [b'dry']]>
@@ -123,6 +127,7 @@ def argmax(
         StructureError: If there is no list at the path (also a ValueError).
         DTypeError: If the keys have no order (also a TypeError).
 
+    >>> import extensor as xt
     >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
     >>> recipes = xt.DenseStructuredTensor(
     ...     [3], {"steps": xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 2, 3])})
@@ -137,6 +142,7 @@ def argmin(
 ) -> Any:
     """Returns the position of the smallest item of each list: see `argmax`.
 
+    >>> import extensor as xt
     >>> steps = xt.DenseStructuredTensor([3], {"minutes": [5, 20, 8]})
     >>> recipes = xt.DenseStructuredTensor(
     ...     [3], {"steps": xt.RaggedStructuredTensor.from_row_splits(steps, [0, 2, 2, 3])})

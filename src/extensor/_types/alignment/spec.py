@@ -30,6 +30,7 @@ class AlignmentSpec:
     Args:
         shape: The static shape of the batch; its rank must be known.
 
+    >>> import extensor as xt
     >>> xt.types.DimensionAlignment.Spec([None]).is_compatible_with(
     ...     xt.types.DimensionAlignment.batch([xt.types.DimensionAlignment.identity(2)]))
     True

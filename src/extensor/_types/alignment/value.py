@@ -58,6 +58,8 @@ class DimensionAlignment:
         StructureError: If the arguments do not match each other (also a ValueError).
         DTypeError: If they are not integers (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> speakers = xt.types.DimensionAlignment.from_index([0, 0, 1, 0], num_targets=2)
     >>> speakers
     <DimensionAlignment 4 -> 2, 4 pairs>
@@ -135,6 +137,7 @@ class DimensionAlignment:
             num_sources: The number of source positions.
             num_targets: The number of target positions.
 
+        >>> import extensor as xt
         >>> xt.types.DimensionAlignment.from_pairs([1, 0, 1], [0, 1, 0], 2, 2).to_ragged()
         <tf.RaggedTensor [[1], [0]]>
         """
@@ -161,6 +164,7 @@ class DimensionAlignment:
             targets: A RaggedTensor or list. Row i contains the targets of source i, in any order.
             num_targets: The number of target positions.
 
+        >>> import extensor as xt
         >>> xt.types.DimensionAlignment.from_ragged([[0], [], [1, 0]], num_targets=2)
         <DimensionAlignment 3 -> 2, 3 pairs>
         """
@@ -233,6 +237,7 @@ class DimensionAlignment:
             A RaggedTensor of shape `[..., sources, None]`. Call `invert().to_ragged()` for the
             sources of each target.
 
+        >>> import extensor as xt
         >>> inverse = xt.types.DimensionAlignment.from_ragged([[0], [], [1, 0]], 2).invert()
         >>> inverse.to_ragged()
         <tf.RaggedTensor [[0, 2], [2]]>
@@ -265,6 +270,7 @@ class DimensionAlignment:
         Raises:
             StructureError: If the numbers differ (also a ValueError).
 
+        >>> import extensor as xt
         >>> sentences = xt.types.DimensionAlignment.from_index([0, 0, 1, 2], num_targets=3)
         >>> speakers = xt.types.DimensionAlignment.from_index([1, 0, 1], num_targets=2)
         >>> sentences.compose(speakers).target.numpy()
@@ -314,6 +320,7 @@ class DimensionAlignment:
                 runs.
             DTypeError: If the values cannot be reduced (also a TypeError).
 
+        >>> import extensor as xt
         >>> speakers = xt.types.DimensionAlignment.from_index([0, 0, 1, 0], num_targets=2)
         >>> speakers.apply([1.0, 2.0, 4.0, 8.0], "sum").numpy()
         array([11.,  4.], dtype=float32)

@@ -24,6 +24,8 @@ class CSRSpec:
         dtype: The dtype of the values.
         row_splits_dtype: int64 or int32.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.types.CSRSparseTensor.Spec([None, 4], tf.float32).values
     TensorSpec(shape=(None,), dtype=tf.float32, name=None)
     """

@@ -40,6 +40,8 @@ class CSRSparseTensor(OperatorsMixin):
         StructureError: If the arguments do not match each other (also a ValueError).
         DTypeError: If splits or columns are not integers, or differ in dtype (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> matrix = xt.types.CSRSparseTensor([0, 2, 2, 3], [0, 3, 1], [1.0, 2.0, 3.0], [3, 4])
     >>> matrix
     <CSRSparseTensor shape=(3, 4) dtype=float32, 3 entries>
@@ -112,6 +114,7 @@ class CSRSparseTensor(OperatorsMixin):
             dense: A tensor of rank 1 or more, or a value that converts to one.
             row_splits_dtype: int64 or int32.
 
+        >>> import extensor as xt
         >>> xt.types.CSRSparseTensor.from_dense([[0.0, 2.0], [0.0, 0.0]]).columns.numpy()
         array([1])
         """
@@ -135,6 +138,8 @@ class CSRSparseTensor(OperatorsMixin):
         Raises:
             StructureError: If indices are not sorted, or out of range (also a ValueError).
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> sparse = tf.sparse.from_dense([[0.0, 2.0], [0.0, 0.0]])
         >>> xt.types.CSRSparseTensor.from_sparse(sparse).row_splits.numpy()
         array([0, 1, 1])
@@ -154,6 +159,7 @@ class CSRSparseTensor(OperatorsMixin):
                 sparse rows, or if its columns are not sorted or have duplicates.
             row_splits_dtype: int64 or int32.
 
+        >>> import extensor as xt
         >>> import scipy.sparse
         >>> xt.types.CSRSparseTensor.from_scipy(scipy.sparse.eye_array(3, format="csr"))
         <CSRSparseTensor shape=(3, 3) dtype=float64, 3 entries>
@@ -177,6 +183,7 @@ class CSRSparseTensor(OperatorsMixin):
             StructureError: If the rank is more than 2 (also a ValueError).
             MissingDependencyError: If SciPy is not installed (also an ImportError).
 
+        >>> import extensor as xt
         >>> matrix = xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 2])
         >>> matrix.to_scipy().sum(axis=0)
         array([0., 2.], dtype=float32)
@@ -196,6 +203,7 @@ class CSRSparseTensor(OperatorsMixin):
         Args:
             values: One value for each entry: a vector of any dtype.
 
+        >>> import extensor as xt
         >>> matrix = xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 2])
         >>> matrix.with_values(matrix.values * 3).to_dense().numpy()
         array([[0., 6.],
@@ -218,6 +226,7 @@ class CSRSparseTensor(OperatorsMixin):
         Raises:
             StructureError: If this is a vector, which has no rows (also a ValueError).
 
+        >>> import extensor as xt
         >>> matrix = xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 2])
         >>> matrix.gather([1, 0, 0]).to_dense().numpy()
         array([[0., 0.],
@@ -236,6 +245,7 @@ class CSRSparseTensor(OperatorsMixin):
             RowError: If the index is out of range (also an IndexError).
             DTypeError: If the index has another type (also a TypeError).
 
+        >>> import extensor as xt
         >>> matrix = xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 2])
         >>> matrix[0], matrix[1:]
         (<CSRSparseTensor shape=(2,) dtype=float32, 1 entry>,
@@ -279,6 +289,7 @@ class CSRSparseTensor(OperatorsMixin):
                 of `dense` differs (also a TypeError).
             StructureError: If the shapes do not match (also a ValueError).
 
+        >>> import extensor as xt
         >>> matrix = xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 2])
         >>> matrix.matmul([[1.0], [3.0]]).numpy()
         array([[6.],
@@ -296,6 +307,7 @@ class CSRSparseTensor(OperatorsMixin):
             StructureError: If the shapes differ (also a ValueError).
             DTypeError: If the dtypes differ (also a TypeError).
 
+        >>> import extensor as xt
         >>> matrix = xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 2])
         >>> matrix.add(matrix).values.numpy()
         array([4.], dtype=float32)
@@ -308,6 +320,7 @@ class CSRSparseTensor(OperatorsMixin):
         Raises:
             StructureError: If this is a vector (also a ValueError).
 
+        >>> import extensor as xt
         >>> matrix = xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 2])
         >>> matrix.transpose().to_dense().numpy()
         array([[0., 0.],
@@ -324,6 +337,7 @@ class CSRSparseTensor(OperatorsMixin):
             axis: The dimensions to reduce; None for all.
             keepdims: Whether to keep reduced dimensions with size 1.
 
+        >>> import extensor as xt
         >>> xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 2]).reduce_sum(axis=0).numpy()
         array([0., 2.], dtype=float32)
         """

@@ -35,6 +35,8 @@ class DigraphSpec:
         edges: The spec of each edge feature by name, with one row for each edge.
         shape: The static shape of the batch; its rank must be known.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> spec = xt.types.TensorDigraph.Spec({"mass": tf.TensorSpec([None])})
     >>> graph = xt.types.TensorDigraph([0], [1], {"mass": [1.0, 2.0]})
     >>> spec.is_compatible_with(graph)

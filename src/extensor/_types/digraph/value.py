@@ -56,6 +56,7 @@ class TensorDigraph:
         StructureError: If the arguments do not match each other (also a ValueError).
         DTypeError: If `source`, `target` or a count is not of integers (also a TypeError).
 
+    >>> import extensor as xt
     >>> graph = xt.types.TensorDigraph([0, 0, 1], [1, 2, 2], nodes={"mass": [1.0, 2.0, 4.0]})
     >>> graph
     <TensorDigraph 3 nodes {mass: float32}, 3 edges>
@@ -128,6 +129,7 @@ class TensorDigraph:
         Raises:
             StructureError: If `graphs` is empty, or the features differ (also a ValueError).
 
+        >>> import extensor as xt
         >>> path = xt.types.TensorDigraph([0], [1], num_nodes=2)
         >>> point = xt.types.TensorDigraph([], [], num_nodes=1)
         >>> xt.types.TensorDigraph.batch([path, point, path]).source.numpy()
@@ -152,6 +154,7 @@ class TensorDigraph:
         Raises:
             StructureError: If a node or edge lacks an attribute (also a ValueError).
 
+        >>> import extensor as xt
         >>> import networkx as nx
         >>> graph = nx.DiGraph()
         >>> graph.add_node("flour", grams=500.0)
@@ -176,6 +179,7 @@ class TensorDigraph:
                 ValueError).
             MissingDependencyError: If NetworkX is not installed (also an ImportError).
 
+        >>> import extensor as xt
         >>> xt.types.TensorDigraph([0, 1], [1, 0], num_nodes=2).to_networkx().edges
         OutEdgeView([(0, 1), (1, 0)])
         """
@@ -215,6 +219,7 @@ class TensorDigraph:
         Args:
             values: A tensor with one row for each node, or the name of a node feature.
 
+        >>> import extensor as xt
         >>> path = xt.types.TensorDigraph([0], [1], {"mass": [1.0, 2.0]})
         >>> point = xt.types.TensorDigraph([], [], {"mass": [4.0]})
         >>> xt.types.TensorDigraph.batch([path, point]).by_graph("mass")
@@ -233,6 +238,7 @@ class TensorDigraph:
         Returns:
             A tensor of shape `[*batch, ...]`.
 
+        >>> import extensor as xt
         >>> path = xt.types.TensorDigraph([0], [1], {"mass": [1.0, 2.0]})
         >>> path.readout("mass", "mean").numpy().item()
         1.5
@@ -283,6 +289,7 @@ class TensorDigraph:
         Returns:
             A tensor of shape `[nodes, ...]`.
 
+        >>> import extensor as xt
         >>> graph = xt.types.TensorDigraph([0, 1], [2, 2], edges={"cost": [3, 4]}, num_nodes=3)
         >>> graph.collect("cost", "max").numpy()
         array([0, 0, 4], dtype=int32)
@@ -329,6 +336,7 @@ class TensorDigraph:
         Args:
             nodes: A bool tensor, True for the nodes to keep, or a vector of node numbers.
 
+        >>> import extensor as xt
         >>> graph = xt.types.TensorDigraph([0, 0, 1], [1, 2, 2], num_nodes=3)
         >>> graph.subgraph([True, False, True])
         <TensorDigraph 2 nodes, 1 edges>

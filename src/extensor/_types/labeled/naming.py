@@ -15,6 +15,8 @@ from extensor.errors import DTypeError, ExtensorError, StructureError
 def described(axes: Iterable[str], shape: tf.TensorShape) -> str:
     """Returns the names and sizes of axes as a string, for errors and reprs.
 
+    >>> from extensor._types.labeled.naming import described
+    >>> import tensorflow as tf
     >>> described(("word", "unit"), tf.TensorShape([None, 3]))
     '(word=None, unit=3)'
     """

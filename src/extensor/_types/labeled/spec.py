@@ -20,6 +20,8 @@ class LabeledSpec:
         values: A TensorSpec of known rank.
         axes: The name of each axis.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> spec = xt.types.LabeledTensor.Spec(tf.TensorSpec([None, 2]), ["word", "feature"])
     >>> spec.is_compatible_with(xt.types.LabeledTensor(tf.zeros([3, 2]), ["word", "feature"]))
     True

@@ -33,6 +33,8 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
             ValueError).
         DTypeError: If a name is not a nonempty string (also a TypeError).
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> grams = xt.types.LabeledTensor([[500.0, 3.0], [250.0, 1.0]], ["recipe", "ingredient"])
     >>> price = xt.types.LabeledTensor([0.002, 0.05], ["ingredient"])
     >>> cost = tf.reduce_sum(price * grams, axis="ingredient")
@@ -74,6 +76,8 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
     def sizes(self) -> dict[str, int | None]:
         """The static size of each axis by its name; None if unknown.
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> xt.types.LabeledTensor(tf.zeros([3, 2]), ["word", "feature"]).sizes
         {'word': 3, 'feature': 2}
         """
@@ -92,6 +96,8 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         Raises:
             StructureError: If the shapes are not compatible (also a ValueError).
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> x = xt.types.LabeledTensor([4.0, 1.0], ["word"])
         >>> x.with_values(tf.linalg.normalize(x.values)[0])
         <LabeledTensor (word=2) float32>
@@ -116,6 +122,8 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         Raises:
             StructureError: If an axis does not exist, or two get the same name (also a ValueError).
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> x = xt.types.LabeledTensor(tf.zeros([3, 2]), ["word", "feature"])
         >>> x.rename(word="token", feature="channel").axes
         ('token', 'channel')
@@ -133,6 +141,8 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
             *axes: All axes in the new order; `...` stands for those that are not named. Default:
                 the reverse order.
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> x = xt.types.LabeledTensor(tf.zeros([3, 2, 5]), ["word", "feature", "head"])
         >>> x.transpose("head", ...)
         <LabeledTensor (head=5, word=3, feature=2) float32>
@@ -160,6 +170,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
             RowError: If a static position is out of range (also an IndexError).
             DTypeError: If an indexer has another type (also a TypeError).
 
+        >>> import extensor as xt
         >>> x = xt.types.LabeledTensor([[1, 2], [3, 4], [5, 6]], ["word", "feature"])
         >>> x.isel(word=-1).numpy()
         array([5, 6], dtype=int32)
@@ -178,6 +189,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         Args:
             array: A DataArray or Variable.
 
+        >>> import extensor as xt
         >>> import xarray
         >>> array = xarray.DataArray([[1, 2]], dims=["word", "feature"])
         >>> xt.types.LabeledTensor.from_xarray(array)
@@ -194,6 +206,7 @@ class LabeledTensor(OperatorsMixin, elementwise_equality=True):
         Raises:
             MissingDependencyError: If xarray is not installed (also an ImportError).
 
+        >>> import extensor as xt
         >>> x = xt.types.LabeledTensor([1.0, 2.0], ["word"])
         >>> x.to_xarray(coords={"word": ["salt", "oil"]}).sel(word="oil").item()
         2.0

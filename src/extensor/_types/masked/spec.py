@@ -21,6 +21,8 @@ class MaskedSpec:
         mask: The spec of the mask. Default: one bool for each number or string; for records, one
             bool for each record.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> xt.types.MaskedTensor.Spec(tf.TensorSpec([None, 3]))
     MaskedTensor.Spec(values=TensorSpec(shape=(None, 3), dtype=tf.float32, name=None),
                       mask=TensorSpec(shape=(None, 3), dtype=tf.bool, name=None))

@@ -40,6 +40,9 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         DTypeError: If the mask is not bool, or the values have a mask of no more dimensions (also
             a TypeError).
 
+    >>> import numpy as np
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> grams = xt.types.MaskedTensor([500.0, np.nan, 250.0], mask=[True, False, True])
     >>> grams / 1000.0
     <MaskedTensor shape=(3,) dtype=float32 [0.5 -- 0.25]>
@@ -94,6 +97,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             A MaskedTensor. If the mask of the values has more dimensions, it is a MaskedTensor of
             a MaskedTensor: lists that may be null, of items that may be null.
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> ages = xt.types.MaskedTensor([31, 0, 54], [True, False, True])
         >>> xt.types.MaskedTensor.combined(ages, tf.constant([True, True, False])).to_py()
         [31, None, None]
@@ -136,6 +141,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         Args:
             array: A masked array, or a plain array, which is valid everywhere.
 
+        >>> import numpy as np
+        >>> import extensor as xt
         >>> xt.types.MaskedTensor.from_numpy(np.ma.masked_less([1, -1, 2], 0)).mask.numpy()
         array([ True, False,  True])
         """
@@ -147,6 +154,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         Raises:
             DTypeError: If the values are ragged, records or symbolic (also a TypeError).
 
+        >>> import extensor as xt
         >>> xt.types.MaskedTensor([1, 2], [True, False]).to_numpy().sum().item()
         1
         """
@@ -168,6 +176,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             ragged: A RaggedTensor.
             shape: The shape to pad to. Default: the length of the longest row.
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> ragged = tf.ragged.constant([[1, 2], [], [3]])
         >>> xt.types.MaskedTensor.from_ragged(ragged).to_py()
         [[1, 2], [None, None], [3, None]]
@@ -181,6 +191,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         Raises:
             StructureError: If the rank is less than 2 (also a ValueError).
 
+        >>> import extensor as xt
         >>> masked = xt.types.MaskedTensor([[1, 2], [3, 4]], [[True, True], [False, True]])
         >>> masked.to_ragged()
         <tf.RaggedTensor [[1, 2], [4]]>
@@ -200,6 +211,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
     def to_py(self) -> Any:
         """Returns numbers, lists and dicts, with None if not valid. Needs eager execution.
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> lists = xt.types.MaskedTensor(tf.ragged.constant([[1, 2], [], []]), [True, True, False])
         >>> lists.to_py()
         [[1, 2], [], None]
@@ -219,6 +232,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         Returns:
             A value of the type of `values`. The gradient of replaced values is zero.
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> xt.types.MaskedTensor([1, 2], [True, False]).fill(0)
         <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 0], dtype=int32)>
         >>> lists = xt.types.MaskedTensor(tf.ragged.constant([[1, 2], []]), [True, False])
@@ -247,6 +262,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         Returns:
             An int64 tensor.
 
+        >>> import extensor as xt
         >>> xt.types.MaskedTensor([1, 2], [True, False]).count().numpy().item()
         1
         """

@@ -37,6 +37,8 @@ class UnionSpec:
         codes: The spec of the type codes, instead of a shape: a RaggedTensorSpec of int8 for a
             ragged union.
 
+    >>> import tensorflow as tf
+    >>> import extensor as xt
     >>> spec = xt.types.UnionTensor.Spec(
     ...     {"number": tf.TensorSpec([None]), "text": tf.TensorSpec([None], tf.string)})
     >>> spec.shape, spec.names

@@ -51,6 +51,7 @@ class UnionTensor(OperatorsMixin):
         StructureError: If a variant has not one row for each of its codes (also a ValueError).
         DTypeError: If the codes are not integers (also a TypeError).
 
+    >>> import extensor as xt
     >>> amounts = xt.types.UnionTensor([0, 1, 0], {"grams": [500.0, 250.0], "text": ["a pinch"]})
     >>> amounts
     <UnionTensor shape=(3,) {grams: float32, text: string} [500.0, b'a pinch', 250.0]>
@@ -123,6 +124,7 @@ class UnionTensor(OperatorsMixin):
         Raises:
             FieldError: If there is no such variant (also a KeyError).
 
+        >>> import extensor as xt
         >>> union = xt.types.UnionTensor.from_values([1, "a", 2])
         >>> union.is_variant("int").numpy()
         array([ True, False,  True])
@@ -161,6 +163,8 @@ class UnionTensor(OperatorsMixin):
             FieldError: If a variant has no function, or a name is no variant (also a KeyError).
             StructureError: If a result has more or fewer rows (also a ValueError).
 
+        >>> import tensorflow as tf
+        >>> import extensor as xt
         >>> union = xt.types.UnionTensor.from_values([1, "abc", 2])
         >>> union.match({"int": lambda n: n * 10, "string": tf.strings.length}).numpy()
         array([10,  3, 20], dtype=int32)
@@ -190,6 +194,7 @@ class UnionTensor(OperatorsMixin):
             DTypeError: If a value is of another type, or fits no variant (also a TypeError).
             NullError: If a value inside of a value is None or missing (also a ValueError).
 
+        >>> import extensor as xt
         >>> union = xt.types.UnionTensor.from_values([1, "a", {"x": 2}, None])
         >>> union.names
         ('int', 'string', 'record', 'null')
@@ -212,6 +217,7 @@ class UnionTensor(OperatorsMixin):
     def to_py(self) -> Any:
         """Returns the values as numbers, bytes, lists and dicts. Needs eager execution.
 
+        >>> import extensor as xt
         >>> xt.types.UnionTensor([[0, 1]], {"number": [7], "text": ["a"]}).to_py()
         [[7, b'a']]
         """
@@ -224,6 +230,7 @@ class UnionTensor(OperatorsMixin):
         Raises:
             StructureError: If `unions` is empty, or the variants differ (also a ValueError).
 
+        >>> import extensor as xt
         >>> union = xt.types.UnionTensor.from_values([1, "a"])
         >>> xt.types.UnionTensor.batch([union[0], union[1]]).to_py()
         [1, b'a']
