@@ -25,7 +25,7 @@ TAG := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])'
 STAMP := $(VENV)/.ready-$(TAG)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-oldest engines-test lint format structure bench pairs keras-tests pin pin-engines clean
+.PHONY: help setup demo test test-all test-oldest engines-test lint format structure bench docs pairs keras-tests pin pin-engines clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -80,6 +80,14 @@ structure: $(STAMP)  ## Write the list of public names and the picture of the fl
 bench: $(STAMP)  ## Run the benchmarks
 	@echo "[bench] starting"
 	@$(RUN) bench
+
+docs: $(VENV)/.docs-$(TAG)  ## Draw the pictures, run the tutorials and build the site in build/site
+	@echo "[docs] pictures"
+	@$(RUN) structure
+	@$(RUN) pictures
+	@echo "[docs] site (the tutorials are run: about three minutes the first time)"
+	@$(RUN) sphinx -b html -q -W --keep-going -d build/doctrees docs build/site
+	@echo "[docs] open build/site/index.html"
 
 pairs: $(STAMP)  ## Name the tests of SUITE=folder that pass only without extensor imported
 	@test -n "$(SUITE)" || { echo "[pairs] of which folder? make pairs SUITE=folder"; exit 2; }
@@ -144,6 +152,11 @@ endef
 
 $(STAMP): pyproject.toml constraints/$(TAG).txt
 	$(call install,$(PYTHON),$(VENV),constraints/$(TAG).txt)
+
+$(VENV)/.docs-$(TAG): $(STAMP)
+	@echo "[docs] installing Sphinx and what it needs"
+	@$(VENV)/bin/python -m pip install --quiet -c constraints/$(TAG).txt -e ".[tf-cpu,docs]"
+	@touch $@
 
 $(OLDEST)/.ready-py310: pyproject.toml constraints/oldest-py310.txt
 	$(call install,$(PYTHON_OLDEST),$(OLDEST),constraints/oldest-py310.txt)

@@ -1,6 +1,7 @@
 """The built wheel, installed where nothing is but the packages that it asks for; the sources."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -40,7 +41,7 @@ assert xt.to_arrow(doubled).to_pylist()[1] == {"title": "b", "x": 4.0}
 """
 
 
-def _run(*command: str | Path, cwd: Path) -> None:
+def _run(*command: str | Path, cwd: Path) -> str:
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
@@ -51,6 +52,7 @@ def _run(*command: str | Path, cwd: Path) -> None:
         timeout=300,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +66,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (built,) = folder.glob("*.whl")
     return built
+
+
+def program_of_the_readme() -> tuple[str, str]:
+    """Returns the program at the top of the README, and what the README says that it prints."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    ((program, output),) = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
+    assert sum(bool(line.strip()) for line in program.splitlines()) <= 30
+    return program, output
 
 
 def test_wheel_holds_the_sources_and_nothing_else(wheel: Path) -> None:
@@ -97,7 +107,9 @@ def test_sources_are_the_repository(tmp_path: Path) -> None:
     assert tracked - names == {".ci/run"}
 
 
-def test_wheel_works_with_its_declared_requirements_only(wheel: Path, tmp_path: Path) -> None:
+def test_wheel_runs_the_readme_with_its_declared_requirements_only(
+    wheel: Path, tmp_path: Path
+) -> None:
     home = tmp_path / "venv"
     venv.create(home, symlinks=True)
     python = home / "bin" / "python"
@@ -110,6 +122,9 @@ def test_wheel_works_with_its_declared_requirements_only(wheel: Path, tmp_path: 
     _link_requirements("extensor", extra=_tensorflow_extra(), site=site)
     # -I: neither the working directory nor PYTHONPATH can offer another extensor.
     _run(python, "-I", "-c", IMPORT_AND_USE, cwd=tmp_path)
+    program, output = program_of_the_readme()
+    (tmp_path / "program.py").write_text(program)
+    assert _run(python, "-I", "program.py", cwd=tmp_path) == output
 
 
 def _tensorflow_extra() -> str:

@@ -1,0 +1,25 @@
+"""`python -m pictures`: writes docs/pictures/."""
+
+from __future__ import annotations
+
+from pictures import badges, bars, records
+from pictures.drawing import FOLDER
+
+PICTURES = {
+    "badges.svg": badges.badges,
+    "records.svg": records.records_to_model,
+    "layout.svg": records.layout,
+    "speed.svg": bars.speed,
+}
+
+
+def main() -> None:
+    """Writes all pictures."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, draw in PICTURES.items():
+        (FOLDER / name).write_text(draw().svg())
+        print(f"[pictures] wrote {name}")
+
+
+if __name__ == "__main__":
+    main()

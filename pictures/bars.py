@@ -1,0 +1,80 @@
+"""Bars of the rows of docs/bench.md."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from pictures.drawing import Drawing
+
+TABLE = Path(__file__).parent.parent / "docs" / "bench.md"
+
+# What users compare, and the row that measures it: our name for the work, the peer, the row.
+ROWS = [
+    (
+        "50,000 nested records from Arrow",
+        "tf.experimental StructuredTensor.from_pyval",
+        "from_arrow, 50,000 recipes, vs tf from_pyval(to_pylist()) of 1,000, scaled up",
+    ),
+    (
+        "50,000 nested records from JSON",
+        "json.loads and from_pyval",
+        "read_json, 50,000 recipes, vs json.loads and tf from_pyval of 1,000, scaled up",
+    ),
+    (
+        "50,000 nested records from Arrow",
+        "TFRecord, batch, tf.io.parse_example",
+        "from_arrow, 50,000 recipes, vs TFRecord, batch(2048), parse_example",
+    ),
+    (
+        "construct a value of 8 fields",
+        "tf.experimental StructuredTensor.from_fields",
+        "DenseStructuredTensor(shape, 8 fields), vs tf StructuredTensor.from_fields",
+    ),
+    (
+        "tf.function call with 8 fields",
+        "a dict of 8 tensors",
+        "tf.function call, one field + 1, vs dict of 8 tensors",
+    ),
+]
+
+
+def times(row: str) -> tuple[str, str, float]:
+    """Returns our time, the peer's, and how many times the peer's is ours.
+
+    Raises:
+        KeyError: If the table has no such row.
+    """
+    for line in TABLE.read_text().splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) > 3 and cells[1] == row:
+            return cells[2], cells[3], _seconds(cells[3]) / _seconds(cells[2])
+    raise KeyError(row)
+
+
+def _seconds(text: str) -> float:
+    number, unit = text.split()
+    return float(number) * {"s": 1.0, "ms": 1e-3, "us": 1e-6}[unit]
+
+
+def speed() -> Drawing:
+    """Returns the picture: for each row two bars, ours and the peer's, on a logarithmic scale."""
+    drawing = Drawing(860, 76 + 62 * len(ROWS), "Times of extensor and of its peers")
+    drawing.text(
+        24, 34, "Time for the same work, lower is better (logarithmic scale)", 16, bold=True
+    )
+    for number, (work, peer, row) in enumerate(ROWS):
+        ours, theirs, ratio = times(row)
+        y = 62 + number * 62
+        drawing.text(24, y + 12, work, 13, bold=True)
+        drawing.text(836, y + 12, f"{ratio:.3g} times as fast", 13, anchor="end", bold=True)
+        for line, (name, time, kind) in enumerate(
+            (("extensor", ours, "ours"), (peer, theirs, "bar"))
+        ):
+            top = y + 18 + line * 17
+            drawing.text(24, top + 11, name, 11, "soft")
+            # From a microsecond to ten seconds: seven decades.
+            length = 430 * math.log10(_seconds(time) / 1e-6) / 7
+            drawing.box(300, top, max(length, 2), 13, kind)
+            drawing.text(306 + length, top + 11, time, 11, "soft")
+    return drawing

@@ -1,0 +1,38 @@
+"""The pictures of the documentation: drawn by code, and true."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from pictures import bars
+from pictures.__main__ import PICTURES
+from pictures.drawing import FOLDER
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_is_up_to_date(name):
+    drawn = PICTURES[name]().svg()
+    assert ElementTree.fromstring(drawn).tag == "{http://www.w3.org/2000/svg}svg"
+    assert drawn == (FOLDER / name).read_text(), "Run `make docs`, and look at the picture."
+
+
+def test_every_picture_is_drawn_by_code():
+    assert {path.name for path in FOLDER.iterdir()} == set(PICTURES)
+
+
+def test_colors_have_a_form_for_dark_pages():
+    for name in PICTURES:
+        light, _, dark = (FOLDER / name).read_text().partition("prefers-color-scheme: dark")
+        used = set(re.findall(r'class="(\w+)"', dark))
+        assert used <= set(re.findall(r"\.(\w+)\{", light))
+        assert used <= set(re.findall(r"\.(\w+)\{", dark))
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_bench():
+    readme = (ROOT / "README.md").read_text()
+    for _, _, row in bars.ROWS[:3]:
+        assert f"{bars.times(row)[2]:.0f} times" in readme
