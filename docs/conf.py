@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import sys
 from pathlib import Path
 
@@ -11,6 +13,7 @@ sys.path.insert(0, str(ROOT))
 import extensor  # noqa: E402
 from structure import reference  # noqa: E402
 
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 reference.write(ROOT / "docs" / "reference")
 
 project = "extensor"
@@ -36,6 +39,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "attrs_block"]
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
+nb_execution_in_temp = True
 nb_merge_streams = True
 
 # Docstrings are in Google style, with Markdown's `code`.
@@ -53,4 +57,16 @@ html_static_path = ["_static"]
 html_css_files = ["extensor.css"]
 html_theme_options = {"navigation_with_keys": True}
 html_show_sphinx = False
+html_show_sourcelink = False
 copybutton_exclude = ".linenos, .gp, .go"
+
+
+def _signature_of_class(app, what, name, obj, options, signature, result):
+    """Shows the parameters of `__init__` where `__new__` takes any."""
+    if what == "class" and signature == "(*args, **kwargs)":
+        signature = str(inspect.signature(obj)).partition(" -> ")[0]
+    return signature, result
+
+
+def setup(app):
+    app.connect("autodoc-process-signature", _signature_of_class)
