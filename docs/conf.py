@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -12,6 +13,8 @@ sys.path.insert(0, str(ROOT))
 
 import extensor  # noqa: E402
 from structure import reference  # noqa: E402
+from structure.api import public_modules  # noqa: E402
+from structure.reference import names_of  # noqa: E402
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 reference.write(ROOT / "docs" / "reference")
@@ -41,9 +44,9 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_execution_in_temp = True
 nb_merge_streams = True
+suppress_warnings = ["myst-nb.lexer"]  # of tutorials that are not run
 
-# Docstrings are in Google style, with Markdown's `code`.
-default_role = "py:obj"
+# Docstrings are in Google style, with Markdown's `code`: see `_markdown_code`.
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_typehints_format = "short"
@@ -68,5 +71,26 @@ def _signature_of_class(app, what, name, obj, options, signature, result):
     return signature, result
 
 
+_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)(?=(\w)?)")
+_PUBLIC = {name for module in public_modules() for name in (module, *names_of(module))}
+
+
+def _markdown_code(app, what, name, obj, options, lines):
+    """Writes `code` as reStructuredText does, and makes a link of the names of extensor."""
+
+    def code(match):
+        text, letter = " ".join(match[1].split()), match[2]
+        full = text.replace("xt.", "extensor.", 1) if text.startswith("xt.") else f"extensor.{text}"
+        role = f":py:obj:`{text} <{full}>`" if full in _PUBLIC else f"``{text}``"
+        return role + ("\\ " if letter else "")
+
+    # Code of examples stays as it is; code of a sentence may go on in the next line.
+    parts = re.split(r"(?m)(^[ ]*(?:>>>|\.\.\.).*\n(?:.+\n)*)", "\n".join(lines) + "\n")
+    parts[::2] = [_CODE.sub(code, part) for part in parts[::2]]
+    lines[:] = "".join(parts).splitlines()
+
+
 def setup(app):
+    # Before napoleon reads the lines.
+    app.connect("autodoc-process-docstring", _markdown_code, priority=100)
     app.connect("autodoc-process-signature", _signature_of_class)

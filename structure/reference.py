@@ -30,6 +30,11 @@ def write(folder: Path) -> None:
     (folder / "index.md").write_text(f"# Reference\n\n```{{toctree}}\n:maxdepth: 1\n\n{toc}\n```\n")
 
 
+def names_of(module: str) -> list[str]:
+    """Returns the full names of what a module has."""
+    return [f"{module}.{name}" for name, _ in _names(module)]
+
+
 def _names(module: str) -> Iterator[tuple[str, Any]]:
     """Yields the public functions, classes and constants of a module."""
     found = importlib.import_module(module)
@@ -51,6 +56,8 @@ def _module_page(module: str, names: list[tuple[str, Any]]) -> str:
 
 def _page(module: str, name: str, value: Any) -> str:
     kind, options = "autodata", [":no-value:"]
+    if getattr(importlib.import_module("extensor"), name, None) is value and module != "extensor":
+        return f"# {_short(module)}.{name}\n\nThe same as [xt.{name}](extensor.{name}.md).\n"
     if isinstance(value, type):
         kind, options = "autoclass", [":members:", ":inherited-members: object"]
         options = [":members:", ":show-inheritance:"]

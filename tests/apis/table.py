@@ -12,7 +12,7 @@ def table():
     """Returns the rows as Markdown, one table a group."""
     lines = []
     for group in dict.fromkeys(row.group for row in ROWS):
-        lines += ["", f"### {group}", ""]
+        lines += ["", f"## {group}", ""]
         lines += ["| API | how | where | since |", "| --- | --- | --- | --- |"]
         for row in (row for row in ROWS if row.group == group):
             text = f"{row.how}. {row.note}" if row.note else row.how
