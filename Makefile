@@ -81,7 +81,7 @@ bench: $(STAMP)  ## Run the benchmarks
 	@echo "[bench] starting"
 	@$(RUN) bench
 
-docs: $(VENV)/.docs-$(TAG)  ## Draw the pictures, run the tutorials and build the site in build/site
+docs: $(VENV)/.docs-$(TAG)  ## Draw the pictures, run the tutorials and build the site in build/site (Python 3.11 or newer)
 	@echo "[docs] pictures"
 	@$(RUN) structure
 	@$(RUN) pictures
