@@ -60,13 +60,13 @@ def _fields_of_all(folder: Path) -> tuple[Call, Call]:
     return ours, _drain(xt.data.parquet(folder / "records.parquet", _BATCH, None))
 
 
-class _Model(xt.keras.Model):
+class Scorer(xt.keras.Model):
     def call(self, records: xt.StructuredTensor) -> tf.Tensor:
         return _score(records)
 
 
 def _predicting(dataset: tf.data.Dataset) -> Call:
-    model = _Model()
+    model = Scorer()
     return lambda: model.predict(dataset, verbose=0)
 
 

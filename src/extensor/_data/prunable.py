@@ -73,12 +73,14 @@ class Pruned:
     """A dataset that reads the fields that are used.
 
     If all of an element is used, the elements are those of the dataset that was pruned. Otherwise
-    an element is a tuple of the tensors that are used.
+    an element is a tuple of the tensors that are used, or, without `map`, the records that are
+    read.
     """
 
     dataset: Any
-    element_spec: Any
+    element_spec: Any  # of the dataset that was pruned
     uses: Uses
+    narrow_spec: Any = None  # of the records that are read, if these are the elements
 
 
 class _NotPrunableError(Exception):
@@ -229,7 +231,7 @@ def _rebuilt(
     narrow_spec = dataset.element_spec
     if not _has_all(components(source_spec), needed[0], components(narrow_spec)):
         return None
-    unpack: Any = functools.partial(_filled, source_spec, needed[0], narrow_spec)
+    unpack: Any = functools.partial(filled, source_spec, needed[0], narrow_spec)
     is_packed = False
     for step, before, after, kept in zip(steps, specs[:-1], specs[1:], needed[1:], strict=True):
         if step.name == "map":
@@ -242,7 +244,7 @@ def _rebuilt(
         else:
             dataset = step.of(dataset)
     if not is_packed:
-        dataset = dataset.map(_packing(unpack, specs[-1], uses))
+        return Pruned(dataset, source_spec, needed[0], narrow_spec)
     return Pruned(dataset, specs[-1], uses)
 
 
@@ -307,14 +309,6 @@ def _filtering(function: Any, unpack: Any, before: Any) -> Any:
     return filtering
 
 
-def _packing(unpack: Any, spec: Any, uses: Uses) -> Any:
-    @tf.autograph.experimental.do_not_convert
-    def packing(*raw: Any) -> Any:
-        return _packed(unpack(*raw), uses)
-
-    return packing
-
-
 def _parts(spec: Any) -> list[Component]:
     """Returns the components of all specs in a nest."""
     return [part for leaf in tf.nest.flatten(spec) for part in components(leaf)]
@@ -337,10 +331,6 @@ def _has_all(parts: Sequence[Component], uses: Uses, narrow: Sequence[Component]
         and all(part.rows in rows for part, use in zip(parts, uses, strict=True) if use == SHAPE)
         and all(whole.get(key) == spec for key, spec in specs.items())
     )
-
-
-def _filled(spec: Any, uses: Uses, narrow_spec: Any, narrow: Any) -> Any:
-    return filled(spec, uses, narrow_spec, narrow)
 
 
 def _packed(element: Any, uses: Uses) -> Any:

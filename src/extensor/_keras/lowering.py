@@ -11,6 +11,7 @@ the tuple has:
 | `boxes ` and the spec | the boxes that a dataset holds for the value | `lowered_dataset` | batches that `predict` takes from a dataset one by one, in Python: creating values there may take longer than the step |
 | `concat ` and the spec | tensors that can be concatenated (`concat_tensors`) | `lowered_outputs` | outputs of `predict`, which Keras concatenates |
 | `used:` with a digit for each component tensor, and the spec | the component tensors that are used (`_pruning/`) | `pruned_input` | batches from files, without the fields that the model does not use |
+| `fields:` with these digits and the key of another spec, and the spec | the boxes of records with fewer fields, which have the other spec | `pruned_input` | the same, if the dataset has no `map` |
 
 `raised` returns the values of all these forms. A lowered value needs no other data, so it can pass
 through datasets, functional graphs and files.
@@ -34,6 +35,7 @@ from extensor._keras.placeholder_spec import remembered_spec
 from extensor._keras.spec_key import is_key, key_of_spec, spec_of_key, with_word
 from extensor._keras.whole_value import form_of_whole, is_whole
 from extensor._protocol.box import boxed_specs, unbox
+from extensor._pruning.components import filled
 from extensor._struct.field import spec_of_field
 from extensor._tf import BaseResourceVariable, CompositeTensor
 
@@ -55,11 +57,22 @@ class LoweredValue:
 
 
 _COUNTED, _BOXES, _CONCAT, _USED = "counted ", "boxes ", "concat ", "used:"
+_FIELDS = "fields:"
 
 
 def word_of_uses(uses: Sequence[int]) -> str:
     """Returns the word for a value of which some component tensors are used."""
     return f"{_USED}{''.join(map(str, uses))} "
+
+
+def word_of_fields(uses: Sequence[int], narrow_key: str) -> str:
+    """Returns the word for the boxes of records with fewer fields.
+
+    Args:
+        uses: How the component tensors of records with all fields are used.
+        narrow_key: The key of the spec of the records with fewer fields.
+    """
+    return f"{_FIELDS}{''.join(map(str, uses))}:{narrow_key} "
 
 
 def is_extension(value: Any) -> bool:
@@ -223,6 +236,11 @@ def _raised(form: dict[str, Any]) -> Any:
         return concat_tensors.to_value(spec, tensors)
     if word.startswith(_USED):
         return unpacked(spec, [int(use) for use in word[len(_USED) : -1]], tensors)
+    if word.startswith(_FIELDS):
+        uses, _, key = word[len(_FIELDS) : -1].partition(":")
+        narrow_spec = spec_of_key(key)
+        narrow = unbox(narrow_spec, list(tensors))
+        return filled(spec, list(map(int, uses)), narrow_spec, narrow)
     own = tensors[1:] if word == _COUNTED else tensors
     return component_tensors.to_value(spec, list(own))
 

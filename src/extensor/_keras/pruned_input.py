@@ -10,10 +10,12 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._data.fields_used import uses_by
-from extensor._data.prunable import is_prunable, pruned, specs_of_used
-from extensor._keras.lowering import is_extension_spec, word_of_uses
+from extensor._data.prunable import pruned, specs_of_used
+from extensor._keras.lowering import is_extension_spec, word_of_fields, word_of_uses
 from extensor._keras.spec_key import key_of_spec, with_word
+from extensor._protocol.box import boxed_specs
 from extensor._pruning.components import components
+from extensor._pruning.consumption import VALUE
 from extensor._tf import restructured
 
 _LOG = logging.getLogger("extensor")
@@ -23,23 +25,25 @@ _LOG = logging.getLogger("extensor")
 _known: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
-def pruned_input(model: Any, step: Callable[[Any], Any], data: Any) -> Any:
+def pruned_input(
+    model: Any, step: Callable[[Any], Any], data: Any, create_variables: Callable[[], None]
+) -> Any:
     """Returns a dataset of files that reads only the fields that a model uses.
 
     Values come lowered, with the tensors that are used.
 
     Args:
-        model: The model, whose variables exist or are created by its first call.
+        model: The model.
         step: The method of the model that gets each element.
-        data: The data of `fit`. What is not such a dataset is returned as it is.
+        data: A dataset for which `is_prunable`.
+        create_variables: Creates all variables of the model, before its step is traced.
     """
-    if not is_prunable(data) or model.run_eagerly:
-        return data
 
     def uses_of(spec: Any) -> dict[int, int]:
         known = _known.setdefault(model, {})
         key = step.__name__, repr(spec)
         if key not in known:
+            create_variables()
             known[key] = _with_plain(uses_by(step, spec), spec)
         return known[key]
 
@@ -50,8 +54,12 @@ def pruned_input(model: Any, step: Callable[[Any], Any], data: Any) -> Any:
         return data
     if found is None:
         return data
-    if all(use == 2 for use in found.uses):
+    if all(use == VALUE for use in found.uses):
         return found.dataset
+    if found.narrow_spec is not None:
+        word = word_of_fields(found.uses, key_of_spec(found.narrow_spec))
+        key = with_word(word, key_of_spec(found.element_spec))
+        return restructured(found.dataset, {key: tuple(boxed_specs(found.narrow_spec))})
     uses = iter(found.uses)
     return restructured(
         found.dataset, tf.nest.map_structure(lambda spec: _form(spec, uses), found.element_spec)
@@ -69,7 +77,7 @@ def _with_plain(uses: dict[int, int], spec: Any) -> dict[int, int]:
     for leaf in tf.nest.flatten(spec):
         for _ in components(leaf):
             if not is_extension_spec(leaf):
-                uses[number] = 2
+                uses[number] = VALUE
             number += 1
     return uses
 

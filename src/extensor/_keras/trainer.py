@@ -245,8 +245,10 @@ class Trainer(OwnBuild, keras.Model):
         weighted = given is not None and given.get("class_weight") is not None
         if several or weighted or not is_prunable(data) or self.run_eagerly:
             return data
-        self._create_variables(data.element_spec, step == self.predict_step)
-        return pruned_input(self, step, data)
+        only_calls = step == self.predict_step
+        return pruned_input(
+            self, step, data, lambda: self._create_variables(data.element_spec, only_calls)
+        )
 
     def _as_input(self, x: Any) -> Any:
         """Returns the input, with Python records and Arrow tables as values."""
