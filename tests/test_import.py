@@ -130,3 +130,18 @@ def test_a_tensorflow_that_is_there_but_broken_keeps_its_own_error(run_python, t
     """
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n" + textwrap.dedent(code)
     run_python(code, fresh=True)
+
+
+def test_tensorflow_takes_records_though_no_public_module_was_used(run_python):
+    run_python(
+        """
+        import sys
+        import tensorflow as tf
+        import extensor as xt
+
+        records = xt.DenseStructuredTensor([2], {"x": [1, 2]})
+        assert tf.concat([records, records], 0).to_py() == [{"x": n} for n in (1, 2, 1, 2)]
+        public = {"authoring", "data", "dispatch", "nest", "struct", "keras", "serving", "types"}
+        assert not {f"extensor.{name}" for name in public} & set(sys.modules)
+        """
+    )

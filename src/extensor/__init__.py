@@ -61,6 +61,7 @@ from extensor._protocol.spec import TypeSpec
 from extensor._protocol.spec_of import spec_of
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._serving.arrow_function import arrow_function
+from extensor._struct import handlers as _  # noqa: F401 - it registers them
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.ragged import RaggedStructuredTensor

@@ -1,7 +1,5 @@
 """StructuredTensor: nested records as tensors, in Arrow's own layout."""
 
-# The import registers the handlers of TensorFlow's operations.
-import extensor._struct.handlers as _  # noqa: F401
 from extensor._formats.python.classes import spec_from
 from extensor._formats.python.constant import constant, constant_value
 from extensor._struct.display.text import tree

@@ -1,5 +1,6 @@
 """What is made a tensor of a declared dtype loses nothing without a word."""
 
+import warnings
 from typing import Annotated, Any
 
 import numpy as np
@@ -40,7 +41,8 @@ def arrays(draw: Any) -> Any:
 def test_an_array_becomes_the_same_numbers_or_an_error(array, dtype):
     wanted = np.dtype(dtype.as_numpy_dtype)
     widens = PLACES[array.dtype.kind] <= PLACES[wanted.kind] or not array.size
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
         cast = array.astype(wanted)
     if wanted.kind == "f":
         fits = bool(np.all(np.isfinite(cast) | ~np.isfinite(array)))

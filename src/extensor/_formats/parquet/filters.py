@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from extensor._path import Path
 from extensor.errors import DTypeError, ExtensorError, FieldError
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
 
 
 def filter_expression(filters: Any, schema: pa.Schema) -> pc.Expression:
@@ -25,6 +27,8 @@ def filter_expression(filters: Any, schema: pa.Schema) -> pc.Expression:
             TypeError).
         FieldError: If there is no such column outside of lists (also a KeyError).
     """
+    import pyarrow.compute as pc
+
     if isinstance(filters, pc.Expression):
         expression: Any = filters
     else:
@@ -80,6 +84,8 @@ def _all_of(conditions: Any, schema: pa.Schema) -> pc.Expression:
 
 
 def _field(name: Any, schema: pa.Schema) -> pc.Expression:
+    import pyarrow.compute as pc
+
     if isinstance(name, str) and name in schema.names:
         return pc.field(name)
     names = Path.of(name).names

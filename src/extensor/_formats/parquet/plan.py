@@ -9,11 +9,9 @@ import functools
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 
 from extensor._arrow.chosen_columns import leaf_paths
@@ -24,6 +22,10 @@ from extensor._formats.parquet.opened import check_count, opened, readable
 from extensor._formats.parquet.partitions import partition_fields, partition_of
 from extensor._path import Path
 from extensor.errors import DTypeError, FieldError, StructureError
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+    import pyarrow.dataset as ds
 
 # The suffixes of the files of a folder that are read.
 SUFFIXES = (".parquet", ".parq", ".pq")
@@ -135,6 +137,8 @@ class ParquetPlan:
 
     def fragment(self, file: PlannedFile, groups: Sequence[RowGroup]) -> ds.ParquetFileFragment:
         """Returns row groups of a file as a part of a pyarrow dataset, to which filters apply."""
+        import pyarrow.dataset as ds  # here, because it imports pandas
+
         options: Any = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
         fragment = ds.ParquetFileFormat(default_fragment_scan_options=options).make_fragment(
             file.file.inner,
@@ -256,6 +260,8 @@ def _of_partitions(
     """Returns the files whose folders' names do not contradict a condition; reads no file."""
     if not fields:
         return found
+    import pyarrow.dataset as ds
+
     format = ds.ParquetFileFormat()
     kept: list[_Found] = []
     for file, partition in found:
@@ -269,6 +275,8 @@ def _of_partitions(
 
 def _guarantee(partition: dict[str, str | None], fields: list[pa.Field]) -> pc.Expression:
     """Returns what the names of folders say of all records in them."""
+    import pyarrow.compute as pc
+
     conditions: list[Any] = [
         pc.field(field.name).is_null()
         if partition.get(field.name) is None

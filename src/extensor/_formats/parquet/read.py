@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from extensor._arrow.arrow_type import holds
@@ -228,6 +227,8 @@ def _pieces(
 
 def _mask(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> pa.ChunkedArray:
     """Returns which records of row groups fulfil the filter, by reading only its columns."""
+    import pyarrow.dataset as ds
+
     with readable(file.file.path):
         scanner = ds.Scanner.from_fragment(
             plan.fragment(file, groups),

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from extensor._arrow.arrow_type import inner_fields
@@ -122,6 +121,8 @@ def write_partitions(
             received=repr(keys)[:80],
             mend='Write partition_by=["country"].',
         )
+    import pyarrow.dataset as ds  # here, because it imports pandas
+
     with whole_folder(path) as (system, folder):
         schema, groups = _storable(iter(batches))
         _check_keys(keys, schema)
