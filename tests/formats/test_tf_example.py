@@ -149,6 +149,17 @@ def test_a_graph_gives_the_same_as_eager_calls(name):
     assert back([], xt.spec_of(records())).to_py() == []
 
 
+@pytest.mark.parametrize("name", ["tf_example", "tf_sequence_example"])
+def test_values_replace_missing_features_in_a_graph(name):
+    to, back = getattr(xt, f"to_{name}"), getattr(xt, f"from_{name}")
+    serialized = to(xt.struct.constant([{"x": 1}]))
+    schema = pa.schema({"a": pa.int32(), "b": pa.string(), "c": pa.list_(pa.float32(), 2)})
+    nulls = {"a": -1, "b": xt.fill("?"), "c": xt.fill([1.0, 2.0])}
+    [filled] = tf.data.Dataset.from_tensors(serialized).map(lambda s: back(s, schema, nulls=nulls))
+    assert filled.to_py() == [{"a": -1, "b": b"?", "c": [1.0, 2.0]}]
+    assert tf.function(lambda s: back(s, schema, nulls=nulls))(serialized).to_py() == filled.to_py()
+
+
 def test_datasets_of_serialized_examples_are_parsed_in_batches():
     dataset = tf.data.Dataset.from_tensor_slices(xt.to_tf_example(records())).batch(1)
     dataset = dataset.map(lambda x: xt.from_tf_example(x, xt.spec_of(records()), ["steps"]))

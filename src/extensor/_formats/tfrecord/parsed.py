@@ -377,9 +377,9 @@ def _defaults(leaves: Mapping[Path, Leaf], nulls: Any) -> dict[Path, Any]:
                     mend="Leave the policy out.",
                 )
         elif isinstance(policy, Fill):
-            defaults[path] = tf.reshape(
-                tf.cast(tf.constant(policy.value, leaf.dtype), leaf.stored), leaf.dims
-            ).numpy()
+            with tf.init_scope():  # computes eagerly, also while a graph is being traced
+                value = tf.cast(tf.constant(policy.value, leaf.dtype), leaf.stored)
+                defaults[path] = tf.reshape(value, leaf.dims).numpy()
     policies.expect_all_seen()
     return defaults
 
