@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from pictures import badges, bars, records
+from pictures import badges, bars, pruning, records, schema
 from pictures.drawing import FOLDER
 
 PICTURES = {
     "badges.svg": badges.badges,
     "records.svg": records.records_to_model,
     "layout.svg": records.layout,
+    "schema.svg": schema.schema,
+    "pruning.svg": pruning.pruning,
     "speed.svg": bars.speed,
+    "peers.svg": bars.peers,
 }
 
 
