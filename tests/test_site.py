@@ -1,0 +1,96 @@
+"""The pages of the documentation: each is in the site, and each link leads somewhere."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+# Pages that the build itself writes.
+MADE = DOCS / "reference"
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if MADE not in page.parents]
+CODE = re.compile(r"^(`{3,}|:{3,}).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+
+
+def _prose(page):
+    """Returns a page without blocks of code, and without code in a sentence."""
+    return re.sub(r"`[^`\n]*`", "", CODE.sub("", page.read_text()))
+
+
+def _anchors(page):
+    """Returns the anchors that GitHub and Sphinx give the headings of a page."""
+    anchors = set()
+    for heading in re.findall(r"^#{1,4} +(.*)$", CODE.sub("", page.read_text()), re.MULTILINE):
+        words = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        same = sum(
+            re.fullmatch(rf"{re.escape(words)}(-\d+)?", other) is not None for other in anchors
+        )
+        anchors.add(f"{words}-{same}" if same else words)
+    return anchors
+
+
+def _in_toctrees():
+    """Returns the pages that the toctrees reach from the first page."""
+    seen, wanted = set(), [DOCS / "index.md"]
+    while wanted:
+        page = wanted.pop()
+        if page in seen or MADE in page.parents:
+            continue
+        seen.add(page)
+        for tree in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(), re.M | re.S):
+            entries = re.findall(r"^(?!:)\S+$", tree, re.MULTILINE)
+            wanted += [page.parent / f"{entry}.md" for entry in entries]
+    return seen
+
+
+def test_every_page_is_in_a_toctree():
+    assert _in_toctrees() == set(PAGES)
+
+
+@pytest.mark.parametrize("page", [*sorted(ROOT.glob("*.md")), *PAGES], ids=lambda page: page.stem)
+def test_every_link_of_a_page_leads_somewhere(page):
+    broken = []
+    for link in re.findall(r"\]\(([^()\s]+)\)", _prose(page)):
+        name, _, anchor = link.partition("#")
+        if re.match(r"\w+:", name):
+            continue
+        target = page.parent / name if name else page
+        if not target.exists() or (anchor and anchor not in _anchors(target)):
+            broken.append(link)
+    assert not broken
+
+
+def test_links_and_anchors_are_found(tmp_path):
+    page = tmp_path / "page.md"
+    links = "[x](y.md#z) `[no](no.md)`\n\n```text\n[no](no.md)\n# no\n```"
+    page.write_text(f"# A `b.c`: d_e\n\n{links}\n\n## A bc d_e\n")
+    assert re.findall(r"\]\(([^()\s]+)\)", _prose(page)) == ["y.md#z"]
+    assert _anchors(page) == {"a-bc-d_e", "a-bc-d_e-1"}
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path):
+    for package in ("sphinx", "myst_nb", "furo", "sphinx_copybutton"):
+        pytest.importorskip(package, reason="the extra `docs` is not installed")
+    # A copy, because the build writes the pages of the reference beside the others.
+    shutil.copytree(DOCS, tmp_path / "docs", ignore=shutil.ignore_patterns("reference", "_build"))
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "examples"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    command = "-b html -q -W --keep-going -D nb_execution_mode=off docs site".split()
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", *command],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stderr
+    for page in PAGES:
+        assert (tmp_path / "site" / page.relative_to(DOCS).with_suffix(".html")).exists()
