@@ -24,6 +24,11 @@ def test_every_picture_is_drawn_by_code():
     assert {path.name for path in FOLDER.iterdir()} == set(PICTURES)
 
 
+def test_every_picture_is_in_a_page():
+    pages = "".join(page.read_text() for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+    assert {name for name in PICTURES if f"pictures/{name})" not in pages} == set()
+
+
 def test_colors_have_a_form_for_dark_pages():
     for name in PICTURES:
         light, _, dark = (FOLDER / name).read_text().partition("prefers-color-scheme: dark")
