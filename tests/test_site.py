@@ -86,7 +86,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", *command],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
         capture_output=True,
         text=True,
         timeout=900,
