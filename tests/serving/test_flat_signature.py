@@ -3,6 +3,7 @@
 import functools
 import inspect
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -163,6 +164,59 @@ def test_a_keras_model_is_called_for_inference(tmp_path, make, ragged):
     function = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
     client = xt.serving.load_client(tmp_path / "model")
     np.testing.assert_array_equal(client.decode(function(**client.encode(recipes))), model(recipes))
+
+
+def plain_functional():
+    x, y = keras.Input([2], name="x"), keras.Input([], dtype="int32", name="y")
+    total = keras.ops.sum(x, axis=1) + keras.ops.cast(y, "float32")
+    return keras.Model({"x": x, "y": y}, total)
+
+
+def plain_sequential():
+    return keras.Sequential([keras.Input([2]), keras.layers.Dense(1)])
+
+
+@pytest.mark.parametrize("is_fitted", [True, False], ids=["fitted", "loaded"])
+@pytest.mark.parametrize("make", [sample_models.functional, sample_models.Rating])
+def test_a_model_that_knows_its_inputs_needs_no_specs(tmp_path, make, is_fitted):
+    model, recipes = make(), sample_models.recipes()
+    model.compile("sgd", "mse")
+    model.fit(sample_models.batches(), verbose=0)
+    if not is_fitted:
+        model.save(tmp_path / "model.keras")
+        model = keras.saving.load_model(tmp_path / "model.keras")
+    spec = sample_models.batches().element_spec[0]
+    assert str(flat_signature(model).inputs) == str(flat_signature(model, spec).inputs)
+    xt.serving.save(model, tmp_path / "model")
+    function = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    client = xt.serving.load_client(tmp_path / "model")
+    np.testing.assert_array_equal(client.decode(function(**client.encode(recipes))), model(recipes))
+
+
+@pytest.mark.parametrize(
+    "make, inputs",
+    [
+        (plain_functional, {"x": tf.ones([3, 2]), "y": tf.constant([1, 2, 3])}),
+        (plain_sequential, tf.ones([3, 2])),
+    ],
+)
+def test_a_functional_model_of_keras_needs_no_specs(tmp_path, make, inputs):
+    model = make()
+    xt.serving.save(model, tmp_path / "model")
+    function = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    client = xt.serving.load_client(tmp_path / "model")
+    np.testing.assert_allclose(client.decode(function(**client.encode(inputs))), model(inputs))
+
+
+@pytest.mark.parametrize("base", [keras.Model, xt.keras.Model])
+def test_a_model_that_was_never_called_needs_specs(base, tmp_path):
+    class Doubled(base):
+        def call(self, x):
+            return x * 2
+
+    error = raises(errors.DTypeError, xt.serving.save, Doubled(), tmp_path / "model")
+    assert "missing" in error.received
+    assert "element_spec" in error.mend
 
 
 def test_wrong_specs_are_refused():

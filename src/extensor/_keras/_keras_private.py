@@ -23,6 +23,7 @@ from __future__ import annotations
 from typing import Any
 
 import keras
+import tensorflow as tf
 from keras.src.losses.losses import LossFunctionWrapper
 from keras.src.models.functional import Functional
 
@@ -76,6 +77,21 @@ class OwnGraph:
 def has_mask(tensor: Any) -> bool:
     """Returns whether a layer of Keras set a mask for an eager or graph tensor."""
     return tensor.__dict__.get("_keras_mask") is not None
+
+
+def with_mask(tensor: Any, mask: Any) -> Any:
+    """Returns a copy of a tensor whose mask excludes rows, beside what its own mask excludes.
+
+    Args:
+        tensor: A tensor, perhaps with a mask.
+        mask: bool, one for each row.
+    """
+    own = tensor.__dict__.get("_keras_mask")
+    copy: Any = tf.identity(tensor)
+    if own is not None:
+        mask = own & tf.reshape(mask, [-1] + [1] * (own.shape.rank - 1))
+    copy._keras_mask = mask
+    return copy
 
 
 def set_call_arguments(layer: Any, args: Any, kwargs: Any) -> None:

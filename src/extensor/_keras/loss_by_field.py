@@ -1,6 +1,7 @@
 """Conversion of extension values to plain tensors for losses and metrics, field by field.
 
-A ragged tensor is replaced by its flat values, each with the weight of its record.
+A ragged tensor is replaced by its flat values, each with the weight of its record. Rows whose
+target is null do not count.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from extensor._keras._keras_private import with_mask
 from extensor._keras.lowering import is_extension
 from extensor._path import Path
 from extensor._struct.tensor import StructuredTensor
@@ -69,7 +71,7 @@ def by_values(
         DTypeError: If only the target or only the output is ragged (also a TypeError).
     """
     if not isinstance(y_pred, (dict, list, tuple)):
-        return _plain_tensors(y, y_pred, sample_weight, name, model, takes_mean(loss))
+        return _plain_tensors(y, y_pred, sample_weight, name, model, loss)
     is_dict = isinstance(y_pred, dict)
     keys: list[Any] = list(y_pred) if is_dict else list(range(len(y_pred)))
     parts: list[tuple[Any, Any, Any]] = []
@@ -112,8 +114,8 @@ def by_field(
         output = _field(y_pred, name, f"{model}: output")
         truth = _field(y, name, f"{model}: target")
         weight = sample_weight.get(name) if isinstance(sample_weight, dict) else sample_weight
-        is_mean = takes_mean(loss[name] if isinstance(loss, dict) else loss)
-        parts = _plain_tensors(truth, output, weight, name, model, is_mean)
+        inner = loss[name] if isinstance(loss, dict) else loss
+        parts = _plain_tensors(truth, output, weight, name, model, inner)
         truths[name], outputs[name], weights[name] = parts
     return truths, outputs, _none_if_empty(weights)
 
@@ -152,8 +154,11 @@ def _field(value: Any, name: str, what: str) -> Any:
 
 
 def _plain_tensors(
-    truth: Any, output: Any, weight: Any, name: str, model: str, is_mean: bool
+    truth: Any, output: Any, weight: Any, name: str, model: str, loss: Any
 ) -> tuple[Any, Any, Any]:
+    mask = None
+    if is_extension(truth) and hasattr(truth, "__keras_mask__"):
+        truth, mask = _target_and_mask(truth, f"{model}: {name}")
     ragged = [isinstance(part, tf.RaggedTensor) for part in (truth, output)]
     if any(ragged) and not all(ragged):
         raise DTypeError(
@@ -165,7 +170,7 @@ def _plain_tensors(
             mend="Make both ragged, or convert both to dense tensors with to_tensor.",
         )
     if all(ragged):
-        weight = weights_of_values(output, weight, is_mean)
+        weight = weights_of_values(output, weight, takes_mean(loss))
         splits = zip(truth.nested_row_splits, output.nested_row_splits, strict=False)
         if truth.ragged_rank != output.ragged_rank:
             raise StructureError(
@@ -186,7 +191,32 @@ def _plain_tensors(
         output = output[:, tf.newaxis]
         truth = tf.convert_to_tensor(truth)
         truth = truth[:, tf.newaxis] if truth.shape.rank == 1 else truth
-    return truth, output, weight
+    if mask is None:
+        return truth, output, weight
+    if loss is not None:
+        return truth, with_mask(output, mask), weight
+    # The metrics of Keras do not use a mask without weights, so they get the other rows only.
+    if weight is not None:
+        weight = tf.boolean_mask(tf.convert_to_tensor(weight), mask)
+    return tf.boolean_mask(truth, mask), tf.boolean_mask(output, mask), weight
+
+
+def _target_and_mask(target: Any, path: str) -> tuple[Any, Any]:
+    """Returns the tensor of a masked target, and its mask with one bool for each row."""
+    values, mask = getattr(target, "values", None), getattr(target, "mask", None)
+    if not any(isinstance(part, (tf.RaggedTensor, StructuredTensor)) for part in (values, mask)):
+        tensor, mask = target.__keras_mask__()
+        if mask.shape.rank == 2 and mask.shape[1] == 1:
+            mask = mask[:, 0]
+        if mask.shape.rank == 1:
+            return tensor, mask
+    raise DTypeError(
+        path=path,
+        expected="a target with one value for each record, each valid or null as a whole",
+        received=f"a {type(target).__name__} of shape {getattr(target, 'shape', 'unknown')}",
+        mend="Replace the nulls by target.fill(0), and give sample_weight= or a loss function that "
+        "takes whole values.",
+    )
 
 
 def weights_of_values(ragged: Any, weight: Any, is_mean: bool) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import sys
 from collections.abc import Collection, Container, Mapping
 from typing import Any
 
@@ -71,7 +72,8 @@ def flat_signature(
             `tf.Module`, or a layer or model of Keras.
         *args: The spec of each argument, or a nest of specs. A value gives its own spec. Static
             arguments have the value given here, or their default. Optional if `fn` is a concrete
-            function or a tf.function with an `input_signature`.
+            function, a tf.function with an `input_signature`, a functional model of Keras, or an
+            `xt.keras.Model` that was called, fitted or loaded.
         ragged: How to send ragged rows: as `row_splits` or as `row_lengths`.
         validate: Whether the function validates the tensors of a request: that they have the
             shapes of their specs, that row splits fit the values, and that fields have one row for
@@ -189,7 +191,7 @@ def _call(fn: Any, args: Any, kwargs: Any) -> _Call:
     if not args and not kwargs:
         function = _function(fn)
         args, kwargs = getattr(function, "structured_input_signature", None) or (
-            getattr(function, "input_signature", None) or (),
+            getattr(function, "input_signature", None) or _model_inputs(fn),
             {},
         )
     signature = _signature(fn)
@@ -200,9 +202,25 @@ def _call(fn: Any, args: Any, kwargs: Any) -> _Call:
             path=_name(fn),
             expected=f"specs for the arguments {signature}",
             received=f"specs that do not fit ({error})",
-            mend="Give a spec for each argument without a default.",
+            mend="Give a spec for each argument without a default, such as the element_spec of a "
+            "dataset.",
         ) from error
     return _Call(signature, args, kwargs)
+
+
+def _model_inputs(fn: Any) -> Any:
+    """Returns the specs of the inputs of a Keras model, or () if they are not known."""
+    if hasattr(fn, "serving_function"):  # a model of xt.keras
+        serve = fn.serving_function()
+        return () if serve is None else serve.input_signature
+    keras = sys.modules.get("keras")  # without Keras there is no model of Keras
+    if keras is None or not isinstance(fn, keras.Model):
+        return ()
+    try:
+        inputs = fn.inputs[0] if isinstance(fn, keras.Sequential) else fn.input
+    except (AttributeError, ValueError):  # neither functional nor built
+        return ()
+    return (tf.nest.map_structure(lambda one: tf.TensorSpec(one.shape, one.dtype), inputs),)
 
 
 def _signature(fn: Any) -> inspect.Signature:

@@ -9,14 +9,14 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._serving.client_file import client_description, save_clients
-from extensor._serving.flat_signature import FlatSignature
+from extensor._serving.flat_signature import FlatSignature, flat_signature
 from extensor.errors import DTypeError
 
 
 def save(
     module: Any,
     path: str | os.PathLike[str],
-    signatures: FlatSignature | Mapping[str, Any],
+    signatures: FlatSignature | Mapping[str, Any] | None = None,
     functions: bool = False,
     options: Any = None,
 ) -> None:
@@ -31,7 +31,8 @@ def save(
         path: The folder to write.
         signatures: The result of `flat_signature`, for the signature "serving_default". Or a dict
             of such results by key, which may also contain other signatures for
-            `tf.saved_model.save`.
+            `tf.saved_model.save`. Default: `flat_signature(module)`, for a model that knows its
+            inputs.
         functions: Whether to save the module itself with all its attributes and `tf.function`s,
             for use in Python. Loading it then needs an import of the types in their signatures.
         options: `tf.saved_model.SaveOptions`.
@@ -53,6 +54,8 @@ def save(
     >>> client.decode(served(**client.encode(tf.ragged.constant([[1.0], [2.0, 3.0]]))))
     {'taste': <tf.RaggedTensor [[2.0], [4.0, 6.0]]>}
     """
+    if signatures is None and callable(module):
+        signatures = flat_signature(module)
     if isinstance(signatures, FlatSignature):
         signatures = {tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
     if not isinstance(signatures, Mapping):
