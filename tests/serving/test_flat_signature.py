@@ -194,7 +194,7 @@ def test_a_model_that_knows_its_inputs_needs_no_specs(tmp_path, make, is_fitted)
 
 
 @pytest.mark.parametrize(
-    "make, inputs",
+    ("make", "inputs"),
     [
         (plain_functional, {"x": tf.ones([3, 2]), "y": tf.constant([1, 2, 3])}),
         (plain_sequential, tf.ones([3, 2])),

@@ -494,10 +494,6 @@ def test_a_collection_is_counted_and_iterated_and_a_record_is_not():
             iter(one).__next__()
 
 
-def test_completions_are_the_field_names():
-    assert recipes()._ipython_key_completions_() == list(recipes().field_names())
-
-
 def test_repr_begins_with_shape_and_schema():
     assert repr(recipes()).splitlines()[0] == (
         "<StructuredTensor shape=(2,) {title: string, est_time: float32, tags: string[*], "

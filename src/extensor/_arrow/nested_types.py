@@ -252,7 +252,7 @@ class ListType(ColumnType):
             return super()._write(value, path)
         if isinstance(value, DenseStructuredTensor):
             # Records made in a graph may have fields with rows of different lengths.
-            merged_shape(value.shape, {}, value._fields, path)
+            merged_shape(value.shape, {}, value._columns, path)
         nrows, size = _outer_two(value)
         inner = self.values.write(merged(value, [nrows, size]), path)
         return self._cut(inner, np.arange(nrows + 1) * size, path)
@@ -313,7 +313,7 @@ class FixedSizeListType(ListType):
             return super()._write(value, path)
         if isinstance(value, DenseStructuredTensor):
             # Records made in a graph may have fields with rows of different lengths.
-            merged_shape(value.shape, {}, value._fields, path)
+            merged_shape(value.shape, {}, value._columns, path)
         nrows, size = _outer_two(value)
         if size != self.arrow.list_size:
             raise StructureError(

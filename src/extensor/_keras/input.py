@@ -47,8 +47,7 @@ def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as
             path="xt.keras.Input",
             expected="a TypeSpec",
             received=repr(spec) if isinstance(spec, tf.TypeSpec) else type(spec).__name__,
-            mend="Give the spec of a batch, such as dataset.element_spec; for a sparse tensor "
-            "use keras.Input.",
+            mend=_mend(spec),
         )
     if isinstance(spec, tf.TensorSpec):
         _check_batch(spec, name or spec.name)

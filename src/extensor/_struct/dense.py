@@ -60,9 +60,9 @@ class DenseStructuredTensor(StructuredTensor):
       {title: b'Flapjacks'}]>
     """
 
-    __slots__ = ("_fields", "_hint", "_known_specs", "_metadata", "_rank", "_rows")
+    __slots__ = ("_columns", "_hint", "_known_specs", "_metadata", "_rank", "_rows")
 
-    _fields: dict[str, Any]
+    _columns: dict[str, Any]
     _hint: StructuredTensorSpec | None
     _known_specs: _KnownSpecs
     _metadata: Metadata
@@ -103,7 +103,7 @@ class DenseStructuredTensor(StructuredTensor):
         extra: Metadata,
     ) -> None:
         _set(self, "_rank", rank)
-        _set(self, "_fields", fields)
+        _set(self, "_columns", fields)
         _set(self, "_rows", counter)
         _set(self, "_hint", hint)
         _set(self, "_shape", shape)
@@ -146,7 +146,7 @@ class DenseStructuredTensor(StructuredTensor):
             axes: For each dimension of the result, the dimension of these records that it is;
                 None for a new one. Default: the same dimensions.
         """
-        fields = {name: function(value, name) for name, value in self._fields.items()}
+        fields = {name: function(value, name) for name, value in self._columns.items()}
         counter = None if self._rows is None else function(self._rows, "")
         if axes is None:
             return DenseStructuredTensor.of_parts(self._rank, fields, counter, None, self._metadata)
@@ -155,11 +155,11 @@ class DenseStructuredTensor(StructuredTensor):
 
     def _with_hint(self, hint: StructuredTensorSpec) -> DenseStructuredTensor:
         extra = hint.record._metadata.joined(self._metadata)
-        return DenseStructuredTensor.of_parts(self._rank, self._fields, self._rows, hint, extra)
+        return DenseStructuredTensor.of_parts(self._rank, self._columns, self._rows, hint, extra)
 
     def _with_metadata(self, extra: Metadata) -> DenseStructuredTensor:
         same = DenseStructuredTensor.of_parts(
-            self._rank, self._fields, self._rows, self._hint, extra
+            self._rank, self._columns, self._rows, self._hint, extra
         )
         _set(same, "_shape", self._shape)
         return same
@@ -199,7 +199,7 @@ class DenseStructuredTensor(StructuredTensor):
 
     def _shape_of_parts(self) -> tf.TensorShape:
         shape = tf.TensorShape([None] * self._rank)
-        for part in self._fields.values() if self._rows is None else [self._rows]:
+        for part in self._columns.values() if self._rows is None else [self._rows]:
             if shape.is_fully_defined():
                 return shape
             part_shape = shape_of(part)
@@ -232,7 +232,7 @@ class DenseStructuredTensor(StructuredTensor):
 
     def field_names(self) -> tuple[str, ...]:
         """Returns the names of the fields, in their order."""
-        return tuple(self._fields)
+        return tuple(self._columns)
 
     def _describe(self) -> StructuredTensorSpec:
         if self._hint is not None:
@@ -240,7 +240,7 @@ class DenseStructuredTensor(StructuredTensor):
         known, changed = self._known_specs
         specs = {
             name: known[name] if name in known and name not in changed else spec_of_field(value)
-            for name, value in self._fields.items()
+            for name, value in self._columns.items()
         }
         return self._spec_type(self.shape, specs, *self._metadata)
 
@@ -252,11 +252,11 @@ class DenseStructuredTensor(StructuredTensor):
         return (known, before.union(changed)) if known else _UNKNOWN
 
     def _names(self) -> KeysView[str]:
-        return self._fields.keys()
+        return self._columns.keys()
 
     def _field(self, name: str, at: Path) -> Any:
         try:
-            value = self._fields[name]
+            value = self._columns[name]
         except KeyError:
             raise no_such_field(at, self.field_names()) from None
         if not self._metadata.dims or not isinstance(value, StructuredTensor):
@@ -265,7 +265,7 @@ class DenseStructuredTensor(StructuredTensor):
 
     def _uncut_field(self, name: str, at: Path) -> Any:
         try:
-            return self._fields[name]
+            return self._columns[name]
         except KeyError:
             raise no_such_field(at, self.field_names()) from None
 
@@ -273,10 +273,10 @@ class DenseStructuredTensor(StructuredTensor):
         if not updates:
             return self
         added = {name: as_field(value, at / name) for name, value in updates.items()}
-        kept = {name: value for name, value in self._fields.items() if name not in added}
+        kept = {name: value for name, value in self._columns.items() if name not in added}
         shape = merged_shape(self.shape, kept, added, at)
-        fields = {**self._fields, **added}
-        extra = self._metadata.after_updates(self._fields, fields, updates)
+        fields = {**self._columns, **added}
+        extra = self._metadata.after_updates(self._columns, fields, updates)
         hint = self._hint_for(fields)
         result = DenseStructuredTensor.of_parts(self._rank, fields, None, hint, extra)
         _set(result, "_shape", shape)
@@ -284,9 +284,9 @@ class DenseStructuredTensor(StructuredTensor):
         return result
 
     def _selected(self, names: Any) -> DenseStructuredTensor:
-        fields = {name: self._fields[name] for name in names}
+        fields = {name: self._columns[name] for name in names}
         counter = self._rows
-        if not fields and self._fields:
+        if not fields and self._columns:
             counter = self._count_rows()
         extra = self._metadata.selected(fields)
         hint = self._hint_for(fields)
@@ -306,7 +306,7 @@ class DenseStructuredTensor(StructuredTensor):
         old = self._hint.record.field_specs
         specs = {
             name: old[name]
-            if name in old and self._fields.get(name) is value
+            if name in old and self._columns.get(name) is value
             else spec_of_field(value)
             for name, value in fields.items()
         }
@@ -320,7 +320,7 @@ class DenseStructuredTensor(StructuredTensor):
 
     def _row_splits_dtypes(self) -> set[tf.DType]:
         found: set[tf.DType] = set()
-        for value in self._fields.values():
+        for value in self._columns.values():
             found |= row_splits_dtypes(value)
         return found
 
@@ -338,7 +338,7 @@ class DenseStructuredTensor(StructuredTensor):
             name: cut(input=part)
             if isinstance(part, tf.Tensor)
             else index.take(part, positions, at / name)
-            for name, part in self._fields.items()
+            for name, part in self._columns.items()
         }
         extra = self._metadata.moved(axes)
         return DenseStructuredTensor.of_parts(len(axes), fields, None, None, extra)
@@ -349,8 +349,8 @@ class DenseStructuredTensor(StructuredTensor):
         if self._rows is not None:
             counters = index.each(self._rows, count, Path())
             return [make(rank, {}, counter, None, extra) for counter in counters]
-        names = list(self._fields)
-        columns = [index.each(v, count, Path(name)) for name, v in self._fields.items()]
+        names = list(self._columns)
+        columns = [index.each(v, count, Path(name)) for name, v in self._columns.items()]
         return [
             make(rank, dict(zip(names, row, strict=True)), None, None, extra)
             for row in zip(*columns, strict=True)

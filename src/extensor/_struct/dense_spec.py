@@ -210,6 +210,9 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         dims = f", dims={self._dims}" if self._dims else ""
         return f"xt.DenseStructuredTensorSpec({shape_code(self._shape)}, {{{fields}}}{dims})"
 
+    # IPython uses the method only of the class that defines __repr__.
+    _repr_pretty_ = StructuredTensorSpec._repr_pretty_
+
     def _cmp_key(self) -> Any:
         if self._key is None:
             # The rank is always known, so TensorShape compares its dimensions.
@@ -232,13 +235,13 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             return self.from_components((cast_value(self._components[0], value._rows, path),))
         cast = self._with_fields(
             {
-                name: cast_value(spec, value._fields[name], f"{path}.{Path(name)}")
+                name: cast_value(spec, value._columns[name], f"{path}.{Path(name)}")
                 for name, spec in self._field_specs.items()
             }
         )
         if value._metadata is NONE:
             return cast
-        extra = value._metadata.after_updates(value._fields, cast._fields, cast._fields)
+        extra = value._metadata.after_updates(value._columns, cast._columns, cast._columns)
         return cast._with_metadata(self._metadata.joined(extra))
 
     def _with_fields(self, fields: dict[str, Any]) -> Any:
@@ -286,7 +289,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
 
     def refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
-        fields = value._fields
+        fields = value._columns
         return DenseStructuredTensorSpec(
             value.shape,
             {name: spec_of_field(fields[name], s) for name, s in self._field_specs.items()},
@@ -302,7 +305,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         """Returns the fields, ordered by name."""
         if self._counts_rows:
             return (value._rows,)
-        return self._picked(value._fields)
+        return self._picked(value._columns)
 
     def from_components(self, components: tuple[Any, ...]) -> Any:
         """Returns the DenseStructuredTensor of the given fields."""

@@ -180,6 +180,9 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
             f"{dtype_code(self._row_splits_dtype)}{dims})"
         )
 
+    # IPython uses the method only of the class that defines __repr__.
+    _repr_pretty_ = StructuredTensorSpec._repr_pretty_
+
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Returns whether both have compatible shapes, values and row splits."""
         other = spec_or_none(spec_or_value)

@@ -124,8 +124,7 @@ class StructuredTensorSpec(StackableTypeSpec):
         spec: Any = self
         done: list[str] = []
         for name in resolve(path, self.record.field_specs):
-            while stacks_by_parts(spec) and isinstance(getattr(spec, "mask", None), tf.TypeSpec):
-                spec = spec.values  # of masked records
+            spec = unmasked(spec)
             if not isinstance(spec, StructuredTensorSpec):
                 raise no_such_field(Path(*done, name), ())
             if name not in spec.record.field_specs:
@@ -244,6 +243,29 @@ class StructuredTensorSpec(StackableTypeSpec):
                 yield from spec.leaves(path / name)
             else:
                 yield path / name, spec
+
+    def _field_paths(self, path: Path | None = None) -> Iterator[Path]:
+        """Yields the path of every field, each before the fields inside it."""
+        path = Path() if path is None else path
+        for name, field in self.record.field_specs.items():
+            yield path / name
+            spec: Any = unmasked(field)
+            if isinstance(spec, StructuredTensorSpec):
+                yield from spec._field_paths(path / name)
+
+    def _repr_html_(self) -> str:
+        from extensor._struct.display.html import of_spec
+
+        return of_spec(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Prints the tree of fields in IPython, where the repr would be one long line."""
+        from extensor._struct.display.text import tree
+
+        for i, line in enumerate(str(tree(self)).splitlines()):
+            if i:
+                printer.break_()
+            printer.text(line)
 
     # A row of a ragged collection is boxed column by column: each tensor or RaggedTensor is boxed
     # like a RaggedTensor with the same row splits. This repeats the row splits for every column,
@@ -398,6 +420,13 @@ def resolve(path: PathLike, fields: Any) -> tuple[str, ...]:
     if isinstance(path, str) and (path in fields or not path):
         return (path,)
     return Path.of(path).names
+
+
+def unmasked(spec: Any) -> Any:
+    """Returns the spec of the values of masked values; other specs as they are."""
+    while stacks_by_parts(spec) and isinstance(getattr(spec, "mask", None), tf.TypeSpec):
+        spec = spec.values
+    return spec
 
 
 def no_such_field(path: Path, names: tuple[str, ...]) -> FieldError:

@@ -586,7 +586,12 @@ class StructuredTensor(NoNumber, Records):
         return stream_capsule(self, requested_schema)
 
     def _ipython_key_completions_(self) -> list[str]:
-        return list(self.field_names())
+        """Returns what may follow `records["` in a notebook: the fields, then the paths inside."""
+        names = self.field_names()
+        every = self.__tf_type_spec__()._field_paths()
+        paths = (str(path) for path in every if len(path.names) > 1)
+        # A name that looks like a path selects the field of this name.
+        return [*names, *(path for path in paths if path not in names)]
 
 
 def _rebuilt(spec: StructuredTensorSpec, components: Any) -> Any:

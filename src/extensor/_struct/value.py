@@ -50,7 +50,7 @@ class StructuredTensorValue:
     [{'x': 1}, {'x': 2}]
     """
 
-    __slots__ = ("_dims", "_fields", "_shape")
+    __slots__ = ("_columns", "_dims", "_shape")
 
     def __init__(self, shape: Any, fields: Mapping[str, Any], dims: Any = None) -> None:
         if not isinstance(fields, Mapping):
@@ -63,7 +63,7 @@ class StructuredTensorValue:
         shape = known_rank(shape, type(self).__name__)
         names = checked_dims(dims, shape.rank, type(self).__name__)
         self._init(shape, {name: _as_value(v) for name, v in fields.items()}, names)
-        for name, field in self._fields.items():
+        for name, field in self._columns.items():
             given = _shape_of(field)
             if given is not None and not self._shape.is_compatible_with(given[: self._shape.rank]):
                 raise StructureError(
@@ -76,7 +76,7 @@ class StructuredTensorValue:
     def _init(self, shape: tf.TensorShape, fields: dict[str, Any], dims: Dims) -> None:
         _set(self, "_dims", dims)
         _set(self, "_shape", shape)
-        _set(self, "_fields", fields)
+        _set(self, "_columns", fields)
 
     @classmethod
     def from_tensor(cls, records: Any) -> StructuredTensorValue:
@@ -107,7 +107,7 @@ class StructuredTensorValue:
         >>> value.to_tensor()
         <StructuredTensor shape=(2,) {x: int32} [{x: 1}, {x: 2}]>
         """
-        fields = {name: _tensor_of(field) for name, field in self._fields.items()}
+        fields = {name: _tensor_of(field) for name, field in self._columns.items()}
         if None not in self._shape.as_list()[1:]:
             return DenseStructuredTensor(self._shape, fields, self._dims or None)
         return _ragged(self._shape, fields).with_dims(self._dims or None)
@@ -129,7 +129,7 @@ class StructuredTensorValue:
 
     def field_names(self) -> tuple[str, ...]:
         """Returns the names of the fields, in their order."""
-        return tuple(self._fields)
+        return tuple(self._columns)
 
     def field_value(self, path: PathLike) -> Any:
         """Returns the value of a field for all records.
@@ -142,12 +142,12 @@ class StructuredTensorValue:
         """
         value: Any = self
         done: list[str] = []
-        for name in resolve(path, self._fields):
+        for name in resolve(path, self._columns):
             if not isinstance(value, StructuredTensorValue):
                 raise no_such_field(Path(*done, name), ())
-            if name not in value._fields:
+            if name not in value._columns:
                 raise no_such_field(Path(*done, name), value.field_names())
-            value = value._fields[name]
+            value = value._columns[name]
             done.append(name)
         return value
 
@@ -184,7 +184,7 @@ class StructuredTensorValue:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StructuredTensorValue):
             return False
-        mine, others = self._fields, other._fields
+        mine, others = self._columns, other._columns
         if list(self._shape) != list(other._shape) or mine.keys() != others.keys():
             return False
         return all(map(_equal, mine.values(), map(others.__getitem__, mine)))
@@ -200,13 +200,13 @@ class StructuredTensorValue:
         )
 
     def __reduce__(self) -> Any:
-        return StructuredTensorValue, (self._shape.as_list(), self._fields, self._dims or None)
+        return StructuredTensorValue, (self._shape.as_list(), self._columns, self._dims or None)
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self._shape.as_list()))
         shape = f"({sizes},)" if self.rank == 1 else f"({sizes})"
         dims = f", dims={self._dims}" if self._dims else ""
-        return f"StructuredTensorValue(shape={shape}, fields={self._fields!r}{dims})"
+        return f"StructuredTensorValue(shape={shape}, fields={self._columns!r}{dims})"
 
 
 def _value_of(value: Any) -> Any:

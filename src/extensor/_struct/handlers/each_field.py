@@ -240,7 +240,7 @@ def _offset(numbers: list[Any], flats: list[Any]) -> list[Any]:
 
 def _parts(records: Any) -> dict[str, Any]:
     """Returns the fields of dense records; without fields, the tensor that counts them."""
-    return records._fields if records._rows is None else {"": records._rows}
+    return records._columns if records._rows is None else {"": records._rows}
 
 
 def _of_parts(rank: int, parts: dict[str, Any], extra: Metadata) -> DenseStructuredTensor:
