@@ -102,6 +102,14 @@ def test_a_single_record_is_an_error_with_the_mend(make):
         model.fit(VALUE[0], Y[:1], verbose=0)
 
 
+@pytest.mark.parametrize("make", [subclassed, functional])
+def test_a_dict_is_an_error_with_the_mend(make):
+    model = compiled(make)
+    for use in (model.predict, model.predict_on_batch):
+        with pytest.raises(errors.StructureError, match=r"a list of dicts.*give \[record\]"):
+            use(RECORDS[0])
+
+
 NARROW = VALUE.with_updates(x=VALUE["x"][:, :2])
 
 

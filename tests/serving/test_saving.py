@@ -88,6 +88,11 @@ def test_a_type_without_a_registered_name_is_refused_before_anything_is_written(
     assert "flat_signature" in error.mend
 
 
+def test_a_path_in_place_of_the_module_is_an_error_with_the_mend(tmp_path):
+    with pytest.raises(errors.DTypeError, match=r"save\(model, path\)"):
+        xt.serving.save(tmp_path / "model", tf.Module())
+
+
 @pytest.mark.parametrize("module", ["module", 3, len, {}], ids=repr)
 def test_what_holds_no_variables_is_refused_as_a_module(tmp_path, module):
     signature = flat_signature(lambda x: x, RECIPE_SPEC)

@@ -76,8 +76,8 @@ def refuse_as_tensor(value: Any) -> None:
         path=name,
         expected="a tensor, or a value that converts to one",
         received=f"a {name}",
-        mend="Register a handler for the function that was called, with xt.dispatch.implements, "
-        "or define __array__."
+        mend="Give the tensor inside of the value, such as x.values. Authors of the type register "
+        "a handler for the function with xt.dispatch.implements, or define __array__."
         if is_on()
         else SWITCHED_OFF,
     )

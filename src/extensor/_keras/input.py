@@ -66,6 +66,19 @@ def Input(spec: tf.TypeSpec, name: str | None = None) -> Any:  # noqa: N802 - as
     return raised(with_fields(whole))
 
 
+def _mend(spec: Any) -> str:
+    """Returns what to give instead of an argument that is not a spec."""
+    if isinstance(spec, tf.data.Dataset):
+        inputs = "[0]" if isinstance(spec.element_spec, tuple) else ""
+        return f"Give the spec of the inputs: dataset.element_spec{inputs}."
+    if isinstance(spec, tuple) and spec and isinstance(spec[0], tf.TypeSpec):
+        return "Give the spec of the inputs only: dataset.element_spec[0]."
+    return (
+        "Give the spec of a batch, such as dataset.element_spec; for a sparse tensor use "
+        "keras.Input."
+    )
+
+
 def _check_batch(spec: tf.TensorSpec, name: str | None) -> None:
     if not spec.shape.rank:
         raise StructureError(

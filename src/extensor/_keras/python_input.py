@@ -22,8 +22,8 @@ def as_batch(data: Any, specs: Any, model: str) -> Any:
         model: The model's name, for errors.
 
     Raises:
-        StructureError: If the input is a single record, or is a list of dicts or a table and the
-            spec is not known (also a ValueError).
+        StructureError: If the input is a single record or a dict, or is a list of dicts or a
+            table and the spec is not known (also a ValueError).
     """
     if is_extension(data) and getattr(data, "shape", tf.TensorShape(None)) == ():
         raise StructureError(
@@ -31,6 +31,13 @@ def as_batch(data: Any, specs: Any, model: str) -> Any:
             expected="a batch",
             received="a single value of shape ()",
             mend="Give a batch of one value: records[:1] instead of records[0].",
+        )
+    if isinstance(data, dict) and isinstance(specs, StructuredTensorSpec):
+        raise StructureError(
+            path=f"{model}: input",
+            expected="a batch: a list of dicts, one for each record",
+            received=f"a dict with the keys {', '.join(map(str, list(data)[:5]))}",
+            mend="For one record, give [record]; for columns, xt.from_arrow(pa.table(columns)).",
         )
     is_table = type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "to_pylist")
     if not is_table and not _is_list_of_records(data):

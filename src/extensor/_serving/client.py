@@ -8,6 +8,7 @@ from typing import Any
 
 from extensor._serving.layout import Layout
 from extensor._serving.tensor_check import check_tensors
+from extensor.errors import DTypeError
 
 
 class Client:
@@ -58,10 +59,18 @@ class Client:
             DTypeError: If a value cannot be cast to the type of its argument (also a TypeError).
             StructureError: If a nest has another structure, or a tensor another shape (also a
                 ValueError).
-            TypeError: If arguments are missing, or there are too many.
+            DTypeError: If arguments are missing, or there are too many (also a TypeError).
         """
         optional = [n for n, p in self._parameters.parameters.items() if p.default is not p.empty]
-        given = self._parameters.bind(*args, **kwargs).arguments
+        try:
+            given = self._parameters.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise DTypeError(
+                path="encode",
+                expected=f"the arguments {self._parameters}",
+                received=f"others ({error})",
+                mend="Give the arguments of the function that was saved, in order or by name.",
+            ) from None
         return self._inputs.encode(given, optional)
 
     def decode(self, tensors: Mapping[str, Any], validate: bool = True) -> Any:

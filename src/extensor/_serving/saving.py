@@ -54,6 +54,13 @@ def save(
     >>> client.decode(served(**client.encode(tf.ragged.constant([[1.0], [2.0, 3.0]]))))
     {'taste': <tf.RaggedTensor [[2.0], [4.0, 6.0]]>}
     """
+    if isinstance(module, (str, os.PathLike)):
+        raise DTypeError(
+            path="module",
+            expected="a tf.Module, a layer or model of Keras, or None",
+            received=f"{module!r}",
+            mend="The model is the first argument: xt.serving.save(model, path).",
+        )
     if signatures is None and callable(module):
         signatures = flat_signature(module)
     if isinstance(signatures, FlatSignature):
