@@ -32,14 +32,14 @@ def as_batch(data: Any, specs: Any, model: str) -> Any:
             received="a single value of shape ()",
             mend="Give a batch of one value: records[:1] instead of records[0].",
         )
-    if isinstance(data, dict) and isinstance(specs, StructuredTensorSpec):
+    is_table = type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "to_pylist")
+    if isinstance(specs, StructuredTensorSpec) and type(data) is dict:
         raise StructureError(
             path=f"{model}: input",
             expected="a batch: a list of dicts, one for each record",
-            received=f"a dict with the keys {', '.join(map(str, list(data)[:5]))}",
+            received=f"a dict with the keys {', '.join(map(str, data))}",
             mend="For one record, give [record]; for columns, xt.from_arrow(pa.table(columns)).",
         )
-    is_table = type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "to_pylist")
     if not is_table and not _is_list_of_records(data):
         return data
     if not isinstance(specs, StructuredTensorSpec):

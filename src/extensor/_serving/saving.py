@@ -58,7 +58,7 @@ def save(
         raise DTypeError(
             path="module",
             expected="a tf.Module, a layer or model of Keras, or None",
-            received=f"{module!r}",
+            received=type(module).__name__,
             mend="The model is the first argument: xt.serving.save(model, path).",
         )
     if signatures is None and callable(module):
