@@ -18,6 +18,8 @@ import tensorflow as tf  # noqa: E402
 def predict(signature, inputs):
     """Returns the named outputs, as nested lists, for named inputs as nested lists."""
     specs = signature.structured_input_signature[1]
+    if missing := sorted(specs.keys() - inputs.keys()):
+        raise ValueError(f"missing inputs: {', '.join(missing)}")
     tensors = {name: tf.constant(inputs[name], spec.dtype) for name, spec in specs.items()}
     return {name: tensor.numpy().tolist() for name, tensor in signature(**tensors).items()}
 
