@@ -9,14 +9,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import tensorflow as tf
 
 import extensor as xt
-from bench.measure import Call
+from bench import peers, recipe
+from bench.measure import Call, cpu_medians, medians
 from bench.row import Faster, Row, Within
 
-_COUNT = 64 * 1024
+_SMALL = 32 * 1024
+_COUNT = 2 * _SMALL
+_RECIPES = 20_000
 _LARGE = 8 * _COUNT
 _BATCH = 1024
 
@@ -28,17 +32,37 @@ def rows() -> list[Row]:
             Faster(3),
             _shuffled,
         ),
-        Row(
-            f"Stream of {_COUNT:,} records, vs Dataset.from_generator",
-            Faster(2),
-            _from_generator,
+        *(
+            Row(f"{name}{unit}", limit, prepare, statistic=statistic)
+            for name, limit, prepare in (
+                *(
+                    (
+                        f"Stream of {count:,} records, vs the pyarrow scanner and from_arrow",
+                        Within(1.3),
+                        functools.partial(_scanned, count=count),
+                    )
+                    for count in (_SMALL, _COUNT)
+                ),
+                (
+                    f"Stream of {_COUNT:,} records, vs Dataset.from_generator",
+                    Faster(2),
+                    _from_generator,
+                ),
+                (
+                    f"Stream of {_RECIPES:,} recipes, vs TFRecord, batch(2048), parse_example",
+                    Faster(3),
+                    _tfrecord,
+                ),
+            )
+            for unit, statistic in (("", medians), (", CPU time", cpu_medians))
         ),
         *(
             Row(
                 f"Stream of {_LARGE:,} records in the graph, batches of {size:,}, "
-                "vs pq.read_table and one from_arrow",
+                "vs pq.read_table and one from_arrow, CPU time",
                 Within(1.4),
                 functools.partial(_drained, size=size),
+                statistic=cpu_medians,
             )
             for size in (256, _BATCH)
         ),
@@ -71,6 +95,25 @@ def _shuffled(folder: Path) -> tuple[Call, Call]:
     ours = xt.data.parquet(path, _BATCH, shuffle=xt.data.Shuffle(0, 16 * _BATCH))
     peer = xt.data.parquet(path, _BATCH).unbatch().shuffle(16 * _BATCH, seed=0).batch(_BATCH)
     return _passes(ours), _passes(peer)
+
+
+def _scanned(folder: Path, count: int) -> tuple[Call, Call]:
+    path = _file(folder, count)
+
+    def peer() -> None:
+        for batch in ds.dataset(path).to_batches(batch_size=_BATCH):
+            xt.from_arrow(batch)
+
+    return _passes(xt.data.parquet(path, _BATCH)), peer
+
+
+def _tfrecord(folder: Path) -> tuple[Call, Call]:
+    records = xt.from_arrow(recipe.recipes(_RECIPES))
+    path = folder / "recipes.parquet"
+    xt.write_parquet(records, path)
+    examples = folder / "recipes.tfrecord"
+    peers.write_tfrecord(recipe.recipes(_RECIPES), examples)
+    return _passes(xt.data.parquet(path, 2048)), peers.read_tfrecord(examples)
 
 
 def _from_generator(folder: Path) -> tuple[Call, Call]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import resource
 import statistics
 import time
 from collections.abc import Callable
 
 Call = Callable[[], object]
+Clock = Callable[[], float]
 
 # A sample repeats a fast call until it takes this long, so that the cost and resolution of the
 # clock do not matter.
@@ -36,8 +38,23 @@ def fastest(*calls: Call, seconds: float = 3.0) -> list[float]:
     return [min(durations) for durations in _samples(calls, seconds)]
 
 
-def _samples(calls: tuple[Call, ...], seconds: float) -> list[list[float]]:
-    """Returns the durations of each call.
+def cpu_medians(*calls: Call, seconds: float = 3.0) -> list[float]:
+    """Returns the median CPU time of each call, in seconds: of all threads, user and system.
+
+    Use it for calls that use several threads, or that wait. The arguments are those of `medians`.
+    """
+    return [statistics.median(durations) for durations in _samples(calls, seconds, _cpu_seconds)]
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def _samples(
+    calls: tuple[Call, ...], seconds: float, clock: Clock = time.perf_counter
+) -> list[list[float]]:
+    """Returns the durations of each call, by a clock.
 
     The calls take turns, so that other load on the machine affects all of them. The order reverses
     in each turn, so that no call always runs after the same other one. Freeing the result of a call
@@ -56,7 +73,7 @@ def _samples(calls: tuple[Call, ...], seconds: float) -> list[list[float]]:
             if len(samples[0]) >= _MIN_SAMPLES and time.perf_counter() > end:
                 break
             for call, count, durations in turns:
-                durations.append(sample(call, count))
+                durations.append(sample(call, count, clock))
             turns.reverse()
     finally:
         gc.unfreeze()
@@ -71,13 +88,12 @@ def repeats(call: Call) -> int:
     return count
 
 
-def sample(call: Call, count: int) -> float:
+def sample(call: Call, count: int, clock: Clock = time.perf_counter) -> float:
     """Returns the mean duration of `count` calls in a row."""
     gc.collect()
     gc.disable()
     try:
         duration = 0.0
-        clock = time.perf_counter
         if count == 1:
             start = clock()
             result = call()

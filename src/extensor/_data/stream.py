@@ -43,12 +43,7 @@ def stream(feed: Feed) -> tf.data.Dataset:
     if feed.plan.next[1] == 0 and not feed.plan.by_service:
         count = feed.plan.steps * feed.plan.epochs
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(count))
-    # Python functions have no state that a checkpoint or another process would lack.
-    options = tf.data.Options()
-    options.experimental_external_state_policy = tf.data.experimental.ExternalStatePolicy.IGNORE
-    dataset = dataset.with_options(options)
-    feeds[dataset] = feed
-    return dataset
+    return _of_feed(dataset, feed)
 
 
 def stream_to_its_end(feed: Any) -> tf.data.Dataset:
@@ -57,12 +52,48 @@ def stream_to_its_end(feed: Any) -> tf.data.Dataset:
     Args:
         feed: As a Feed, without a plan. The passes that it opens have `is_over`.
     """
-    dataset = _dataset(feed, np.iinfo(np.int64).max, is_endless=True)
+    return _of_feed(_dataset(feed, np.iinfo(np.int64).max, is_endless=True), feed)
+
+
+def _of_feed(dataset: tf.data.Dataset, feed: Any) -> tf.data.Dataset:
+    # Python functions have no state that a checkpoint or another process would lack.
     options = tf.data.Options()
     options.experimental_external_state_policy = tf.data.experimental.ExternalStatePolicy.IGNORE
     dataset = dataset.with_options(options)
+    dataset.__class__ = _untuned_class(type(dataset))
     feeds[dataset] = feed
     return dataset
+
+
+@functools.cache
+def _untuned_class(kind: type) -> Any:
+    """Returns a subclass of a class of datasets that is iterated without tuning and rewriting.
+
+    The graph of a feed has nothing to tune or to rewrite, but both cost time for each iteration and
+    each batch. Datasets that are made of it, such as by `map`, are tuned as always.
+    """
+
+    def iterate(self: Any) -> Any:
+        return plain.__iter__(plain.with_options(self, _untuned()))
+
+    def reduce(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return plain.reduce(plain.with_options(self, _untuned()), *args, **kwargs)
+
+    plain: Any = kind
+    methods = {
+        "__iter__": functools.wraps(plain.__iter__)(iterate),
+        "reduce": functools.wraps(plain.reduce)(reduce),
+    }
+    # The only base is the class, so that Python lets a dataset change its class to the subclass.
+    return type(kind)(kind.__name__, (kind,), {"__module__": kind.__module__, **methods})
+
+
+@functools.cache
+def _untuned() -> tf.data.Options:
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.apply_default_optimizations = False
+    return options
 
 
 def _dataset(feed: Any, parts: int, is_endless: bool) -> tf.data.Dataset:
