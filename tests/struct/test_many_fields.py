@@ -43,7 +43,7 @@ def calls_of(function, *args):
 
 CALLS = {
     "from_arrow": (lambda st, n: xt.from_arrow(table(n), nulls="mask"), 250),
-    "to_arrow": (lambda st, n: xt.to_arrow(st), 64),
+    "to_arrow": (lambda st, n: xt.to_arrow(st), 34),
     "to_py": (lambda st, n: st.to_py(), 40),
     "constant": (lambda st, n: xt.struct.constant(record(n), nulls="mask"), 900),
     "one record": (lambda st, n: st[0], 60),

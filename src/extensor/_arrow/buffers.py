@@ -315,8 +315,10 @@ def _cut_from_blobs(view: memoryview, offsets: Any, total: int) -> tf.Tensor:
 
 def numbers_out(tensor: tf.Tensor, arrow_type: pa.DataType) -> pa.Array:
     """Returns a vector of numbers as an Arrow array that shares the tensor's memory."""
-    length = int(tensor.shape[0])
-    return pa.Array.from_buffers(arrow_type, length, [None, buffer_of(tensor)])
+    buffer = buffer_of(tensor)
+    # The static shape of a tensor takes longer to find than its size.
+    length = 8 * buffer.size // arrow_type.bit_width
+    return pa.Array.from_buffers(arrow_type, length, [None, buffer])
 
 
 def buffer_of(tensor: tf.Tensor) -> pa.Buffer:

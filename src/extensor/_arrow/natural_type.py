@@ -36,7 +36,10 @@ NUMBERS: dict[pa.DataType, tf.DType] = {
 }
 """The Arrow types whose buffers have the layout of tensors, and the tensors' dtypes."""
 
-_FLAT = {dtype: arrow for arrow, dtype in NUMBERS.items()} | {
+NATURAL_NUMBERS = {dtype: arrow for arrow, dtype in NUMBERS.items()}
+"""The Arrow type of each dtype of numbers that Arrow has."""
+
+_FLAT = NATURAL_NUMBERS | {
     tf.bool: pa.bool_(),
     tf.string: pa.string(),
 }
@@ -79,25 +82,37 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
             size = int(outer_sizes(value, rank + 1)[rank])
         return pa.list_(_item(natural_type(value, path, rank + 1), value, rank), size)
     if isinstance(value, StructuredTensor):
-        fields: list[pa.Field] = []
         records: Any = value
-        for name in value.field_names():
-            inner, kept = records._field(name, path), records._metadata.types.get(name)
-            if isinstance(inner, tf.Tensor) and inner.shape.rank == rank:  # most fields
-                arrow = _FLAT.get(inner.dtype) or natural_flat_type(inner.dtype, path / name)
-                if kept is None or kept.form[0] != inner.dtype or kept.form[1] != 0:
-                    fields.append(pa.field(name, arrow))
-                    continue
-                if kept.field.type == arrow:
-                    fields.append(kept.field)
-                    continue
-            at = path / name
-            field = pa.field(name, natural_type(inner, at, rank))
-            if kept is not None and kept.form == form_of(inner, rank):
-                field = _kept_field(kept, field, inner)
-            fields.append(field)
+        fields = [
+            natural_field(records, name, records._field(name, path), path, rank)
+            for name in value.field_names()
+        ]
         return pa.struct(fields)
     return natural_flat_type(value.dtype, path)
+
+
+def natural_field(records: Any, name: str, value: Any, path: Path, rank: int = 1) -> pa.Field:
+    """Returns the Arrow field of a field of records, as `natural_type` describes it.
+
+    Args:
+        records: The records.
+        name: The name of the field.
+        value: The value of the field.
+        path: The path of the records, for errors.
+        rank: The number of outer dimensions of the records.
+    """
+    kept = records._metadata.types.get(name)
+    if isinstance(value, tf.Tensor) and value.shape.rank == rank:  # most fields
+        dtype = value.dtype
+        arrow = _FLAT.get(dtype) or natural_flat_type(dtype, path / name)
+        if kept is None:
+            return pa.field(name, arrow)
+        if kept.form[0] is dtype and kept.form[1] == 0 and kept.field.type == arrow:
+            return kept.field
+    natural = pa.field(name, natural_type(value, path / name, rank))
+    if kept is not None and kept.form == form_of(value, rank):
+        return _kept_field(kept, natural, value)
+    return natural
 
 
 def _item(arrow: pa.DataType, value: Any, axis: int) -> Any:

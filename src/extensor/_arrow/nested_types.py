@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -153,16 +153,8 @@ class StructType(ColumnType):
             if kept is not None and kept.words is not None:
                 field = field.with_vocabulary(kept.words)
             columns.append(field.write(value._field(name, at), at))
-        # The size of a variable may have changed since it became a field.
+        expect_same_size(self.fields, columns, path)
         count = len(columns[0]) if columns else int(value.shape[0])
-        for name, column in zip(self.fields, columns, strict=True):
-            if len(column) != count:
-                raise StructureError(
-                    path=path / name,
-                    expected=counted(count, "values, one for each record"),
-                    received=counted(len(column), "values"),
-                    mend="Give every field one value for each record.",
-                )
         return pa.Array.from_buffers(self.arrow, count, [None], children=columns)
 
     def _expect_fields(self, names: tuple[str, ...], path: Path) -> None:
@@ -183,6 +175,24 @@ class StructType(ColumnType):
                     received="a field that is not in the schema",
                     mend="Remove the field with without, or add it to the schema.",
                 )
+
+
+def expect_same_size(names: Iterable[str], columns: Sequence[pa.Array], path: Path) -> None:
+    """Raises StructureError unless all columns of written records have the same length.
+
+    The size of a variable may have changed since it became a field.
+    """
+    if len(set(map(len, columns))) < 2:
+        return
+    count = len(columns[0])
+    for name, column in zip(names, columns, strict=True):
+        if len(column) != count:
+            raise StructureError(
+                path=path / name,
+                expected=counted(count, "values, one for each record"),
+                received=counted(len(column), "values"),
+                mend="Give every field one value for each record.",
+            )
 
 
 class ListType(ColumnType):
