@@ -37,6 +37,9 @@ def expect_unstacks(spec: Any, value: Any, times: int) -> None:
 def batch_of(cls: Any, values: list[Any]) -> Any:
     """Returns a batch of values of one class.
 
+    If the spec has a method `joined(values)`, and the specs of all values are the same, it makes
+    the batch without boxes, or returns None.
+
     Args:
         cls: A class whose spec is an `xt.StackableTypeSpec`.
         values: At least one value.
@@ -71,14 +74,18 @@ def batch_of(cls: Any, values: list[Any]) -> Any:
                 received=type(value).__qualname__,
                 mend="Make all values of one type first.",
             )
-    spec = values[0].__tf_type_spec__()
-    for value in values[1:]:
-        merged = spec.most_specific_compatible_type(value.__tf_type_spec__())
+    spec, *others = [value.__tf_type_spec__() for value in values]
+    same = all(other == spec for other in others)
+    batch = spec.joined(values) if same and hasattr(spec, "joined") else None
+    if batch is not None:
+        return batch
+    for other in others:
+        merged = spec.most_specific_compatible_type(other)
         if merged is None:
             raise StructureError(
                 path=path,
                 expected=f"values of {spec}",
-                received=f"a value of {value.__tf_type_spec__()}",
+                received=f"a value of {other}",
                 mend="Give all of them the same features, of the same dtypes.",
             )
         spec = merged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -75,6 +76,27 @@ class AlignmentSpec:
                 mend="For a row for each source, call to_ragged().",
             )
         return type(self)(self.shape[1:])
+
+    def joined(self, alignments: Sequence[Any]) -> Any:
+        """Returns a batch of single alignments, or None if only their boxes make one.
+
+        The boxes would cost several ops for each alignment; this costs few for all.
+        """
+        if self.shape.rank or not all(isinstance(a.source, tf.Tensor) for a in alignments):
+            return None
+        counts = [
+            tf.stack([getattr(alignment, name) for alignment in alignments])
+            for name in ("num_sources", "num_targets", "num_pairs")
+        ]
+        splits = row_splits_of(counts[2])
+        local = [
+            tf.concat([getattr(a, end) for a in alignments], 0) for end in ("source", "target")
+        ]
+        positions = [
+            each + first_positions(count.shape, count, splits, each)
+            for each, count in zip(local, counts[:2], strict=True)
+        ]
+        return self.value_type.of_parts(*positions, *counts)
 
     # The boxes are: the numbers of sources, targets and pairs; then the positions of the pairs,
     # which count from 0 in each alignment.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -97,6 +97,29 @@ class DigraphSpec:
             )
         return type(self)(self.nodes, self.edges, self.shape[1:])
 
+    def joined(self, graphs: Sequence[Any]) -> Any:
+        """Returns a batch of single graphs of this spec, or None if only their boxes make one.
+
+        The boxes would cost several ops for each graph; this costs few for all.
+        """
+        if self.shape.rank or not all(map(_has_tensors, graphs)):
+            return None
+        num_nodes = tf.stack([graph.num_nodes for graph in graphs])
+        num_edges = tf.stack([graph.num_edges for graph in graphs])
+        source = tf.concat([graph.source for graph in graphs], 0)
+        splits = row_splits_of(num_edges)
+        first = first_positions(num_nodes.shape, num_nodes, splits, source)
+        value = object.__new__(self.value_type)
+        value.__dict__.update(
+            source=source + first,
+            target=tf.concat([graph.target for graph in graphs], 0) + first,
+            num_nodes=num_nodes,
+            num_edges=num_edges,
+            nodes=_joined([graph.nodes for graph in graphs]),
+            edges=_joined([graph.edges for graph in graphs]),
+        )
+        return value
+
     # The boxes are: the numbers of nodes and edges; the source and target of each edge, numbered
     # from 0 in each graph; node features; edge features.
 
@@ -150,6 +173,15 @@ class DigraphSpec:
             edges=FrozenDict(values["edges"]),
         )
         return value
+
+
+def _has_tensors(graph: Any) -> bool:
+    parts = (graph.source, graph.num_nodes, *graph.nodes.values(), *graph.edges.values())
+    return all(isinstance(part, tf.Tensor) for part in parts)
+
+
+def _joined(features: Sequence[Mapping[str, Any]]) -> FrozenDict:
+    return FrozenDict({n: tf.concat([of[n] for of in features], 0) for n in sorted(features[0])})
 
 
 def _open_specs(kind: str, specs: Mapping[str, Any]) -> dict[str, Any]:
