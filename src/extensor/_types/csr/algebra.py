@@ -6,6 +6,7 @@ vertically, or a block-diagonal one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -108,12 +109,15 @@ def added(matrix: Any, other: Any) -> Any:
         result = tf.tensor_scatter_nd_add(high, entries.indices, entries.values)
         return tf.reshape(result, tf.shape(other))
     total = tf.sparse.add(tall(matrix), tall(other))
-    numbers = total.indices[:, 0]
-    lengths = tf.math.unsorted_segment_sum(tf.ones_like(numbers), numbers, total.dense_shape[0])
     dtype = matrix.row_splits.dtype
+    numbers, columns = tf.unstack(total.indices, axis=1, num=2)
+    rows = tf.range(tf.size(matrix.row_splits, tf.int64))
+    splits = tf.raw_ops.LowerBound(  # the entries are sorted by row
+        sorted_inputs=tf.expand_dims(numbers, 0), values=tf.expand_dims(rows, 0), out_type=dtype
+    )
     return matrix.of_parts(
-        tf.cast(row_splits_of(lengths), dtype),
-        tf.cast(total.indices[:, 1], dtype),
+        tf.squeeze(splits, 0),
+        tf.cast(columns, dtype),
         total.values,
         matrix.dense_shape,
         matrix.shape.merge_with(other.shape),
@@ -121,6 +125,8 @@ def added(matrix: Any, other: Any) -> Any:
 
 
 def _product(sizes: list[Any]) -> tf.Tensor:
+    if all(isinstance(size, int) for size in sizes):
+        return tf.constant(math.prod(sizes), tf.int64)
     return tf.reduce_prod([tf.constant(1, tf.int64), *(tf.cast(s, tf.int64) for s in sizes)])
 
 
@@ -186,18 +192,25 @@ def reduced(
             received=values.dtype.name,
             mend="Cast them: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
         )
-    sizes = sizes_of(matrix.shape, matrix.dense_shape)
     kept = [d for d in range(matrix.shape.rank) if d not in axes]
-    count, cells = (_product([sizes[d] for d in some]) for some in (kept, axes))
-    places = _places(matrix, sizes, kept)
+    if reduction == "sum" and not kept and not keepdims:
+        return tf.reduce_sum(values)
+    sizes = sizes_of(matrix.shape, matrix.dense_shape)
+    count = _product([sizes[d] for d in kept])
     if reduction in ("sum", "mean"):
         # TensorFlow adds up a whole vector more precisely than a segment.
         result = (
-            tf.math.unsorted_segment_sum(values, places, count) if kept else tf.reduce_sum(values)
+            tf.math.unsorted_segment_sum(values, _places(matrix, sizes, kept), count)
+            if kept
+            else tf.reduce_sum(values)
         )
         if reduction == "mean":
-            result /= tf.cast(cells, values.dtype)
+            result /= tf.cast(_product([sizes[d] for d in axes]), values.dtype)
+        if len(kept) == 1 and not keepdims and result.shape == matrix.shape[kept[0] : kept[0] + 1]:
+            return result
     else:
+        places = _places(matrix, sizes, kept)
+        cells = _product([sizes[d] for d in axes])
         segment, bound = {
             "max": (tf.math.unsorted_segment_max, tf.maximum),
             "min": (tf.math.unsorted_segment_min, tf.minimum),

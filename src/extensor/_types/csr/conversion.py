@@ -113,12 +113,24 @@ def to_sparse(matrix: Any) -> tf.SparseTensor:
 
 
 def tall(matrix: Any) -> tf.SparseTensor:
-    """Returns one sparse matrix in which all matrices are stacked vertically."""
+    """Returns one sparse matrix in which all matrices are stacked vertically.
+
+    An eager matrix keeps it for the next operation.
+    """
+    kept = matrix.__dict__.get(_KEPT)
+    if kept is not None:
+        return kept
     numbers = row_ids(matrix.row_splits, matrix.columns)
     indices = tf.stack([numbers, tf.cast(matrix.columns, tf.int64)], 1)
     count = tf.size(matrix.row_splits, tf.int64) - 1
     static = tf.TensorShape([matrix.shape[:-1].num_elements(), matrix.shape[-1]])
-    return _sparse(indices, matrix.values, tf.stack([count, matrix.dense_shape[-1]]), static)
+    made = _sparse(indices, matrix.values, tf.stack([count, matrix.dense_shape[-1]]), static)
+    if all(hasattr(x, "numpy") for x in (indices, matrix.values)) and tf.executing_eagerly():
+        matrix.__dict__[_KEPT] = made
+    return made
+
+
+_KEPT = "_extensor_tall"
 
 
 def _sparse(indices: Any, values: Any, dense_shape: Any, shape: tf.TensorShape) -> tf.SparseTensor:
@@ -131,6 +143,8 @@ def to_dense(matrix: Any) -> tf.Tensor:
     """Returns all values, zeros included."""
     # The entries are sorted already.
     dense = tf.sparse.to_dense(tall(matrix), validate_indices=False)
+    if matrix.shape.rank == 2 and dense.shape == matrix.shape:
+        return dense
     return tf.ensure_shape(tf.reshape(dense, matrix.dense_shape), matrix.shape)
 
 
