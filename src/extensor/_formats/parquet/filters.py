@@ -63,7 +63,7 @@ def filtered(table: pa.Table, mask: pa.ChunkedArray) -> pa.Table:
 
 def _any_of(filters: Any, schema: pa.Schema) -> pc.Expression:
     if isinstance(filters, (str, bytes, dict)) or not filters:
-        raise TypeError("no list of conditions")
+        raise _no_filter(filters, "no list of conditions")
     filters = list(filters)
     if isinstance(filters[0], tuple):
         return _all_of(filters, schema)
@@ -75,7 +75,7 @@ def _any_of(filters: Any, schema: pa.Schema) -> pc.Expression:
 
 def _all_of(conditions: Any, schema: pa.Schema) -> pc.Expression:
     if not isinstance(conditions, list) or not conditions:
-        raise TypeError("no list of conditions")
+        raise _no_filter(conditions, "no list of conditions")
     whole: Any = None
     for name, operator, value in conditions:
         one: Any = _comparison(_field(name, schema), operator, value)
@@ -116,7 +116,8 @@ def _comparison(field: Any, operator: Any, value: Any) -> pc.Expression:
         return field > value
     if operator == ">=":
         return field >= value
-    raise ValueError(f"the operator {operator!r}; expected one of = == != < <= > >= in, not in")
+    problem = f"the operator {operator!r}; expected one of = == != < <= > >= in, not in"
+    raise _no_filter(operator, problem)
 
 
 def _no_column(received: str, schema: pa.Schema) -> FieldError:
@@ -129,7 +130,7 @@ def _no_column(received: str, schema: pa.Schema) -> FieldError:
     )
 
 
-def _no_filter(filters: Any, error: Exception) -> DTypeError:
+def _no_filter(filters: Any, error: Any) -> DTypeError:
     return DTypeError(
         path="filters",
         expected="a list of conditions (path, operator, value) that fit the columns",
