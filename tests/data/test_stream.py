@@ -1,11 +1,17 @@
 """Passes of a dataset that Python feeds: what they leave in memory, and how a process ends."""
 
 import ctypes
+import gc
 import json
+import weakref
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import tensorflow as tf
+
+import extensor as xt
 
 # mallinfo2 counts what C and C++ have allocated, and no memory that they keep to use it again.
 LEFT = """
@@ -126,3 +132,44 @@ def test_the_end_of_python_ends_no_iterator_of_others(many, run_python, theirs, 
 def test_python_ends_while_passes_are_read_ahead(many, run_python, ours):
     done = run_python(ENDING.format(path=many, theirs="iter(numbers)", ours=ours), fresh=True)
     assert done.stdout.splitlines() == ["0", "(10,)", "1"]
+
+
+def test_a_stream_is_iterated_untuned_and_what_is_made_of_it_is_tuned(tmp_path):
+    pq.write_table(pa.table({"x": [1, 2, 3, 4, 5]}), tmp_path / "few.parquet")
+    dataset = xt.data.parquet(tmp_path / "few.parquet", 2)
+    assert iter(dataset)._dataset.options().autotune.enabled is False
+    assert dataset.options().autotune.enabled is None
+    mapped = dataset.map(lambda records: records["x"])
+    assert mapped.options().autotune.enabled is None
+    assert [x.numpy().tolist() for x in mapped] == [[1, 2], [3, 4], [5]]
+    assert [records["x"].numpy().tolist() for records in dataset] == [[1, 2], [3, 4], [5]]
+
+
+def test_reduce_gives_all_batches_eagerly_and_in_a_function(tmp_path):
+    pq.write_table(pa.table({"x": [1, 2, 3, 4, 5]}), tmp_path / "few.parquet")
+    dataset = xt.data.parquet(tmp_path / "few.parquet", 2)
+
+    def total():
+        return dataset.reduce(np.int64(0), lambda sum, records: sum + tf.reduce_sum(records["x"]))
+
+    assert int(total()) == int(tf.function(total)()) == 15
+
+
+def test_options_of_the_user_hold(tmp_path):
+    pq.write_table(pa.table({"x": [1, 2, 3]}), tmp_path / "few.parquet")
+    options = tf.data.Options()
+    options.autotune.enabled = True
+    dataset = xt.data.parquet(tmp_path / "few.parquet", 2).with_options(options)
+    assert iter(dataset)._dataset.options().autotune.enabled is True
+
+
+def test_a_stream_is_freed_without_garbage_collection(tmp_path):
+    pq.write_table(pa.table({"x": [1, 2, 3]}), tmp_path / "few.parquet")
+    gc.disable()
+    try:
+        dataset = xt.data.parquet(tmp_path / "few.parquet", 2)
+        freed = weakref.ref(dataset)
+        del dataset
+        assert freed() is None
+    finally:
+        gc.enable()

@@ -55,14 +55,22 @@ def stream_to_its_end(feed: Any) -> tf.data.Dataset:
     return _of_feed(_dataset(feed, np.iinfo(np.int64).max, is_endless=True), feed)
 
 
-def _of_feed(dataset: tf.data.Dataset, feed: Any) -> tf.data.Dataset:
+def _of_feed(source: tf.data.Dataset, feed: Any) -> tf.data.Dataset:
     # Python functions have no state that a checkpoint or another process would lack.
     options = tf.data.Options()
     options.experimental_external_state_policy = tf.data.experimental.ExternalStatePolicy.IGNORE
-    dataset = dataset.with_options(options)
+    dataset = source.with_options(options)
+    options = tf.data.Options().merge(options)
+    options.autotune.enabled = False
+    options.experimental_optimization.apply_default_optimizations = False
+    untuned = source.with_options(options)
+    feeds[dataset] = feeds[untuned] = feed
     dataset.__class__ = _untuned_class(type(dataset))
-    feeds[dataset] = feed
+    setattr(dataset, _UNTUNED, untuned)
     return dataset
+
+
+_UNTUNED = "_extensor_untuned"
 
 
 @functools.cache
@@ -72,28 +80,19 @@ def _untuned_class(kind: type) -> Any:
     The graph of a feed has nothing to tune or to rewrite, but both cost time for each iteration and
     each batch. Datasets that are made of it, such as by `map`, are tuned as always.
     """
-
-    def iterate(self: Any) -> Any:
-        return plain.__iter__(plain.with_options(self, _untuned()))
-
-    def reduce(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return plain.reduce(plain.with_options(self, _untuned()), *args, **kwargs)
-
     plain: Any = kind
-    methods = {
-        "__iter__": functools.wraps(plain.__iter__)(iterate),
-        "reduce": functools.wraps(plain.reduce)(reduce),
-    }
+
+    @functools.wraps(plain.__iter__)
+    def iterate(self: Any) -> Any:
+        return plain.__iter__(getattr(self, _UNTUNED))
+
+    @functools.wraps(plain.reduce)
+    def reduce(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return plain.reduce(getattr(self, _UNTUNED), *args, **kwargs)
+
+    methods = {"__iter__": iterate, "reduce": reduce, "__module__": kind.__module__}
     # The only base is the class, so that Python lets a dataset change its class to the subclass.
-    return type(kind)(kind.__name__, (kind,), {"__module__": kind.__module__, **methods})
-
-
-@functools.cache
-def _untuned() -> tf.data.Options:
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    options.experimental_optimization.apply_default_optimizations = False
-    return options
+    return type(kind)(kind.__name__, (kind,), methods)
 
 
 def _dataset(feed: Any, parts: int, is_endless: bool) -> tf.data.Dataset:
