@@ -1,6 +1,9 @@
 """What small values of the types cost, counted in ops: a batch costs as many for any number."""
 
+import pickle
+
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import extensor as xt
@@ -53,3 +56,25 @@ def test_gradients_reach_the_features_of_joined_graphs():
         graph = Digraph([0], [1], {"mass": mass})
         total = tf.reduce_sum(Digraph.batch([graph, graph]).nodes["mass"] ** 2)
     np.testing.assert_array_equal(tape.gradient(total, mass), [4.0, 8.0])
+
+
+SPARSE = {
+    "sum": (tf.reduce_sum, 1),
+    "sum of rows": (lambda x: tf.reduce_sum(x, 1), 1),
+    "add": (lambda x: tf.add(x, x), 16),
+    "to_dense": (lambda x: x.to_dense(), 1),
+}
+
+
+@pytest.mark.parametrize("call", SPARSE)
+def test_an_operation_on_a_sparse_matrix_runs_few_ops(call):
+    function, most = SPARSE[call]
+    matrix = xt.types.CSRSparseTensor.from_dense(np.eye(8, dtype=np.float32))
+    function(matrix)  # the first operation keeps the rows of the entries
+    assert ops_of(lambda: function(matrix)) <= most
+    with tf.GradientTape() as tape:
+        tape.watch(matrix.values)
+        total = tf.reduce_sum(function(matrix))
+    np.testing.assert_array_equal(tape.gradient(total, matrix.values), [1.0 + (call == "add")] * 8)
+    again = pickle.loads(pickle.dumps(matrix))
+    np.testing.assert_array_equal(again.to_dense(), np.eye(8))

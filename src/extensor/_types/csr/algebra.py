@@ -12,9 +12,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._types.csr.conversion import tall
+from extensor._types.csr.conversion import row_numbers, tall
 from extensor._types.csr.kernel import times
-from extensor.authoring import lossless, row_ids, row_splits_of, sizes_of
+from extensor.authoring import lossless, row_splits_of, sizes_of
 from extensor.errors import DTypeError, StructureError
 
 
@@ -134,7 +134,7 @@ def transposed(matrix: Any) -> Any:
     """Returns each matrix with rows and columns swapped."""
     _expect_matrix(matrix, "transpose")
     *leading, height, width = sizes_of(matrix.shape, matrix.dense_shape)
-    numbers = row_ids(matrix.row_splits, matrix.columns)
+    numbers = row_numbers(matrix)
     # The row of each entry in the result, counted through all matrices.
     places = numbers // height * width + tf.cast(matrix.columns, tf.int64)
     order = tf.argsort(places, stable=True)
@@ -241,7 +241,7 @@ def _axes(axis: int | Sequence[int] | None, rank: int, path: str) -> list[int]:
 
 def _places(matrix: Any, sizes: list[Any], kept: list[int]) -> tf.Tensor:
     """Returns the row-major index of each entry among the kept dimensions."""
-    numbers = row_ids(matrix.row_splits, matrix.columns)
+    numbers = row_numbers(matrix)
     last = len(sizes) - 1
     if kept == list(range(last)):
         return numbers

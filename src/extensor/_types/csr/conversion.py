@@ -104,12 +104,26 @@ def _check_order(indices: Any, numbers: Any, dense_shape: Any) -> None:
 
 def to_sparse(matrix: Any) -> tf.SparseTensor:
     """Returns the entries as a `tf.SparseTensor`."""
-    numbers = row_ids(matrix.row_splits, matrix.columns)
+    numbers = row_numbers(matrix)
     places = [tf.cast(matrix.columns, tf.int64)]
     for size in reversed(sizes_of(matrix.shape[:-1], matrix.dense_shape)):
         places.insert(0, numbers % size)
         numbers //= size
     return _sparse(tf.stack(places, 1), matrix.values, matrix.dense_shape, matrix.shape)
+
+
+def row_numbers(matrix: Any) -> tf.Tensor:
+    """Returns the row of each entry: int64, counted through all matrices.
+
+    An eager matrix keeps them for the next operation.
+    """
+    kept = matrix.__dict__.get(_NUMBERS)
+    if kept is not None:
+        return kept
+    made = row_ids(matrix.row_splits, matrix.columns)
+    if hasattr(made, "numpy") and tf.executing_eagerly():
+        matrix.__dict__[_NUMBERS] = made
+    return made
 
 
 def tall(matrix: Any) -> tf.SparseTensor:
@@ -120,7 +134,7 @@ def tall(matrix: Any) -> tf.SparseTensor:
     kept = matrix.__dict__.get(_KEPT)
     if kept is not None:
         return kept
-    numbers = row_ids(matrix.row_splits, matrix.columns)
+    numbers = row_numbers(matrix)
     indices = tf.stack([numbers, tf.cast(matrix.columns, tf.int64)], 1)
     count = tf.size(matrix.row_splits, tf.int64) - 1
     static = tf.TensorShape([matrix.shape[:-1].num_elements(), matrix.shape[-1]])
@@ -130,7 +144,7 @@ def tall(matrix: Any) -> tf.SparseTensor:
     return made
 
 
-_KEPT = "_extensor_tall"
+_KEPT, _NUMBERS = "_extensor_tall", "_extensor_row_numbers"
 
 
 def _sparse(indices: Any, values: Any, dense_shape: Any, shape: tf.TensorShape) -> tf.SparseTensor:
