@@ -1,5 +1,6 @@
 """tf.data datasets of structured batches, the fields that a model uses, and statistics."""
 
+from extensor._data.arrow import arrow
 from extensor._data.batches import batches
 from extensor._data.fields_used import fields_used
 from extensor._data.parquet import parquet
@@ -19,6 +20,7 @@ __all__ = [
     "PathStatistics",
     "Shuffle",
     "Words",
+    "arrow",
     "batches",
     "describe",
     "fields_used",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
+import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.null_policy import Fill, fill
@@ -35,6 +37,8 @@ def _as_json(value: Any) -> Any:
         return {"extensor.fill": value.value}
     if isinstance(value, tf.DType):
         return {"extensor.dtype": value.name}
+    if isinstance(value, pa.Schema):
+        return {"extensor.schema": base64.b64encode(value.serialize()).decode()}
     if isinstance(value, Path):
         return str(value)
     return json.JSONEncoder().default(value)  # raises a TypeError
@@ -46,6 +50,8 @@ def _from_json(found: dict[str, Any]) -> Any:
             return fill(value)
         case {"extensor.dtype": name}:
             return tf.as_dtype(name)
+        case {"extensor.schema": text}:
+            return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
         case _:
             return found
 

@@ -20,7 +20,7 @@ from extensor._path import PathLike
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, ExtensorError, FormatError, StructureError
 
-_SUFFIXES = (".arrow", ".arrows", ".feather", ".ipc")
+SUFFIXES = (".arrow", ".arrows", ".feather", ".ipc")
 _COMPRESSED = (".bz2", ".gz", ".lz4", ".zst")
 _FILE, _FEATHER_1 = b"ARROW1", b"FEA1"
 
@@ -76,7 +76,7 @@ def read_arrow(
     for name, table in _tables(source, wanted):
         # A cast reads by the offsets of its input, which is checked for that; `from_arrow` checks
         # what is not cast.
-        with _readable(name):
+        with readable(name):
             leaf_paths(table.schema)  # raises for a name that is not UTF-8
             if wanted.schema is not None and not wanted.schema.equals(table.schema):
                 table.validate(full=True)
@@ -161,7 +161,7 @@ def _no_source(received: str) -> DTypeError:
 
 def _table_of(data: Any, name: str) -> pa.Table:
     """Returns the records of a reader, a table, a batch, or an object with PyCapsules."""
-    with _readable(name):
+    with readable(name):
         if isinstance(data, pa.Table):
             return data
         if isinstance(data, pa.RecordBatch):
@@ -188,13 +188,14 @@ def _table_of(data: Any, name: str) -> pa.Table:
 
 
 def _of_files(paths: Any, wanted: WantedTable) -> Iterator[tuple[str, pa.Table]]:
-    for file in files_at(paths, _SUFFIXES):
-        with _readable(file.path), _opened(file) as stream:
+    for file in files_at(paths, SUFFIXES):
+        with readable(file.path), opened(file) as stream:
             table = _table_in(file.path, stream, wanted)
         yield file.path, table
 
 
-def _opened(file: File) -> pa.NativeFile:
+def opened(file: File) -> pa.NativeFile:
+    """Opens a file for reading at any position; one that is compressed is read at once."""
     if not file.path.endswith(_COMPRESSED):
         return file.open()
     with file.stream() as stream:
@@ -207,7 +208,7 @@ def _table_in(name: str, stream: pa.NativeFile, wanted: WantedTable) -> pa.Table
     Raises:
         FormatError: If the file is in none of the formats, damaged, or truncated.
     """
-    with _readable(name):
+    with readable(name):
         start = stream.read(6)
         stream.seek(0)
         _expect_no_feather_1(name, start)
@@ -295,7 +296,7 @@ class ArrowFiles:
         self._files = files
         self.schema: pa.Schema = None
         for file in files:
-            with _readable(file.path), _opened(file) as stream, _reader(file.path, stream) as found:
+            with readable(file.path), opened(file) as stream, reader_of(file.path, stream) as found:
                 leaf_paths(found.schema)  # raises for a name that is not UTF-8
                 if self.schema is not None and not found.schema.equals(self.schema):
                     raise StructureError(
@@ -310,24 +311,37 @@ class ArrowFiles:
         """Yields the records of all files, in order."""
         for file in self._files:
             name = file.path
-            with _readable(name), _opened(file) as stream, _reader(name, stream) as reader:
-                for batch in _batches(name, stream, reader):
+            with readable(name), opened(file) as stream, reader_of(name, stream) as reader:
+                for batch in batches_in(name, stream, reader):
                     batch.validate(full=True)
                     yield batch
 
 
-def _reader(name: str, stream: pa.NativeFile) -> Any:
+def reader_of(name: str, stream: pa.NativeFile, fields: list[int] | None = None) -> Any:
+    """Returns the reader of a file or stream.
+
+    Args:
+        name: The name of the file, for errors.
+        stream: The file.
+        fields: The numbers of the columns to read; None for all.
+
+    Raises:
+        FormatError: If it is a Feather file of version 1, or its footer is damaged.
+    """
     start = stream.read(6)
     stream.seek(0)
     _expect_no_feather_1(name, start)
+    options = pa.ipc.IpcReadOptions(included_fields=fields)
     if start != _FILE:
-        return pa.ipc.open_stream(stream)
-    reader = pa.ipc.open_file(stream)
-    _check_footer(name, stream, reader.schema)
+        return pa.ipc.open_stream(stream, options=options)
+    reader = pa.ipc.open_file(stream, options=options)
+    if fields is None:  # else the schema lacks the other columns
+        _check_footer(name, stream, reader.schema)
     return reader
 
 
-def _batches(name: str, stream: pa.NativeFile, reader: Any) -> Iterator[pa.RecordBatch]:
+def batches_in(name: str, stream: pa.NativeFile, reader: Any) -> Iterator[pa.RecordBatch]:
+    """Yields the batches of a reader."""
     if isinstance(reader, pa.RecordBatchFileReader):
         yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
     else:
@@ -335,7 +349,7 @@ def _batches(name: str, stream: pa.NativeFile, reader: Any) -> Iterator[pa.Recor
 
 
 @contextlib.contextmanager
-def _readable(name: str) -> Generator[None]:
+def readable(name: str) -> Generator[None]:
     """Replaces pyarrow's errors about a source by errors that name it."""
     try:
         yield

@@ -1,0 +1,200 @@
+"""Datasets of files of any format: their records in groups, and the plan over these."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow.schema import spec_from_schema
+from extensor._arrow.wanted_table import WantedTable
+from extensor._data.feed import Feed
+from extensor._data.plan import PART_BYTES, PART_ROWS, Plan
+from extensor._data.recipe import arguments_of, recipe, shuffle_of
+from extensor._data.stream import MAKERS, stream
+from extensor._files.files import File
+from extensor.errors import FormatError
+
+
+class Group(NamedTuple):
+    """Records of a file that are read at once.
+
+    Attributes:
+        file: The file.
+        name: Where the group is in the file, for errors.
+        rows: The number of records.
+        nbytes: The approximate size in bytes.
+        at: What finds the group in the file.
+    """
+
+    file: File
+    name: str
+    rows: int
+    nbytes: float
+    at: Any = None
+
+
+class Groups:
+    """The records of files, in groups; a `Source` of `Plan`.
+
+    Args:
+        schema: The schema of the records.
+        groups: The groups, in the order of the files.
+        batches: Returns the records of a group.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        groups: Sequence[Group],
+        batches: Callable[[Group], Iterator[pa.RecordBatch]],
+    ) -> None:
+        self.schema = schema
+        self._groups = groups
+        self._batches = batches
+        self.rows = np.array([group.rows for group in groups], np.int64)
+        self.nbytes = np.array([group.nbytes for group in groups], np.float64)
+
+    def read(self, groups: Sequence[int], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yields the records of groups; see `Source`.
+
+        Raises:
+            FormatError: If a group has another number of records than it had before.
+        """
+        for number in groups:
+            group, count = self._groups[number], 0
+            for batch in self._batches(group):
+                count += batch.num_rows
+                yield from (batch.slice(at, rows) for at in range(0, batch.num_rows, rows))
+            if count != group.rows:
+                raise FormatError(
+                    path=self.place(number),
+                    expected=f"{group.rows} records, as when the dataset was made",
+                    received=f"{count} records: the file was written to",
+                    mend="Make the dataset again.",
+                )
+
+    def place(self, group: int) -> str:
+        """Returns the file of a group, and where it is in the file."""
+        found = self._groups[group]
+        return f"{found.file.path}, {found.name}"
+
+    def identity(self) -> Any:
+        """Returns the names of the files, the sizes of their groups, and the schema."""
+        groups = [[os.path.basename(g.file.inner), g.name, g.rows] for g in self._groups]
+        return [groups, self.schema.to_string(show_schema_metadata=False)]
+
+
+class Format(NamedTuple):
+    """A format of files of which datasets are made.
+
+    Attributes:
+        kind: The name of the function.
+        opened: Returns the records of files that are wanted; has the function's own arguments.
+    """
+
+    kind: str
+    opened: Callable[..., Groups]
+
+
+def planned(
+    format: Format,
+    files: Sequence[File],
+    wanted: WantedTable,
+    batch_size: Any,
+    drop_remainder: bool,
+    shuffle: Any,
+    shard: Any,
+    epochs: Any,
+    state: Any,
+    **own: Any,
+) -> tf.data.Dataset:
+    """Returns a dataset of the records of files.
+
+    Args:
+        format: The format.
+        files: The files.
+        wanted: The arguments `columns`, `schema`, `nulls` and `row_splits_dtype`.
+        batch_size: As in the functions of `xt.data`, like the rest.
+        drop_remainder: See there.
+        shuffle: See there.
+        shard: See there.
+        epochs: See there.
+        state: See there.
+        **own: The arguments that only this format has.
+    """
+    rest = (batch_size, drop_remainder, shuffle, shard, epochs, state)
+    return stream(_feed(format, files, wanted, *rest, **own))
+
+
+def makes_again(format: Format, files_at: Callable[[Any], list[File]]) -> Format:
+    """Lets other processes make the datasets of a format, and returns it."""
+    MAKERS[format.kind] = functools.partial(_feed_again, format, files_at)
+    return format
+
+
+def _feed(
+    format: Format,
+    files: Sequence[File],
+    wanted: WantedTable,
+    batch_size: Any,
+    drop_remainder: bool,
+    shuffle: Any,
+    shard: Any,
+    epochs: Any,
+    state: Any,
+    **own: Any,
+) -> Feed:
+    source = format.opened(files, wanted, **own)
+    plan = Plan(source, batch_size, drop_remainder, shuffle, shard, epochs, PART_ROWS, PART_BYTES)
+    if state is not None:
+        plan.begin_at(state)
+    static = plan.batch_size if drop_remainder else None
+    spec = spec_from_schema(source.schema, static, wanted.row_splits_dtype, wanted.nulls)
+    text = recipe(
+        format.kind,
+        files=[file.inner if file.is_local else file.path for file in files],
+        wanted=[wanted.columns, wanted.schema, wanted.nulls, wanted.row_splits_dtype],
+        batch_size=plan.batch_size,
+        drop_remainder=drop_remainder,
+        shuffle=plan.shuffle,
+        shard="service" if plan.by_service else plan.shard,
+        epochs=plan.epochs,
+        state=state,
+        **own,
+    )
+    return Feed(plan, spec, wanted.row_splits_dtype, wanted.nulls, text)
+
+
+def _feed_again(format: Format, files_at: Callable[[Any], list[File]], text: str) -> Feed:
+    arguments: dict[str, Any] = arguments_of(text)
+    arguments["shuffle"] = shuffle_of(arguments["shuffle"])
+    arguments["files"] = files_at(arguments["files"])
+    columns, *rest = arguments["wanted"]
+    arguments["wanted"] = WantedTable(columns, *rest)
+    return _feed(format, **arguments)
+
+
+def whole(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Returns a batch with the columns of a schema; nullable ones that it lacks are null.
+
+    Raises:
+        FieldError, DTypeError: As `WantedTable.table`.
+    """
+    if batch.schema.equals(schema):
+        return batch
+    table = pa.Table.from_batches([batch])
+    for field in schema:
+        if field.nullable and field.name not in table.schema.names:
+            table = table.append_column(field, pa.nulls(batch.num_rows, field.type))
+    table = WantedTable(schema=schema).table(table)
+    return (table.combine_chunks().to_batches() or [_empty(schema)])[0]
+
+
+def _empty(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in schema], schema=schema)
