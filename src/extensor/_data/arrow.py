@@ -63,7 +63,8 @@ def arrow(
         MissingFileError, FormatError, FieldError, DTypeError: As in `read_arrow`.
         NullError, UnsupportedTypeError: As in `from_arrow`.
 
-    >>> path = getfixture("tmp_path") / "recipes.arrow"
+    >>> import extensor as xt
+    >>> path = "recipes.arrow"
     >>> xt.write_arrow(xt.DenseStructuredTensor([3], {"est_time": [55.0, 30.0, 45.0]}), path)
     >>> for batch in xt.data.arrow(path, batch_size=2):
     ...     print(batch["est_time"].numpy())
