@@ -3,6 +3,7 @@
 from extensor._data.arrow import arrow
 from extensor._data.batches import batches
 from extensor._data.fields_used import fields_used
+from extensor._data.json import json
 from extensor._data.parquet import parquet
 from extensor._data.plan import Shuffle
 from extensor._data.state import state, steps_per_shard
@@ -24,6 +25,7 @@ __all__ = [
     "batches",
     "describe",
     "fields_used",
+    "json",
     "parquet",
     "state",
     "steps_per_shard",

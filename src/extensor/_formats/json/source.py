@@ -12,7 +12,7 @@ import pyarrow as pa
 from extensor._files.files import files_at
 from extensor.errors import DTypeError, FormatError
 
-_SUFFIXES = tuple(
+SUFFIXES = tuple(
     f".{kind}{packed}"
     for kind in ("json", "jsonl", "ndjson", "geojson")
     for packed in ("", ".gz", ".zst", ".bz2", ".lz4")
@@ -102,7 +102,7 @@ def _texts(source: Any, name: str) -> list[Text]:
             mend="Give the text as bytes: text.encode().",
         )
     found: list[Text] = []
-    for file in files_at(source, _SUFFIXES):
+    for file in files_at(source, SUFFIXES):
         with file.open() as opened:
             found.append(_text(file.path, opened.read_buffer()))
     return found

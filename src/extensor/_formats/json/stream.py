@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from extensor._arrow.wanted_table import WantedTable
+from extensor._arrow.write import to_arrow
 from extensor._files.files import File
 from extensor._formats.json.exact import exact_records
 from extensor._formats.json.fast import fast_table
@@ -41,13 +42,9 @@ class JsonFiles:
         self.num_records = 0
         whole = pa.struct([])
         for text, line in self._texts():
-            table = _table(text, line)
-            found = pa.struct(list(table.schema))
+            table = table_of(text, line)
+            whole = with_types_of(whole, table.schema, text, line)
             self.num_records += table.num_rows
-            try:
-                whole = joined(whole, found)
-            except InexactError:
-                raise _conflict(text, line, whole, found) from None
         self._record = whole
         self.schema = pa.schema(whole.fields)
 
@@ -58,42 +55,55 @@ class JsonFiles:
             FormatError: If a file was changed since its types were found out (also a ValueError).
         """
         for text, line in self._texts():
-            try:
-                for batch in _table(text, line).to_batches():
-                    records = converted(batch.to_struct_array(), self._record)
-                    yield pa.RecordBatch.from_struct_array(records).cast(self.schema)
-            except (InexactError, pa.ArrowException) as error:
-                raise FormatError(
-                    path=text.name,
-                    expected="the records whose types were found out before",
-                    received="others: the file was written to",
-                    mend="Open the file again.",
-                ) from error
+            yield from batches_as(table_of(text, line), self._record, text.name)
 
     def _texts(self) -> Iterator[tuple[Text, int]]:
         """Yields the texts of the files, each with the number of lines before it."""
         for file in self._files:
-            line = 0
-            for block in _blocks(file):
-                yield Text(file.path, pa.py_buffer(block)), line
-                line += block.count(b"\n")
+            for block in blocks(file, _CHUNK):
+                yield Text(file.path, pa.py_buffer(block.data)), block.line
 
 
-def _blocks(file: File) -> Iterator[bytes]:
+class Block(NamedTuple):
+    """Some lines of a file, or a whole file that is not one object a line.
+
+    Attributes:
+        data: The text.
+        start: Where it begins in the file; None if it is the whole or the file is compressed.
+        line: The number of lines before it.
+        is_whole: Whether it is a whole file that is not one object a line.
+    """
+
+    data: bytes
+    start: int | None
+    line: int
+    is_whole: bool = False
+
+
+def blocks(file: File, size: int) -> Iterator[Block]:
+    """Yields the text of a file, of about `size` bytes at a time where each line is a record.
+
+    Raises:
+        FormatError: If the file does not decompress, or is not UTF-8 (also a ValueError).
+    """
     with file.open() as stream:
         compression = compression_of(stream.read(4))
     with file.stream(compression) as stream:
         try:
-            block = stream.read(_CHUNK).removeprefix(_UTF8_MARK)
+            first = stream.read(size)
+            block = first.removeprefix(_UTF8_MARK)
             if not _is_lines(block):
                 [whole] = texts_of(file.path)
-                yield bytes(whole.buffer)
+                yield Block(bytes(whole.buffer), None, 0, True)
                 return
+            start, line = len(first) - len(block), 0
             while block:
-                more = stream.read(_CHUNK)
+                more = stream.read(size)
                 end = block.rfind(b"\n") + 1 if more else len(block)
                 if end:
-                    yield block[:end]
+                    lines = block[:end]
+                    yield Block(lines, start if compression is None else None, line)
+                    start, line = start + end, line + lines.count(b"\n")
                 block = block[end:] + more
         except (OSError, pa.ArrowInvalid) as error:
             if isinstance(error, ExtensorError) or getattr(error, "errno", None):
@@ -118,18 +128,62 @@ def _is_lines(block: bytes) -> bool:
     return True
 
 
-def _table(text: Text, line: int) -> pa.Table:
+def with_types_of(record: pa.DataType, schema: pa.Schema, text: Text, line: int) -> pa.DataType:
+    """Returns the type of records that holds those of a type and those of a text.
+
+    Args:
+        record: The type of earlier records.
+        schema: The schema of the records of a text.
+        text: The text, for errors.
+        line: The number of lines before it in the file.
+
+    Raises:
+        DTypeError: If values of one field have no common type (also a TypeError).
+    """
+    found = pa.struct(list(schema))
+    try:
+        return joined(record, found)
+    except InexactError:
+        raise _conflict(text, line, record, found) from None
+
+
+def batches_as(table: pa.Table, record: pa.DataType, name: str) -> Iterator[pa.RecordBatch]:
+    """Yields the records of a table as those of a type.
+
+    Raises:
+        FormatError: If they do not fit the type, because the file of this name was changed (also a
+            ValueError).
+    """
+    try:
+        for batch in table.to_batches():
+            records = converted(batch.to_struct_array(), record)
+            yield pa.RecordBatch.from_struct_array(records).cast(pa.schema(record.fields))
+    except (InexactError, pa.ArrowException) as error:
+        raise FormatError(
+            path=name,
+            expected="the records whose types were found out before",
+            received="others: the file was written to",
+            mend="Open the file again.",
+        ) from error
+
+
+def table_of(text: Text, line: int, wanted: WantedTable | None = None) -> pa.Table:
     """Returns the records of a text, and raises errors with the lines of the file.
 
     Args:
         text: The text.
         line: The number of lines before it in the file.
+        wanted: The schema that is wanted; None for that of the text.
     """
     try:
         try:
-            return fast_table([text], None, None)
+            return fast_table([text], wanted and wanted.schema, None)
         except InexactError:
-            return exact_records([text], WantedTable(), "error", None, PathTree())[0]
+            wanted = wanted or WantedTable()
+            records, is_done = exact_records([text], wanted, "error", None, PathTree())
+            if not is_done:
+                return records
+            return pa.Table.from_batches([to_arrow(records, wanted.schema)])
     except ExtensorError as error:
         if not line:
             raise
