@@ -1,5 +1,6 @@
-"""Arrow files as streams: the records of the files, in any order, from any place."""
+"""Files as streams: the records of the files, in any order, from any place."""
 
+import gzip
 import json
 
 import pyarrow as pa
@@ -13,7 +14,12 @@ from extensor import errors
 
 SCHEMA = pa.schema({"n": pa.int64(), "list": pa.list_(pa.string())})
 SHUFFLE = xt.data.Shuffle(seed=4, window=30)
-KINDS = {"file": ".arrow", "feather": ".feather", "stream": ".arrows"}
+KINDS = [".arrow", ".feather", ".arrows", ".jsonl", ".jsonl.gz"]
+
+
+def read(paths, *args, **kwargs):
+    door = xt.data.json if ".json" in str(paths[0]) else xt.data.arrow
+    return door(paths, *args, **kwargs)
 
 
 def written(folder, sizes, suffix):
@@ -21,14 +27,18 @@ def written(folder, sizes, suffix):
     paths, first = [], 0
     for number, size in enumerate(sizes):
         path = folder / f"{number}{suffix}"
-        make = pa.ipc.new_stream if suffix == ".arrows" else pa.ipc.new_file
+        paths.append(str(path))
         numbers = list(range(first, first + size))
+        first += size
         lists = [[str(n)] * (n % 3) for n in numbers]
         table = pa.table({"n": numbers, "list": lists}, schema=SCHEMA)
+        if ".json" in suffix:
+            text = "".join(f"{json.dumps(row)}\n" for row in table.to_pylist()).encode()
+            path.write_bytes(gzip.compress(text) if suffix.endswith(".gz") else text)
+            continue
+        make = pa.ipc.new_stream if suffix == ".arrows" else pa.ipc.new_file
         with make(str(path), SCHEMA) as writer:
             writer.write_table(table, max_chunksize=7)
-        paths.append(str(path))
-        first += size
     return paths
 
 
@@ -42,13 +52,13 @@ def flat(batches):
 
 @pytest.fixture(params=KINDS)
 def paths(request, tmp_path):
-    return written(tmp_path, [40, 0, 25], KINDS[request.param])
+    return written(tmp_path, [40, 0, 25], request.param)
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=3), st.integers(1, 9), st.booleans())
 def test_batches_are_the_records_in_order(tmp_path_factory, sizes, size, drop_remainder):
     paths = written(tmp_path_factory.mktemp("files"), sizes, ".arrow")
-    dataset = xt.data.arrow(paths, size, drop_remainder=drop_remainder)
+    dataset = read(paths, size, drop_remainder=drop_remainder)
     count = sum(sizes)
     stop = count - size + 1 if drop_remainder else count
     expected = [list(range(i, min(i + size, count))) for i in range(0, stop, size)]
@@ -57,28 +67,29 @@ def test_batches_are_the_records_in_order(tmp_path_factory, sizes, size, drop_re
 
 
 def test_records_are_those_of_the_whole(paths):
-    dataset = xt.data.arrow(paths, 8)
-    whole = xt.read_arrow(paths)
+    dataset = read(paths, 8)
+    door = xt.read_json if ".json" in paths[0] else xt.read_arrow
+    whole = door(paths)
     assert [row for batch in dataset for row in batch.to_py()] == whole.to_py()
-    only = next(iter(xt.data.arrow(paths, 8, columns=["list"])))
+    only = next(iter(read(paths, 8, columns=["list"])))
     assert only.field_names() == ("list",)
     assert only["list"].to_list() == whole["list"][:8].to_list()
 
 
 def test_an_epoch_in_another_order_has_each_record_once(paths):
-    epochs = numbers(xt.data.arrow(paths, 5, shuffle=SHUFFLE, epochs=2))
+    epochs = numbers(read(paths, 5, shuffle=SHUFFLE, epochs=2))
     first, second = flat(epochs[:13]), flat(epochs[13:])
     assert sorted(first) == sorted(second) == list(range(65))
     assert first != second
     assert first != list(range(65))
-    assert numbers(xt.data.arrow(paths, 5, shuffle=SHUFFLE, epochs=2)) == epochs
+    assert numbers(read(paths, 5, shuffle=SHUFFLE, epochs=2)) == epochs
 
 
 @pytest.mark.parametrize("shuffle", [None, SHUFFLE])
 def test_shards_have_each_record_once(paths, shuffle):
-    shards = [numbers(xt.data.arrow(paths, 4, shuffle=shuffle, shard=(i, 2))) for i in range(2)]
+    shards = [numbers(read(paths, 4, shuffle=shuffle, shard=(i, 2))) for i in range(2)]
     assert sorted(flat(shards[0]) + flat(shards[1])) == list(range(65))
-    is_stream = paths[0].endswith(".arrows")  # which is of one shard as a whole
+    is_stream = paths[0].endswith((".arrows", ".gz", ".jsonl"))  # may be of one shard as a whole
     assert all(shards) or is_stream
 
 
@@ -86,7 +97,7 @@ def test_shards_have_each_record_once(paths, shuffle):
 @pytest.mark.parametrize("steps", [0, 3, 13, 20])
 def test_a_state_and_a_checkpoint_go_on_at_the_exact_batch(paths, tmp_path, shuffle, steps):
     def dataset(**state):
-        return xt.data.arrow(paths, 5, shuffle=shuffle, epochs=2, **state)
+        return read(paths, 5, shuffle=shuffle, epochs=2, **state)
 
     expected = numbers(dataset())[steps:]
     state = json.loads(json.dumps(xt.data.state(dataset(), steps)))
@@ -103,9 +114,9 @@ def test_a_state_and_a_checkpoint_go_on_at_the_exact_batch(paths, tmp_path, shuf
 
 
 def test_a_state_of_other_files_is_an_error(paths):
-    state = xt.data.state(xt.data.arrow(paths, 5), 3)
+    state = xt.data.state(read(paths, 5), 3)
     with pytest.raises(errors.StructureError, match="state, digest"):
-        xt.data.arrow(paths[:1], 5, state=state)
+        read(paths[:1], 5, state=state)
 
 
 def test_a_cut_file_is_an_error_that_names_it(tmp_path):

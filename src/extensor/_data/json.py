@@ -68,7 +68,9 @@ def json(
             `schema=`, those that depend on contents are raised during iteration.
         UnsupportedTypeError: As in `from_arrow`.
 
-    >>> path = getfixture("tmp_path") / "recipes.jsonl"
+    >>> import pathlib
+    >>> import extensor as xt
+    >>> path = pathlib.Path("recipes.jsonl")
     >>> _ = path.write_text('{"title": "Tea"}\n{"title": "Bread"}\n{"title": "Soup"}\n')
     >>> for batch in xt.data.json(path, batch_size=2):
     ...     print(batch["title"].numpy())
