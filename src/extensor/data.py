@@ -7,6 +7,7 @@ from extensor._data.json import json
 from extensor._data.parquet import parquet
 from extensor._data.plan import Shuffle
 from extensor._data.state import state, steps_per_shard
+from extensor._data.tfrecord import tfrecord
 from extensor._describe.comparison import Comparison, Drift
 from extensor._describe.describe import describe
 from extensor._describe.description import Description
@@ -29,4 +30,5 @@ __all__ = [
     "parquet",
     "state",
     "steps_per_shard",
+    "tfrecord",
 ]

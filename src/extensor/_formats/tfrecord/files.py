@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import array
 import bisect
 import gzip
+import mmap
 import os
+import struct
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,6 +32,7 @@ from extensor.errors import DTypeError, FormatError, StructureError
 _FRAME = 16
 """Bytes around each record: its length, and two checksums."""
 
+_LENGTH = struct.Struct("<Q")
 _BATCH = 4096
 _CHUNK = 1 << 20
 
@@ -77,7 +81,7 @@ def read_tfrecord(
     >>> xt.read_tfrecord(path).to_py()
     [{'minutes': [5, 2], 'title': b'Tea'}]
     """
-    _expect_message(message)
+    expect_message(message)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     files = files_at(paths)
     parts = [_serialized(file) for file in files]
@@ -158,7 +162,7 @@ def write_tfrecord(
     >>> len(list(tf.data.TFRecordDataset(path, "GZIP")))
     1
     """
-    _expect_message(message)
+    expect_message(message)
     context = tuple(context)
     if compression is None:
         compression = "GZIP" if os.fsdecode(path).endswith(".gz") else ""
@@ -192,7 +196,8 @@ def write_tfrecord(
             )
 
 
-def _expect_message(message: Any) -> None:
+def expect_message(message: Any) -> None:
+    """Raises a DTypeError if an argument `message` is not the name of a message."""
     if message not in (None, EXAMPLE, SEQUENCE):
         raise DTypeError(
             path="message",
@@ -263,6 +268,65 @@ def serialized_batches(file: File) -> Iterator[tf.Tensor]:
                 for chunk in _decompressed(source, file.path):
                     target.write(chunk)
             yield from _frames(plain, file.path)
+
+
+def ends_of_records(file: File) -> np.ndarray[Any, Any] | None:
+    """Returns where each record of a file ends, from the lengths that it stores.
+
+    Returns None if the file is compressed.
+
+    Raises:
+        FormatError: If the file is truncated.
+    """
+    with local_path(file) as path:
+        if not _is_plain(path):
+            return None
+        if not os.path.getsize(path):
+            return np.zeros(0, np.int64)
+        with (
+            open(path, "rb") as opened,
+            mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
+            ends, at, size = array.array("q"), 0, len(data)
+            while at + 12 <= size:
+                at += int(_LENGTH.unpack_from(data, at)[0]) + _FRAME
+                if at > size:
+                    break
+                ends.append(at)
+        if at != size:
+            raise _damaged(file.path, path, "truncated")
+        return np.array(ends, np.int64)
+
+
+def records_between(file: File, start: int, end: int, count: int) -> Iterator[tf.Tensor]:
+    """Yields the bytes of some records of a file that is not compressed.
+
+    Args:
+        file: The file.
+        start: Where the first record begins.
+        end: Where the last record ends.
+        count: The number of records.
+
+    Raises:
+        FormatError: If the file is damaged or truncated.
+    """
+    with file.open() as opened:
+        opened.seek(start)
+        part: Any = opened.read(end - start)
+    # TensorFlow checks the sums of records, and reads files from their beginning only.
+    with tempfile.NamedTemporaryFile() as copy:
+        copy.write(part)
+        copy.flush()
+        try:
+            dataset = tf.data.TFRecordDataset(copy.name, buffer_size=_CHUNK)
+            yield from dataset.take(count).batch(_BATCH)
+        except tf.errors.DataLossError as error:
+            raise FormatError(
+                path=file.path,
+                expected=f"complete records of a TFRecord file in the bytes {start} to {end}",
+                received="a damaged or truncated one",
+                mend="Write the file again.",
+            ) from error
 
 
 def _is_plain(path: str) -> bool:
