@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import pathlib
 
 import pyarrow as pa
 import pytest
@@ -14,12 +15,20 @@ from extensor import errors
 
 SCHEMA = pa.schema({"n": pa.int64(), "list": pa.list_(pa.string())})
 SHUFFLE = xt.data.Shuffle(seed=4, window=30)
-KINDS = [".arrow", ".feather", ".arrows", ".jsonl", ".jsonl.gz"]
+KINDS = [".arrow", ".feather", ".arrows", ".jsonl", ".jsonl.gz", ".tfrecord", ".tfrecord.gz"]
 
 
 def read(paths, *args, **kwargs):
-    door = xt.data.json if ".json" in str(paths[0]) else xt.data.arrow
-    return door(paths, *args, **kwargs)
+    if ".tfrecord" in paths[0]:
+        kwargs.setdefault("schema", SCHEMA)
+    return door(xt.data, paths)(paths, *args, **kwargs)
+
+
+def door(module, paths, prefix=""):
+    """The function of a module that reads files of this format."""
+    kind = pathlib.Path(paths[0]).suffixes[0].removeprefix(".")
+    names = {"jsonl": "json", "tfrecord": "tfrecord"}
+    return getattr(module, prefix + names.get(kind, "arrow"))
 
 
 def written(folder, sizes, suffix):
@@ -35,6 +44,9 @@ def written(folder, sizes, suffix):
         if ".json" in suffix:
             text = "".join(f"{json.dumps(row)}\n" for row in table.to_pylist()).encode()
             path.write_bytes(gzip.compress(text) if suffix.endswith(".gz") else text)
+            continue
+        if ".tfrecord" in suffix:
+            xt.write_tfrecord(xt.from_arrow(table), str(path))
             continue
         make = pa.ipc.new_stream if suffix == ".arrows" else pa.ipc.new_file
         with make(str(path), SCHEMA) as writer:
@@ -68,8 +80,8 @@ def test_batches_are_the_records_in_order(tmp_path_factory, sizes, size, drop_re
 
 def test_records_are_those_of_the_whole(paths):
     dataset = read(paths, 8)
-    door = xt.read_json if ".json" in paths[0] else xt.read_arrow
-    whole = door(paths)
+    given = {"schema": SCHEMA} if ".tfrecord" in paths[0] else {}
+    whole = door(xt, paths, "read_")(paths, **given)
     assert [row for batch in dataset for row in batch.to_py()] == whole.to_py()
     only = next(iter(read(paths, 8, columns=["list"])))
     assert only.field_names() == ("list",)
@@ -89,7 +101,9 @@ def test_an_epoch_in_another_order_has_each_record_once(paths):
 def test_shards_have_each_record_once(paths, shuffle):
     shards = [numbers(read(paths, 4, shuffle=shuffle, shard=(i, 2))) for i in range(2)]
     assert sorted(flat(shards[0]) + flat(shards[1])) == list(range(65))
-    is_stream = paths[0].endswith((".arrows", ".gz", ".jsonl"))  # may be of one shard as a whole
+    is_stream = paths[0].endswith(
+        (".arrows", ".gz", ".jsonl", ".tfrecord")
+    )  # may be of one shard as a whole
     assert all(shards) or is_stream
 
 

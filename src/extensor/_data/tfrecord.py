@@ -82,7 +82,8 @@ def tfrecord(
         MissingFileError, FormatError, DTypeError, FieldError, NullError, UnsupportedTypeError: As
             in `read_tfrecord` and `from_proto`; those that depend on contents during iteration.
 
-    >>> path = getfixture("tmp_path") / "recipes.tfrecord"
+    >>> import extensor as xt
+    >>> path = "recipes.tfrecord"
     >>> xt.write_tfrecord(xt.DenseStructuredTensor([3], {"est_time": [55.0, 30.0, 45.0]}), path)
     >>> for batch in xt.data.tfrecord(path, batch_size=2):
     ...     print(batch["est_time"].numpy())
