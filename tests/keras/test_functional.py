@@ -177,6 +177,7 @@ def test_the_specs_of_outputs_are_computed():
     model = two_headed()
     shapes = [tensor.shape for tensor in model.compute_output_spec(xt.keras.Input(SPEC))]
     assert shapes == [(None, 1), (None, 1)]
+    assert [tensor.shape for tensor in model.compute_output_spec(RECORDS)] == shapes
     records = Doubled().compute_output_spec(xt.keras.Input(SPEC))
     assert records["taste"].shape == (None, 3)
 

@@ -3,6 +3,7 @@
 import gc
 import json
 
+import keras
 import pytest
 import tensorflow as tf
 
@@ -62,6 +63,35 @@ def test_a_signature_keeps_the_variables_of_its_module_alive(tmp_path):
     loaded = tf.saved_model.load(str(tmp_path / "model"))
     response = loaded.signatures["serving_default"](**signature.encode(RECIPE))
     assert_alike(signature.decode(response), RECIPE["steps.minutes"] * 3)
+
+
+class Looked(xt.keras.Layer):
+    """Holds layers with tables in a dict, in which Keras finds variables but no tables."""
+
+    def __init__(self):
+        super().__init__()
+        words = keras.layers.StringLookup(vocabulary=["slow", "quick"])
+        self.tables = {
+            "tags": [words],
+            "more": ({"inner": keras.layers.IntegerLookup(vocabulary=[3, 6])},),
+        }
+
+    def call(self, recipe):
+        tags = self.tables["tags"][0](recipe["tags"].flat_values)
+        inner = self.tables["more"][0]["inner"](tags * 3)
+        return recipe["tags"].with_flat_values(inner)
+
+
+@pytest.mark.parametrize("build", [Looked, lambda: xt.keras.Sequential([Looked()])])
+@pytest.mark.parametrize("with_module", [True, False])
+def test_the_tables_of_layers_in_a_dict_are_saved(tmp_path, build, with_module):
+    model = build()
+    signature = flat_signature(model, RECIPE_SPEC)
+    xt.serving.save(model if with_module else None, tmp_path / "model", signature)
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    response = loaded.signatures["serving_default"](**signature.encode(RECIPE))
+    assert_alike(signature.decode(response), model(RECIPE))
+    assert model(RECIPE).to_list() == [[2], []]
 
 
 def test_the_module_itself_is_saved_on_demand(tmp_path):

@@ -348,6 +348,16 @@ def saved_specs():
     )
 
 
+def owner_of_a_captured_handle():
+    rows = tf.lookup.KeyValueTensorInitializer(["a"], [1])
+    table = tf.lookup.StaticHashTable(rows, 0)
+    function = tf.function(table.lookup, input_signature=[tf.TensorSpec([], tf.string)])
+    (handle,) = (
+        one for one in function.get_concrete_function().captured_inputs if one.dtype == tf.resource
+    )
+    assert handle._parent_trackable() is table, "_parent_trackable: a handle has no table"
+
+
 def signatures_on_disk():
     with tempfile.TemporaryDirectory() as path:
         function = tf.function(lambda x: {"y": x}, input_signature=[tf.TensorSpec([], name="x")])
@@ -754,6 +764,7 @@ PROBES = {
     "data.util.nest": nests_of_datasets,
     "structure": structures_of_states,
     "nested_structure_coder": saved_specs,
+    "_parent_trackable": owner_of_a_captured_handle,
     "loader_impl": signatures_on_disk,
     "TypeSpec._to_components": jobs_of_a_spec,
     "trace_type.InternalCastContext": cast_context,

@@ -32,10 +32,12 @@ from extensor._keras.lowering import (
     is_extension,
     is_lowered,
     lowered,
+    map_leaves,
     one_mask,
     own_spec,
     raised,
 )
+from extensor._keras.rematerialized import of_floats
 from extensor._keras.serialization import deserialized, serialized
 
 # The layer that Keras calls. Its `call` gets and returns lowered values. A direct `call`, such as
@@ -123,6 +125,16 @@ class TakesValues:
         finally:
             _in_keras.reset(token)
 
+    def rematerialized_call(self, layer_call: Any, *args: Any, **kwargs: Any) -> Any:
+        """Returns `call` for these arguments, as it is to run in a `keras.RematScope`."""
+        args, kwargs = map_leaves(_lowered_passed, (args, kwargs))
+        in_keras = functools.partial(_run_in_keras, self, layer_call)
+        function, tensors, whole = of_floats(in_keras, args, kwargs)
+        # Keras may compute the sizes of the outputs, in a graph of its own.
+        args, kwargs = map_leaves(_as_keras_tensor, (args, kwargs))
+        changed = super().rematerialized_call(function, *args, **kwargs)  # type: ignore[misc]
+        return layer_call if changed is function else lambda *_, **__: whole(changed(*tensors))
+
     def _whole(self, outputs: Any) -> Any:
         """Returns outputs with each value replaced by a `WholeValue`."""
         return as_whole_values(outputs, self._new_name)
@@ -147,6 +159,23 @@ def returning_whole_values(layer: Any) -> Generator[None, None, None]:
 def is_called_by_keras(layer: Any) -> bool:
     """Returns whether `call` of a layer gets lowered values and must return such values."""
     return _in_keras.get() is layer
+
+
+def _run_in_keras(layer: Any, call: Any, *args: Any, **kwargs: Any) -> Any:
+    """Returns the result of `call` as Keras gets it, also while a gradient is computed."""
+    token = _in_keras.set(layer)
+    try:
+        return call(*args, **kwargs)
+    finally:
+        _in_keras.reset(token)
+
+
+def _lowered_passed(leaf: Any) -> Any:
+    return lowered(leaf.value) if isinstance(leaf, _PassedValue) else leaf
+
+
+def _as_keras_tensor(leaf: Any) -> Any:
+    return keras.KerasTensor(leaf.shape, leaf.dtype.name) if isinstance(leaf, tf.Tensor) else leaf
 
 
 def _passed_value(layer: Any, args: Any, kwargs: Any) -> dict[str, _PassedValue] | None:

@@ -28,6 +28,7 @@ from extensor._keras.lowering import (
     map_leaves,
     map_lowered,
     raised,
+    spec_of_lowered,
     spec_of_value,
     uncounted,
 )
@@ -175,8 +176,12 @@ class Functional(OwnInputs, Model, KerasFunctional):
         ]
 
     def compute_output_spec(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        """Returns the KerasTensors of the outputs for KerasTensors."""
-        outputs = KerasFunctional.compute_output_spec(self, with_whole_values(lowered(inputs)))
+        """Returns the KerasTensors of the outputs for KerasTensors or values."""
+        # The forms that are left are those of values.
+        inputs = map_lowered(
+            lambda form: WholeValue(spec_of_lowered(form)), with_whole_values(lowered(inputs))
+        )
+        outputs = KerasFunctional.compute_output_spec(self, inputs)
         for tensor in filter(is_whole, keras.tree.flatten(outputs)):
             tensor.__class__, tensor.name = WholeValue, self._new_name()
         return outputs

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from extensor._serving.client_file import client_description, save_clients
 from extensor._serving.flat_signature import FlatSignature, flat_signature
+from extensor._tf._tf_saving import resources_of
 from extensor.errors import DTypeError
 
 
@@ -26,8 +27,8 @@ def save(
     data for clients is in `assets.extra/extensor.json`, for `load_client`.
 
     Args:
-        module: The `tf.Module`, or layer or model of Keras, with the variables and tables that the
-            functions use. None if the functions use only variables.
+        module: The `tf.Module`, or layer or model of Keras, with the variables, tables and files
+            that the functions use. None if the functions use only variables and tables.
         path: The folder to write.
         signatures: The result of `flat_signature`, for the signature "serving_default". Or a dict
             of such results by key, which may also contain other signatures for
@@ -97,12 +98,16 @@ def _used_state(module: Any, signatures: Mapping[str, FlatSignature]) -> tf.Modu
             mend="Give the object with the variables and tables that the functions use.",
         ) from error
     root: Any = tf.Module()
+    functions = [one.function.get_concrete_function() for one in signatures.values()]
     kept = (tf.saved_model.experimental.TrackableResource, tf.saved_model.Asset)
-    root.resources = [one for one in inside if isinstance(one, kept)]
-    used = {
-        id(variable): variable
-        for signature in signatures.values()
-        for variable in signature.function.get_concrete_function().variables
-    }
-    root.state = list(used.values())
+    root.resources = _unique(
+        [one for one in inside if isinstance(one, kept)],
+        *(resources_of(function) for function in functions),
+    )
+    root.state = _unique(*(function.variables for function in functions))
     return root
+
+
+def _unique(*parts: Iterable[Any]) -> list[Any]:
+    """Returns the objects of all parts, each once."""
+    return list({id(one): one for part in parts for one in part}.values())

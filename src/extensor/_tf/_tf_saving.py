@@ -3,7 +3,8 @@
 | name | why |
 | --- | --- |
 | `nested_structure_coder` | The encoder and decoder of nests of specs and static data. |
-"""
+| `_parent_trackable` | The table of a handle that a function captured. Keras does not track the tables of layers in dicts. |
+"""  # noqa: E501 - a table row is one line
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import contextvars
 from collections.abc import Generator
 from typing import Any
 
+import tensorflow as tf
 from google.protobuf.unknown_fields import UnknownFieldSet
 from tensorflow.python.saved_model import nested_structure_coder
 
@@ -24,6 +26,7 @@ __all__ = [
     "field_of",
     "import_first",
     "nested_structure_coder",
+    "resources_of",
 ]
 
 # Field numbers that TensorFlow will not reach by counting. Readers keep and ignore unknown fields.
@@ -46,6 +49,13 @@ def classes_needed() -> Generator[None, None, None]:
 def are_classes_needed() -> bool:
     """Returns whether it is an error to read a spec whose class is not imported."""
     return _CLASSES_NEEDED.get()
+
+
+def resources_of(function: Any) -> list[Any]:
+    """Returns the tables, and other resources but variables, that a ConcreteFunction uses."""
+    owners = [getattr(handle, "_parent_trackable", None) for handle in function.captured_inputs]
+    found = [owner() for owner in owners if owner is not None]
+    return [one for one in found if isinstance(one, tf.saved_model.experimental.TrackableResource)]
 
 
 def import_first(module: str) -> str:
