@@ -57,6 +57,21 @@ def rows() -> list[Row]:
             )
             for method in ("fit", "predict")
         ),
+        Row(
+            "Keras fit, 512 rows given directly, 8 fields, vs dict of tensors",
+            Within(1.0),
+            functools.partial(_direct, method="fit", count=512),
+        ),
+        Row(
+            "Keras predict, 64 steps, records two levels deep, vs dict of tensors",
+            Within(1.05),
+            lambda folder: _nested_steps(_predict_step),
+        ),
+        Row(
+            "Keras train step, records two levels deep, vs dict of tensors",
+            Within(1.05),
+            lambda folder: _nested_steps(_train_step),
+        ),
         *(
             Row(
                 f"{rows:,} records of Parquet in batches of 1,024, vs read and converted",
@@ -74,16 +89,16 @@ def rows() -> list[Row]:
     ]
 
 
-def _records() -> Any:
+def _records(count: int = _ROWS) -> Any:
     random = np.random.default_rng(0)
     fields: dict[str, Any] = {
-        name: tf.constant(random.random((_ROWS, _WIDTH), np.float32)) for name in _DENSE
+        name: tf.constant(random.random((count, _WIDTH), np.float32)) for name in _DENSE
     }
     for name in _RAGGED:
-        lengths = random.integers(0, 9, _ROWS)
+        lengths = random.integers(0, 9, count)
         values = tf.constant(random.random(int(lengths.sum()), np.float32))
         fields[name] = tf.RaggedTensor.from_row_lengths(values, lengths)
-    return xt.DenseStructuredTensor([_ROWS], fields)
+    return xt.DenseStructuredTensor([count], fields)
 
 
 def _tensors(records: Any) -> dict[str, tf.Tensor]:
@@ -200,13 +215,88 @@ def _concatenated(base: Any, names: Any) -> Any:
     return Concatenated()
 
 
-def _direct(folder: Path, method: str) -> tuple[Call, Call]:
+def _nested_steps(step: Callable[[Any, Any], Call]) -> tuple[Call, Call]:
+    """Returns calls for recipes, of steps, of ingredients: `steps[*].ingredients[*].grams`."""
+    random = np.random.default_rng(0)
+
+    def ragged(count: int) -> tf.RaggedTensor:
+        lengths = random.integers(0, 5, count)
+        return tf.RaggedTensor.from_row_lengths(tf.range(lengths.sum()), lengths)
+
+    of_recipes = ragged(_ROWS)
+    of_steps = ragged(int(of_recipes.row_splits[-1]))
+    grams = random.random(int(of_steps.row_splits[-1]), np.float32)
+    minutes = random.random(int(of_recipes.row_splits[-1]), np.float32)
+    taste = random.random((_ROWS, _WIDTH), np.float32)
+    ingredients = xt.DenseStructuredTensor([len(grams)], {"grams": grams})
+    steps = xt.DenseStructuredTensor(
+        [len(minutes)],
+        {
+            "minutes": minutes,
+            "ingredients": xt.RaggedStructuredTensor.from_row_splits(
+                ingredients, of_steps.row_splits
+            ),
+        },
+    )
+    records = xt.DenseStructuredTensor(
+        [_ROWS],
+        {
+            "taste": taste,
+            "steps": xt.RaggedStructuredTensor.from_row_splits(steps, of_recipes.row_splits),
+        },
+    )
+    tensors = {
+        "taste": tf.constant(taste),
+        "minutes": tf.constant(minutes),
+        "grams": tf.constant(grams),
+        "step splits": of_recipes.row_splits,
+        "ingredient splits": of_steps.row_splits,
+    }
+    ours = step(_compiled(_nested(xt.keras.Model, _parts_of_records), records), records)
+    peer = step(_compiled(_nested(keras.Model, _parts_of_tensors), tensors), tensors)
+    return ours, peer
+
+
+def _parts_of_records(records: Any) -> tuple[Any, Any, Any]:
+    return records["taste"], records["steps.minutes"], records["steps.ingredients.grams"]
+
+
+def _parts_of_tensors(tensors: Any) -> tuple[Any, Any, Any]:
+    outer = tensors["step splits"]
+    inner = tf.RaggedTensor.from_row_splits(
+        tensors["grams"], tensors["ingredient splits"], validate=False
+    )
+    minutes = tf.RaggedTensor.from_row_splits(tensors["minutes"], outer, validate=False)
+    grams = tf.RaggedTensor.from_row_splits(inner, outer, validate=False)
+    return tensors["taste"], minutes, grams
+
+
+def _nested(base: Any, parts: Callable[[Any], tuple[Any, Any, Any]]) -> Any:
+    class Nested(base):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stack = _layers()
+
+        def call(self, x: Any) -> Any:
+            taste, minutes, grams = parts(x)
+            total = tf.reduce_sum(tf.reduce_sum(grams, axis=2), axis=1)
+            x = tf.concat(
+                [taste, tf.stack([tf.reduce_sum(minutes, axis=1), total], axis=1)], axis=1
+            )
+            for layer in self.stack:
+                x = layer(x)
+            return x
+
+    return Nested()
+
+
+def _direct(folder: Path, method: str, count: int = 32) -> tuple[Call, Call]:
     # Dense fields only, because Keras cannot cut the rows of ragged components.
-    records = _records()[:32]
+    records = _records(count)
     fields = {name: records[name] for name in _DENSE}
     fields |= {f"{name} again": records[name] for name in _DENSE[:3]}
-    records = xt.DenseStructuredTensor([32], fields)
-    target = () if method == "predict" else (tf.zeros([32, 1]),)
+    records = xt.DenseStructuredTensor([count], fields)
+    target = () if method == "predict" else (tf.zeros([count, 1]),)
     calls: list[Call] = []
     for base, x in ((xt.keras.Model, records), (keras.Model, fields)):
         model = _sums_of(base)
