@@ -79,7 +79,7 @@ class ListAttention(Layer):
             one = True  # a vector for each list
             for _ in lists.outer:
                 query = query.values
-            padded, query_mask = query[:, tf.newaxis], None
+            padded = query[:, tf.newaxis]
         else:
             asking = Lists.of(query, f"{self.name}, query")
             if len(asking.outer) != len(lists.outer):
@@ -92,10 +92,10 @@ class ListAttention(Layer):
                     mend="Give one list of vectors for each list of items.",
                 )
             padded, query_mask = asking.padded()
-        result = self.attention(
-            padded, values, query_mask=query_mask, value_mask=mask, training=training
-        )
-        result = or_empty(lists, result, self.empty)
+        # No query_mask, because the results of the padding are not used.
+        result = self.attention(padded, values, value_mask=mask, training=training)
+        if query is not None:  # in an empty list, no item is a query
+            result = or_empty(lists, result, self.empty)
         if one:
             return lists.one_each(tf.squeeze(result, 1))
         items = tf.boolean_mask(result, tf.ensure_shape(query_mask, [None, None]))
