@@ -30,6 +30,10 @@ settings.register_profile("all", max_examples=500, print_blob=True, **_ANY_SPEED
 settings.load_profile(os.environ.get("EXTENSOR_HYPOTHESIS_PROFILE", "default"))
 
 
+# The configuration of Sphinx writes files when it is imported.
+collect_ignore = ["docs/conf.py"]
+
+
 class _FencedDocTestParser(doctest.DocTestParser):
     """Reads examples in Markdown, where a closing fence ends the expected output."""
 

@@ -169,6 +169,7 @@ def test_public_names():
         "Model",
         "Sequential",
         "TimeDistributed",
+        "callbacks",
         "layers",
         "serialize",
     ]

@@ -37,6 +37,8 @@ def arrays(draw: Any) -> Any:
     return draw(npst.arrays(dtype, npst.array_shapes(min_dims=0, min_side=0, max_side=3)))
 
 
+# NumPy warns, in TensorFlow, also of an array without values.
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @given(arrays(), dtypes)
 def test_an_array_becomes_the_same_numbers_or_an_error(array, dtype):
     wanted = np.dtype(dtype.as_numpy_dtype)

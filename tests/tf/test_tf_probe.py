@@ -731,8 +731,6 @@ def raised_errors():
         tf.py_function(fail, [], tf.int32)
     with pytest.raises(LookupError):
         next(iter(tf.data.Dataset.range(1).map(lambda _: tf.py_function(fail, [], tf.int32))))
-    with pytest.raises(LookupError):
-        tf.function(lambda: tf.py_function(fail, [], tf.int32))()
 
 
 def named_functions():

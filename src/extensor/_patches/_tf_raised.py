@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
-
 from extensor._patches.patch import replaces
 from extensor._raised import as_raised
 
@@ -23,23 +21,3 @@ def status_to_exception(plain: Any) -> Any:
         return plain(status) if error is None else error
 
     return _status_to_exception
-
-
-@replaces(
-    "tensorflow.python.eager.context.Context.call_function",
-    reason="Here a tf.function runs, such as a step of Keras, and TensorFlow raises the error of a "
-    "dataset that it reads without _status_to_exception.",
-    probe="raised_errors",
-)
-def call_function(plain: Any) -> Any:
-    def _call_function(self: Any, name: Any, tensor_inputs: Any, num_outputs: Any) -> Any:
-        """Like TensorFlow's method; raises exceptions of `marked` as they were."""
-        try:
-            return plain(self, name, tensor_inputs, num_outputs)
-        except tf.errors.OpError as raised:
-            if (error := as_raised(raised.message)) is None:
-                raise
-            cause = error
-        raise cause
-
-    return _call_function
