@@ -60,6 +60,14 @@ def _folder_of_an_example(request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("monkeypatch").chdir(folder)
 
 
+@pytest.fixture(autouse=True)
+def _same_random_numbers() -> None:
+    """Starts every test with the same seeds: first weights and random inputs never differ."""
+    import keras
+
+    keras.utils.set_random_seed(0)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _frozen_imports() -> None:
     """Excludes what the imports created from garbage collection.

@@ -11,7 +11,7 @@ from extensor._testing import cast_law as _cast_law  # noqa: F401
 from extensor._testing import spec_law as _spec_law  # noqa: F401
 from extensor._testing import stack_law as _stack_law  # noqa: F401
 from extensor._testing import value_law as _value_law  # noqa: F401
-from extensor._testing.check import check_extension_type, check_spec, parametrize_laws
+from extensor._testing.check_laws import check_extension_type, check_spec, parametrize_laws
 from extensor._testing.law import Law, laws
 from extensor._testing.strategy import specs_of, values_of
 from extensor.errors import LawError

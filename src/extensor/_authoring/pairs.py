@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor._authoring.check import assertions
+from extensor._authoring.component_check import assertions
 from extensor._authoring.rows import row_ids, row_splits_of
 from extensor.errors import StructureError
 

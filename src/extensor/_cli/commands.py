@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from extensor import __version__
 from extensor._arrow.arrow_type import inner_fields, is_list
-from extensor._cli.check import check_laws
+from extensor._cli.laws_command import check_laws
 from extensor._cli.main import FINE, FOUND
 from extensor._cli.serve_check import serve_report
 from extensor._dependency import needed
