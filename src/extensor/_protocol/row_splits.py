@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from extensor.errors import StructureError
 
-# What must hold of a vector of splits and the number of values, in NumPy and in a graph, and what
-# an error says of a NumPy vector for which it does not.
-_RULES: tuple[tuple[str, Callable[..., Any], Callable[..., str]], ...] = (
-    (
+
+class Rule(NamedTuple):
+    """One condition for a vector of row splits.
+
+    Attributes:
+        expected: What must hold, for errors.
+        holds: Takes the splits, and the number of values or None, in NumPy or in a graph.
+        received: Takes NumPy splits for which it does not hold, and says what they are.
+    """
+
+    expected: str
+    holds: Callable[..., Any]
+    received: Callable[..., str]
+
+
+RULES = (
+    Rule(
         "splits that begin with 0",
         lambda splits, count: splits[0] == 0,
         lambda splits: f"a first split of {splits[0]}",
     ),
-    (
+    Rule(
         "splits that never decrease",
         lambda splits, count: splits[1:] >= splits[:-1],
         lambda splits: f"a decrease after row {int((splits[1:] < splits[:-1]).argmax())}",
     ),
-    (
+    Rule(
         "splits that end with {count}, the number of values",
         lambda splits, count: count is None or splits[-1] == count,
         lambda splits: f"a last split of {splits[-1]}",
     ),
 )
+"""The conditions for row splits that are not empty."""
 
 
 def check_row_splits(splits: Any, count: Any, path: str) -> list[Any]:
@@ -59,11 +73,11 @@ def check_row_splits(splits: Any, count: Any, path: str) -> list[Any]:
                 tf.reduce_all(holds(splits, count)),
                 [f"{path}: expected {expected.replace('{count}, ', '')}", splits],
             )
-            for expected, holds, _ in _RULES
+            for expected, holds, _ in RULES
         ]
     if len(splits) == 0:
         raise _invalid(path, "at least one split, the number 0", "an empty vector")
-    for expected, holds, received in _RULES:
+    for expected, holds, received in RULES:
         if not np.all(holds(splits, count)):
             raise _invalid(path, expected.format(count=count), received(splits))
     return []

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from extensor._counted import counted
 from extensor._path import Path
+from extensor._protocol.row_splits import RULES
 from extensor._serving.named_nest import typed_leaves
 from extensor._serving.value_tensors import named_components
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
@@ -45,16 +46,14 @@ def check_tensors(structure: Any, values: Any, ragged: str = "row_splits") -> li
 
 
 _EXPECTED = {
-    "row_splits": (
-        "row splits that never decrease",
-        "row splits that end with the number of values",
-    ),
-    "row_lengths": (
+    "row_splits": [f"row {rule.expected.replace('{count}, ', '')}" for rule in RULES],
+    "row_lengths": [
+        "row lengths",
         "row lengths of 0 or more",
         "row lengths that add up to the number of values",
-    ),
+    ],
 }
-"""The conditions for rows and for their end, by the argument `ragged`."""
+"""What each of the rules for row splits expects of the rows that were sent."""
 
 
 _SAME_ROWS = "the rows of the values"
@@ -67,8 +66,8 @@ def _count(codes: tf.Tensor, code: int) -> tf.Tensor:
 class _Checks:
     """Validates values. Computes with NumPy in eager mode, and with TensorFlow in a graph."""
 
-    def __init__(self, expected: tuple[str, str]) -> None:
-        self._rows, self._end = expected
+    def __init__(self, expected: list[str]) -> None:
+        self._expected = expected
         self.assertions: list[Any] = []
         self._is_eager = tf.executing_eagerly()
 
@@ -137,17 +136,15 @@ class _Checks:
 
     def _cut(self, splits: Any, rows: Any, path: Path, row_size: int | None = None) -> Any:
         splits = self._numbers(splits)
-        self._require(self._shape(splits) > 0, path, "row splits that begin with 0")
+        self._require(self._shape(splits) > 0, path, self._expected[0])
         with tf.control_dependencies(self.assertions[-1:]):  # as in `_leading`
-            first = splits[0]
-        self._require(first == 0, path, "row splits that begin with 0")
+            splits = splits if self._is_eager else tf.cast(tf.identity(splits), tf.int64)
+        count = None if rows is None else rows[0]
+        for rule, expected in zip(RULES, self._expected, strict=True):
+            self._require(rule.holds(splits, count), path, expected)
         lengths = splits[1:] - splits[:-1]
-        self._require(lengths >= 0, path, self._rows)
         if row_size is not None:
             self._require(lengths == row_size, path, f"rows of {counted(row_size, 'values')}")
-        if rows is not None:
-            last = splits[-1] if self._is_eager else tf.cast(splits[-1], tf.int64)
-            self._require(last == rows[0], path, self._end)
         return self._shape(lengths)
 
     def _union(self, spec: Any, value: Any, path: Path) -> Any:
