@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as npst
 
 import extensor as xt
 from extensor._protocol.casting import cast_value
-from extensor._protocol.lossless import lossless
+from extensor._protocol.lossless import is_tensor_like, lossless
 
 REAL = (
     *(tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.uint32, tf.int64, tf.uint64),
@@ -208,3 +208,26 @@ def test_what_tensorflow_refuses_is_left_to_it():
         assert lossless(value, tf.int32, "cup") is value
         with pytest.raises((TypeError, ValueError)):
             tf.convert_to_tensor(value, tf.int32)
+
+
+class WithoutHash:
+    __hash__ = None
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (tf.constant(1), True),
+        (tf.ragged.constant([[1]]), True),
+        (tf.sparse.from_dense([1]), True),
+        (CRATES[tf.int32]([1]), True),
+        (np.zeros(2), False),
+        ([tf.constant(1)], False),
+        (tf.Variable(1), True),
+        (WithoutHash(), False),
+        (None, False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_tensors_and_values_with_components_are_like_tensors(value, expected):
+    assert is_tensor_like(value) is expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from extensor._protocol.box import box, expect_type, unbox
@@ -105,12 +106,14 @@ def batch_item(batch: Any, index: Any) -> Any:
     """
     spec = batch.__tf_type_spec__()
     size = spec.shape[0] if spec.shape.rank else 0
-    is_outside = isinstance(index, int) and size is not None and not -size <= index < size
+    position = tf.get_static_value(index) if tf.is_tensor(index) else index
+    is_known = isinstance(position, (int, np.integer)) and size is not None
+    is_outside = is_known and not -size <= position < size
     if spec.shape.rank == 0 or is_outside:
         raise RowError(
             path=f"{type(batch).__qualname__}[...]",
             expected=f"a position from {-size} to {size - 1}" if size else "no position",
-            received=str(index),
+            received=str(position),
             mend=f"There are {size} in the batch." if spec.shape.rank else "This is no batch.",
         )
     boxes = [part[index] for part in box(spec, batch, 1)]

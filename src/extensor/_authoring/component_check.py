@@ -16,7 +16,7 @@ def integers(value: Any, path: str, rank: int | None = None) -> tf.Tensor:
     """Returns an integer tensor: of int32 for an int32 array or tensor, else of int64.
 
     Args:
-        value: A number, list, array or tensor.
+        value: A number, array, tensor or variable, or a list of numbers or scalar tensors.
         path: The name of the value in errors.
         rank: The required rank. Default: any rank.
 
@@ -31,9 +31,14 @@ def integers(value: Any, path: str, rank: int | None = None) -> tf.Tensor:
     Traceback (most recent call last):
     extensor.errors.DTypeError: Recipe.row_splits: expected int64 or int32, got float64. ...
     """
-    if not isinstance(value, (tf.Tensor, np.ndarray)):
+    if not isinstance(value, (tf.Tensor, tf.Variable, np.ndarray)):
         try:
-            array = np.asarray(value)
+            array: Any = np.asarray(value)
+        except NotImplementedError:  # it has tensors of a graph
+            array = tf.convert_to_tensor(value)
+            return integers(
+                tf.cast(array, tf.int64) if array.dtype == tf.int32 else array, path, rank
+            )
         except ValueError as error:
             raise StructureError(
                 path=path,
