@@ -27,7 +27,6 @@ from extensor._tf._tf_composite import (
     refused,
 )
 from extensor._tf._tf_gradient import GRADIENT
-from extensor.errors import DTypeError
 
 
 class _TypeSpecOfValue:
@@ -59,12 +58,10 @@ def _convert_variables_to_tensors(self: Any) -> Any:
 def _shape_invariant_to_type_spec(self: Any, shape: Any) -> Any:
     if shape is None:
         return self.__tf_type_spec__()
-    spec_name = type(self.__tf_type_spec__()).__qualname__
-    raise DTypeError(
-        path=type(self).__qualname__,
-        expected="a TypeSpec as its shape invariant",
-        received=f"a {type(shape).__name__}",
-        mend=f"Give tf.while_loop a {spec_name} for this loop variable.",
+    # tf.map_fn and tf.while_loop catch this error.
+    raise NotImplementedError(
+        f"{type(self).__name__}: expected a TypeSpec as shape invariant, got a shape. "
+        "Give tf.while_loop a TypeSpec for this loop variable."
     )
 
 
