@@ -74,7 +74,7 @@ format: $(STAMP)  ## Format the code and apply the fixes of ruff
 	@$(RUN) ruff check --quiet --fix-only .
 	@$(RUN) ruff format .
 
-structure: $(STAMP)  ## Write the list of public names and the picture of the floors
+structure: $(STAMP)  ## Write the lists of public names and of test files, and the picture of the floors
 	@$(RUN) structure
 
 bench: $(STAMP)  ## Run the benchmarks

@@ -1,11 +1,11 @@
-"""The house: its public names, its floors, and who imports what."""
+"""The public names, the layers of modules, the list of tests, and the imports of examples."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from structure import api, picture
+from structure import api, picture, tests
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = re.compile(r"^\s*(?:>>>|\.\.\.) (.*)$", re.MULTILINE)
@@ -20,6 +20,37 @@ def test_the_list_of_public_names_is_up_to_date():
 
 def test_the_picture_of_the_floors_is_up_to_date():
     assert picture.svg() == picture.FILE.read_text(), "Run `make structure`."
+
+
+def test_the_list_of_test_files_is_up_to_date():
+    assert tests.text() == tests.FILE.read_text(), "Run `make structure`."
+
+
+def test_a_test_file_without_a_docstring_is_an_error(tmp_path):
+    file = tmp_path / "test_box.py"
+    file.write_text("import extensor")
+    with pytest.raises(ValueError, match=r"test_box\.py: expected a docstring"):
+        tests.first_line(file)
+    file.write_text('"""Boxes of values.\n\nMore."""')
+    assert tests.first_line(file) == "Boxes of values."
+
+
+# Folders of tests without a folder in the source, with what they test.
+WITHOUT_SOURCE = {
+    "apis": "TensorFlow's functions, one row of docs/apis.md each",
+    "examples": "the programs of examples/",
+    "fuzz": "damaged files, interrupted processes, threads, memory",
+    "journeys": "whole programs of users",
+}
+
+
+def test_every_folder_of_tests_is_a_folder_of_the_source():
+    source = ROOT / "src" / "extensor"
+    folders = {path.parent for path in (ROOT / "tests").rglob("test_*.py")}
+    for folder in sorted(folders - {ROOT / "tests"}):
+        first, *rest = folder.relative_to(ROOT / "tests").parts
+        if first not in WITHOUT_SOURCE:
+            assert source.joinpath(f"_{first}", *rest).is_dir(), folder
 
 
 def test_a_circle_is_not_drawn():

@@ -1,4 +1,4 @@
-"""What other processes say of the rows that need some of their own."""
+"""Fixtures that run rows of the matrix in other processes."""
 
 import json
 import os

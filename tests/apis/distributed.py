@@ -1,10 +1,10 @@
-"""What the rows of tf.distribute ask of processes of their own.
+"""Rows of tf.distribute, each run in processes of its own.
 
 `python -m tests.apis.distributed mirrored`: MirroredStrategy on two logical devices.
 `python -m tests.apis.distributed worker`: MultiWorkerMirroredStrategy, one of the processes that
 TF_CONFIG names.
 `python -m tests.apis.distributed servers`: ParameterServerStrategy, with its servers on loopback.
-Each prints for each row and kind what went wrong, as JSON.
+Each prints an error text for each row and kind, as JSON; empty if the row passes.
 """
 
 import os

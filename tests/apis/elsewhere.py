@@ -1,7 +1,7 @@
-"""What the rows ask of a process that has met no type yet: `python -m tests.apis.elsewhere FOLDER`.
+"""Rows that need a process which has not used a type yet: `python -m tests.apis.elsewhere FOLDER`.
 
-Loads the models that were saved into the folder, and runs what needs servers or a first meeting.
-Prints for each row and kind what went wrong, as JSON.
+Loads the models from the folder, and runs the rows that need servers or unused types. Prints an
+error text for each row and kind, as JSON; empty if the row passes.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""The three types that every row of the matrix is tested with.
+"""The three types with which every row of the matrix is tested.
 
-Each kind says how its values are made, changed and compared, so that a test of an API is written
-once. Example `n` of a kind is the same in every batch: `make(4)` is `make(2)` and `make(2, 2)`.
+Each kind defines how its values are made, changed and compared, so that one test of an API serves
+all kinds. Example `n` is the same in every batch: `make(4)` is `make(2)` and `make(2, 2)`.
 """
 
 import dataclasses

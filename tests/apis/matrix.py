@@ -1,6 +1,6 @@
-"""The rows: every generic API, and whether it takes extension values as it is.
+"""The rows of the matrix: every generic API, and whether it takes extension values.
 
-A row says what the tests hold. `python -m tests.apis.table` writes the rows into `docs/apis.md`.
+A row says what its tests check. `python -m tests.apis.table` writes the rows into `docs/apis.md`.
 """
 
 import dataclasses

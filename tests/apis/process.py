@@ -1,4 +1,4 @@
-"""What the processes that answer for rows are made of."""
+"""Functions of the processes that run rows of the matrix."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Datasets of extension values, made and iterated eagerly and inside tf.function."""
+"""Datasets of extension values, created and iterated eagerly and inside tf.function."""
 
 import pytest
 import tensorflow as tf

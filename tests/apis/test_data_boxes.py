@@ -1,4 +1,4 @@
-"""Datasets of extension values, where tf.data takes tensors only."""
+"""Datasets of extension values in functions of tf.data that support only tensors."""
 
 import pytest
 import tensorflow as tf
@@ -27,7 +27,7 @@ def test_from_list(kind, run):
 
 
 @pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
-def test_values_of_a_list_meet(run):
+def test_values_of_a_list_get_their_common_type(run):
     dense = xt.DenseStructuredTensor([2], {"x": [[1, 2], [3, 4]]})
     ragged = xt.DenseStructuredTensor([2], {"x": tf.ragged.constant([[1], [2, 3]])})
 
@@ -40,7 +40,7 @@ def test_values_of_a_list_meet(run):
         assert [rows.to_list() for rows in run(taken, values)] == expected
 
 
-def test_values_of_a_list_that_meet_nowhere_are_an_error_that_names_the_element():
+def test_values_of_a_list_without_a_common_type_are_an_error_that_names_the_element():
     values = [measured(2), measured(1), xt.replace(measured(2), unit="other")]
     with pytest.raises(xt.errors.DTypeError, match=r"from_list, element 2: .*unit='g'.*'other'"):
         from_list(values)
@@ -50,7 +50,7 @@ def test_values_of_a_list_that_meet_nowhere_are_an_error_that_names_the_element(
         from_list([measured(2), (measured(2), measured(2))])
 
 
-def test_a_list_of_plain_elements_is_tensorflows():
+def test_a_list_of_plain_elements_is_handled_by_tensorflow():
     assert list(from_list([[1], [2, 3]]).as_numpy_iterator())[1].tolist() == [2, 3]
     with pytest.raises(ValueError, match="should not be empty"):
         from_list([])
@@ -80,7 +80,7 @@ def test_prefetch_to_device(kind, run):
     holds(run, lambda x: slices(x).apply(with_buffer), value, kind.examples(0, 1, 2))
 
 
-def test_values_come_to_another_device(run_python):
+def test_values_are_copied_to_another_device(run_python):
     run_python("""
         import tensorflow as tf
         import extensor as xt

@@ -1,4 +1,4 @@
-"""Datasets of extension values that differ in size, and others where tf.data takes tensors only."""
+"""`xt.ragged_batch` and `xt.padded_batch`, and tf.data functions for values of different sizes."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def test_ragged_batch(kind, run):
 
 
 @RUNS
-def test_what_differs_in_size_becomes_ragged(run):
+def test_components_of_different_sizes_become_ragged(run):
     first, second = elements(run, lambda: sized(sentence).ragged_batch(2))
     assert isinstance(first.words, tf.RaggedTensor)
     assert first.words.to_list() == [[0, 1], []]
@@ -136,7 +136,7 @@ def test_a_nest_of_values_and_tensors_becomes_ragged(run):
     assert first["pair"][1].numpy().tolist() == [2, 0]
 
 
-def test_a_type_that_cannot_be_ragged_says_so_at_once():
+def test_a_type_that_cannot_be_ragged_is_an_error_at_once():
     for make in (masked, lambda n: Dense([], {"field": masked(n)})):
         with pytest.raises(xt.errors.DTypeError, match=r"ragged_batch: .*MaskedTensorSpec.*padded"):
             sized(make).ragged_batch(2)
@@ -149,7 +149,7 @@ def test_a_type_that_cannot_be_ragged_says_so_at_once():
         sized(Only).ragged_batch(2)
 
 
-def test_a_type_with_its_own_stacking_keeps_it():
+def test_a_type_keeps_its_own_stacking():
     graphs = [xt.types.TensorDigraph([0] * n, [1] * n, num_nodes=3) for n in (1, 2)]
     dataset = tf.data.experimental.from_list(graphs)
     for batches in (dataset.ragged_batch(2), dataset.padded_batch(2)):
@@ -169,7 +169,7 @@ def test_padded_batch(kind, run):
 
 
 @RUNS
-def test_what_differs_in_size_is_padded_to_the_longest(run):
+def test_components_of_different_sizes_are_padded_to_the_longest(run):
     first, second = elements(run, lambda: sized(masked).padded_batch(2))
     assert type(first) is MaskedTensor
     assert first.values.numpy().tolist() == [[0, 1], [0, 0]]
@@ -358,7 +358,7 @@ def test_buckets_are_padded(run):
     assert first["others"].numpy().tolist() == [[0, 0], [0, 1]]
 
 
-def test_buckets_without_padding_take_what_cannot_be_padded():
+def test_buckets_without_padding_take_values_that_cannot_be_padded():
     words = lambda n: Dense([None], {"words": tf.RaggedTensor.from_tensor(n[:, None])})  # noqa: E731
     length = lambda records: tf.size(records["words"].values)  # noqa: E731
     sizes = {"bucket_boundaries": [3], "bucket_batch_sizes": [2, 2]}
@@ -397,7 +397,7 @@ def test_unique(kind, run):
 
 
 @RUNS
-def test_values_are_unique_whatever_they_share(run):
+def test_unique_compares_all_components(run):
     sizes = (1, 2, 1, 2, 0, 0)
     found = elements(run, lambda: sized(sentence, sizes).unique())
     assert [e.words.numpy().tolist() for e in found] == [[0], [0, 1]]
@@ -511,7 +511,7 @@ def test_as_numpy_iterator_needs_eager_execution_and_no_datasets():
 # Everybody else's datasets
 
 
-def test_datasets_without_values_of_ours_are_tensorflows(monkeypatch):
+def test_datasets_without_extension_values_are_handled_by_tensorflow(monkeypatch):
     ragged = Dataset.from_tensor_slices(tf.ragged.constant([[1], [2, 3]]))
     numbers = Dataset.range(3)
 

@@ -1,6 +1,6 @@
-"""Extension values on many devices and in many processes.
+"""Extension values in tf.distribute: several devices, several processes.
 
-The processes are in `tests.apis.distributed`; a test reads what they found.
+The processes run `tests.apis.distributed`; a test reads their results.
 """
 
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_components_of_all_replicas_are_reduced_and_gathered(name, kind, run, di
 
 
 @row(".reduce(value), gather(value)")
-def test_reducing_values_says_what_to_do_instead(name, kind, run, distributed):
+def test_the_error_for_reducing_values_names_the_alternative(name, kind, run, distributed):
     assert said(distributed, name, "reduce and gather values", kind, run) == ""
 
 

@@ -1,4 +1,4 @@
-"""Functions, control flow and loops over extension values."""
+"""Functions, control flow and loops with extension values."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_equal_specs_share_a_trace(kind, run):
 
 
 @row("tf.function: reduce_retracing")
-def test_compatible_specs_come_to_share_a_trace(kind, run):
+def test_compatible_specs_share_a_trace_with_reduce_retracing(kind, run):
     traces = []
 
     @tf.function(reduce_retracing=True)
@@ -274,7 +274,7 @@ def test_scan_unstacks_and_accumulates_values(kind, run):
 )
 @pytest.mark.parametrize("initializer", [None, 3], ids=["first element", "initializer"])
 @pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
-def test_of_plain_tensors_scan_and_folds_are_those_of_tensorflow(ours, plain, initializer, run):
+def test_scan_and_folds_of_plain_tensors_equal_those_of_tensorflow(ours, plain, initializer, run):
     def of(function):
         return run(lambda x: function(lambda a, b: a * 2 - b, x, initializer), tf.range(5))
 
@@ -282,12 +282,12 @@ def test_of_plain_tensors_scan_and_folds_are_those_of_tensorflow(ours, plain, in
 
 
 @pytest.mark.parametrize("function", [xt.scan, xt.foldl], ids=["scan", "foldl"])
-def test_scan_and_folds_say_what_fn_must_return(function):
+def test_the_error_of_scan_and_folds_names_the_expected_result(function):
     with pytest.raises(ValueError, match="fn must return values of the type of the acc"):
         function(lambda _, element: xt.replace(element, unit="lb"), measured(3))
 
 
-def test_a_type_that_does_not_stack_is_no_sequence():
+def test_a_type_that_does_not_stack_is_an_error_as_a_sequence():
     class Alone(type(masked(1))):
         def __tf_type_spec__(self):
             return StaticSpec()

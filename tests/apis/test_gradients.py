@@ -1,4 +1,4 @@
-"""Extension values as what is differentiated, and by what."""
+"""Gradients of and with respect to extension values."""
 
 import numpy as np
 import pytest
@@ -227,7 +227,7 @@ def test_gradients_flow_through_py_function(kind, run):
 
 
 @pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
-def test_what_py_function_does_not_use_has_zeros_of_its_own_shape(run):
+def test_unused_arguments_of_py_function_have_zero_gradients_of_their_shape(run):
     value = measured(3)
 
     def gradient(x):
@@ -264,7 +264,9 @@ class Named:
 
 
 @pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
-def test_the_gradient_of_py_function_is_tensorflows_where_no_value_is_ours(run, monkeypatch):
+def test_the_gradient_of_py_function_without_extension_values_is_that_of_tensorflow(
+    run, monkeypatch
+):
     asked = []
     registered = _tf_py_function.ops.gradient_registry._registry["EagerPyFunc"]
     plain = registered["type"].__wrapped__

@@ -1,4 +1,4 @@
-"""Every row has its tests, and the page says what they hold."""
+"""Every row of the matrix has its tests, and docs/apis.md shows the rows."""
 
 import importlib
 from pathlib import Path
@@ -24,7 +24,7 @@ def test_a_row_has_a_test_for_every_kind_in_every_mode(row):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_a_row_says_through_what_or_why_not_and_what_instead(row):
+def test_a_row_has_an_implementation_or_a_reason_and_an_alternative(row):
     assert row.how == AS_IS or row.how.startswith(("through `xt.", "not possible: "))
     assert row.how == AS_IS or row.note
 

@@ -1,4 +1,4 @@
-"""Single values: passed on, printed, copied, held in variables and modules, and saved."""
+"""Single values: in functions, printed, copied, in variables and modules, and saved."""
 
 import copy
 import pickle
@@ -71,7 +71,7 @@ SHOWN = {
 
 
 @row("tf.print")
-def test_print_shows_what_a_value_is_when_the_graph_runs(kind, run, tmp_path):
+def test_print_shows_the_value_when_the_graph_runs(kind, run, tmp_path):
     path = tmp_path / "printed"
 
     def show(x):
@@ -84,7 +84,7 @@ def test_print_shows_what_a_value_is_when_the_graph_runs(kind, run, tmp_path):
     assert path.read_text() == f"a|{shown}|{{'b': [{shown}, 1]}}\nplain 1 2\n"
 
 
-def test_the_parts_of_ragged_records_are_not_called_by_the_names_of_fields(tmp_path):
+def test_print_does_not_name_row_splits_like_fields(tmp_path):
     path = tmp_path / "printed"
     records = xt.DenseStructuredTensor([3], {"a": [1, 2, 3], "b": [4, 5, 6]})
     rows = xt.RaggedStructuredTensor.from_row_splits(records, [0, 1, 3])  # as many parts as fields
@@ -146,20 +146,20 @@ def test_assertions_check_components(kind, run):
 
 
 @row("tf.convert_to_tensor")
-def test_a_value_is_no_tensor(kind, run):
+def test_converting_a_value_to_a_tensor_is_an_error(kind, run):
     value = kind.make(3)
     with pytest.raises(TypeError, match=is_no_tensor(value)):
         run(tf.convert_to_tensor, value)
 
 
 @row("tf.Variable(value)")
-def test_a_value_is_no_variable(kind, run):
+def test_a_variable_of_a_value_is_an_error(kind, run):
     value = kind.make(3)
     with pytest.raises(TypeError, match=converts_not(value)):
         run(lambda x: tf.Variable(x) and 0, value)
 
 
-def test_a_class_that_converts_itself_still_does():
+def test_a_class_with_a_conversion_is_converted():
     class Own(type(KINDS[0].make(1))):
         def __array__(self, dtype=None, copy=None):
             return np.asarray(self.values, dtype)
@@ -291,7 +291,7 @@ def test_a_checkpoint_saves_the_variables_in_values(kind, run, tmp_path):
 
 
 @row("tf.train.Checkpoint(value)")
-def test_a_value_is_no_checkpoint(kind, run):
+def test_checkpointing_a_value_is_an_error(kind, run):
     with pytest.raises(ValueError, match="trackable"):
         tf.train.Checkpoint(value=with_variable(kind)[0])
 
@@ -314,7 +314,7 @@ NOT_IMPORTED = {
 
 
 @row("tf.saved_model: a type that was not imported")
-def test_loading_without_the_type_gives_stand_ins_and_says_what_to_import(kind, run, there):
+def test_loading_without_the_type_gives_stand_ins_and_a_warning(kind, run, there):
     without_extensor, with_extensor = there["not imported"][kind.name]
     name, module = NOT_IMPORTED[kind.name]
     assert f"The type '{name}' has not been registered" in without_extensor
@@ -366,7 +366,7 @@ def test_a_layer_of_the_hub_takes_and_returns_values(kind, run, there):
 
 
 @row("threads: first use of a type in eight threads at once")
-def test_eight_threads_meet_a_type_at_once(kind, run, there):
+def test_eight_threads_may_use_a_type_at_once(kind, run, there):
     assert there["threads"][kind.name] == ""
 
 
@@ -383,7 +383,7 @@ def test_eight_threads_meet_a_type_at_once(kind, run, there):
     ],
     ids=["function", "nest", "dataset", "cond", "map_fn", "type_spec", "identity"],
 )
-def test_any_api_may_be_the_first_that_eight_threads_call_at_once(first):
+def test_eight_threads_may_call_any_api_first_at_once(first):
     for _ in range(3):
         masked_type, _ = fresh_masked_type()
         masked_type.spec = masked_type.__tf_type_spec__

@@ -1,4 +1,4 @@
-"""auto_composite_tensor beyond the suite that it shares with the peer (test_auto_parity.py)."""
+"""`xt.auto_composite_tensor`: what only extensor supports; test_parity.py has the shared tests."""
 
 import abc
 import copy
@@ -144,7 +144,7 @@ def test_the_class_that_is_made_says_where_it_comes_from():
     assert repr(Functor(2).__tf_type_spec__()) == "Functor.Spec(factor=2)"
 
 
-def test_an_attribute_called_spec_is_left_alone():
+def test_an_attribute_called_spec_is_kept():
     @xt.auto_composite_tensor
     class Holder(xt.AutoCompositeTensor):
         Spec = "mine"
@@ -177,7 +177,7 @@ def test_a_class_that_is_decorated_again_or_derived_has_a_spec_of_its_own():
     assert Derived.Spec.value_type is Derived
 
 
-def test_a_class_that_follows_the_protocol_gets_another_spec():
+def test_decorating_a_class_with_the_protocol_replaces_its_spec():
     class Mine:
         def __init__(self, x):
             self.x = x
@@ -247,7 +247,7 @@ def test_a_generic_class():
     assert numbers(carried(Box[int](tf.constant(1)))) == [1]
 
 
-def test_a_constructor_that_is_new():
+def test_a_class_may_be_constructed_by_new():
     @xt.auto_composite_tensor
     class Made(xt.AutoCompositeTensor):
         def __new__(cls, x, y=1):
@@ -269,7 +269,7 @@ def test_positional_and_keyword_arguments():
     assert (numbers(value), value.second) == ([1.0, 3.0], 5)
 
 
-def test_an_attrs_class_is_still_one_to_attrs():
+def test_an_attrs_class_stays_an_attrs_class():
     point = AttrsPoint(ones(2), 3)
     assert [field.name for field in attrs.fields(AttrsPoint)] == ["x", "y"]
     assert attrs.evolve(point, y=4).y == 4
@@ -395,7 +395,7 @@ def test_names_of_one_module_are_distinct(untouched):
         )
 
 
-def test_a_class_that_cannot_be_changed_is_left_as_it_was(untouched):
+def test_a_class_that_cannot_be_changed_is_an_error_and_stays_unchanged(untouched):
     class Sealed(abc.ABCMeta):
         def __setattr__(cls, name, value):
             if not name.startswith(("_abc", "__abstract")):
@@ -411,7 +411,7 @@ def test_a_class_that_cannot_be_changed_is_left_as_it_was(untouched):
     assert set(vars(Vault)) == before
 
 
-def test_an_argument_that_is_not_found_is_named_with_where_it_was_looked_for():
+def test_the_error_for_an_argument_that_is_not_found_names_the_attributes():
     @xt.auto_composite_tensor
     class Lost(xt.AutoCompositeTensor):
         def __init__(self, weight, depth=1):
@@ -428,7 +428,7 @@ def test_an_argument_that_is_not_found_is_named_with_where_it_was_looked_for():
     assert isinstance(error.value, (TypeError, ValueError))
 
 
-def test_a_method_in_place_of_an_argument_is_named():
+def test_the_error_for_a_method_instead_of_an_argument_names_it():
     @xt.auto_composite_tensor
     class Mean(xt.AutoCompositeTensor):
         def __init__(self, mean):
@@ -444,7 +444,7 @@ def test_a_method_in_place_of_an_argument_is_named():
 # What arguments hold.
 
 
-def test_a_container_is_handed_over_as_its_own_kind_and_as_a_copy():
+def test_a_container_is_passed_as_a_copy_of_its_type():
     content = {"list": [1, [2]], "tuple": (1, [2]), "pair": Pair([1], {"a": 2}), "none": None}
     jar = Jar([ones(2)], content)
     again, other = rebuilt(jar), rebuilt(jar)
@@ -471,7 +471,7 @@ def test_keys_that_cannot_be_sorted():
     }
 
 
-def test_a_value_that_changes_is_seen_to_have_changed():
+def test_a_changed_value_has_another_spec():
     jar = Jar([ones(2)], "a")
     before = jar._type_spec
     jar._amounts.append(ones(3))
@@ -605,7 +605,7 @@ def test_a_static_shape_stays_when_values_stack():
     assert row._content == tf.TensorShape([3])
 
 
-def test_gradients_reach_all_that_is_inside():
+def test_gradients_reach_all_components():
     jar = Jar([Adder(2.0, 3.0), ["text", tf.constant(4.0)], tf.Variable(5.0)], tf.constant(6))
     with tf.GradientTape() as tape:
         tape.watch(jar)
@@ -667,7 +667,7 @@ def test_specs_of_values_that_differ_in_static_data_only_are_not_merged():
     assert a.most_specific_compatible_type(Jar((), "a").__tf_type_spec__()) is None
 
 
-def test_tensors_identify_even_where_the_argument_does_not():
+def test_specs_of_tensors_are_compared_even_for_arguments_that_do_not_identify():
     def spec(name):
         return Named(ones(1), name).__tf_type_spec__()
 
@@ -735,7 +735,7 @@ def test_threads_do_not_share_a_value_that_is_rebuilt():
     assert not any(elsewhere)
 
 
-def test_specs_that_are_known_do_not_keep_values_and_are_not_more_than_some():
+def test_the_cache_of_specs_is_bounded_and_keeps_no_values():
     tensor = ones(7)
     jar = Jar(tensor)
     assert jar.__tf_type_spec__() is Jar(ones(7)).__tf_type_spec__()

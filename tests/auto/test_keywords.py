@@ -1,4 +1,4 @@
-"""auto_composite_tensor of constructors that take `**kwargs`, which `parameters` tells apart."""
+"""Constructors with `**kwargs`: a property `parameters` names the keywords."""
 
 import pytest
 import tensorflow as tf
@@ -85,7 +85,7 @@ def test_the_spec_has_a_part_for_all_keywords():
     assert again == spec
 
 
-def test_what_was_written_before_there_were_keywords_is_read():
+def test_specs_that_were_written_without_keywords_are_read():
     spec = Model(RATE)._type_spec
     version, *parts = spec.serialize()
     older = (version, *(part for part in parts if part[0] != "options"))
@@ -99,7 +99,7 @@ def test_a_variable_among_the_keywords_stays_one():
     assert count.numpy() == 2.0
 
 
-def test_an_attribute_counts_before_what_was_given():
+def test_an_attribute_has_precedence_over_the_constructor_argument():
     @xt.auto_composite_tensor
     class Converting(Base):
         def __init__(self, **options):
@@ -109,7 +109,7 @@ def test_an_attribute_counts_before_what_was_given():
     assert Converting(scale=1.0)._type_spec.options == {"scale": tf.TensorSpec([])}
 
 
-def test_keywords_that_no_mapping_names_are_refused_when_a_value_is_taken_apart():
+def test_keywords_without_a_mapping_are_an_error_when_a_value_is_decomposed():
     @xt.auto_composite_tensor
     class Method(xt.AutoCompositeTensor):
         def __init__(self, x, **options):
@@ -183,7 +183,7 @@ def test_probability_is_imported_with_this_decorator_and_its_keywords_are_kept(r
     )
 
 
-def test_what_probability_rebuilds_itself_is_not_checked_again(run_python):
+def test_values_that_probability_rebuilds_are_not_validated_again(run_python):
     run_python(
         """
         import extensor as xt

@@ -1,7 +1,6 @@
-"""One suite under both imports: `extensor` and `tensorflow_probability.experimental`.
+"""The same tests for `extensor` and for `tensorflow_probability.experimental`.
 
-What the two do differently is listed in docs/auto-composite-tensor.md, and here by the test that
-shows it.
+docs/auto-composite-tensor.md lists the differences. `differs` marks the tests that show them.
 """
 
 import collections
@@ -98,7 +97,7 @@ def carried(value):
 # The class.
 
 
-def test_the_example_of_the_text(lib):
+def test_the_example_of_the_documentation_works(lib):
     @lib.auto_composite_tensor(omit_kwargs=("name",))
     class Adder(lib.AutoCompositeTensor):
         def __init__(self, x, y, name=None):
@@ -309,7 +308,7 @@ def test_an_argument_that_is_not_found_raises(lib):
 
 
 @pytest.mark.parametrize("kind", ["args", "kwargs"])
-def test_arguments_without_names_are_refused(lib, kind):
+def test_arguments_without_names_are_an_error(lib, kind):
     class Args(lib.AutoCompositeTensor):
         def __init__(self, x, *args):
             self.x, self.args = x, args
@@ -326,7 +325,7 @@ def test_arguments_without_names_are_refused(lib, kind):
     "a constructor with `*args` or `**kwargs` is rejected by the decorator, not when a value is "
     "taken apart"
 )
-def test_arguments_without_names_are_refused_early(lib):
+def test_arguments_without_names_are_an_error_at_the_decoration(lib):
     class Args(lib.AutoCompositeTensor):
         def __init__(self, *args):
             self.args = args
@@ -352,7 +351,7 @@ def test_keywords_that_parameters_name_are_kept(lib):
     assert rebuilt(Thing(tf.constant(1.0), y=tf.constant(2.0))).parameters["y"].numpy() == 2.0
 
 
-def test_a_class_with_parameters_and_nameless_arguments_is_refused_when_taken_apart(lib):
+def test_a_class_with_parameters_and_nameless_arguments_is_an_error_when_decomposed(lib):
     """So that TensorFlow Probability, which decorates all its classes, can be imported."""
 
     @lib.auto_composite_tensor
@@ -505,7 +504,7 @@ def test_static_containers_are_copies(lib):
 
 
 @differs("an argument that is not hashable is static, compared by identity")
-def test_what_cannot_be_hashed_is_compared_by_identity(lib):
+def test_arguments_that_are_not_hashable_are_compared_by_identity(lib):
     @dataclasses.dataclass
     class Config:
         size: int = 3
@@ -594,7 +593,7 @@ def test_shape_parameters_stay_static_through_a_loop(lib):
 
 
 @differs("`_composite_tensor_shape_parameters` is read")
-def test_shape_parameters_by_the_name_of_the_text(lib):
+def test_shape_parameters_are_read_from_the_attribute_of_probability(lib):
     check_shape_parameters(lib, "_composite_tensor_shape_parameters")
 
 
@@ -851,7 +850,7 @@ def test_a_value_is_mapped(lib):
     assert mapped.xpy().numpy() == 6.0
 
 
-def test_checks_are_left_out_when_a_value_is_rebuilt(lib):
+def test_values_are_rebuilt_without_validation(lib):
     checked = []
 
     @lib.auto_composite_tensor
@@ -872,7 +871,7 @@ def test_checks_are_left_out_when_a_value_is_rebuilt(lib):
     assert not lib.is_deferred_assertion_context()
 
 
-def test_a_value_that_fails_to_be_rebuilt_leaves_nothing_behind(lib):
+def test_a_value_that_fails_to_be_rebuilt_restores_validation(lib):
     @lib.auto_composite_tensor
     class Fragile(lib.AutoCompositeTensor):
         def __init__(self, x):
@@ -941,7 +940,7 @@ def test_a_module_with_a_signature_is_saved_and_loaded(lib, tmp_path):
     assert loaded.make(2.0).xpy().numpy() == 3.0
 
 
-def test_a_class_that_is_defined_again_takes_the_place_of_the_old_one(lib):
+def test_a_class_that_is_defined_again_replaces_the_previous_one(lib):
     first, second = adder(lib, module_name="again"), adder(lib, module_name="again")
     assert first is not second
     assert carried(first(1.0, 2.0)).xpy().numpy() == 3.0
@@ -969,7 +968,7 @@ def test_a_callable_that_can_be_imported_is_saved(lib, tmp_path):
 
 
 @differs("two classes of different modules cannot have the same name: the second is an error")
-def test_a_name_that_another_class_has_is_refused(lib):
+def test_a_name_of_another_class_is_an_error(lib):
     adder(lib, module_name="taken")
 
     class Adder(lib.AutoCompositeTensor):

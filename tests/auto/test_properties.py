@@ -1,4 +1,4 @@
-"""Whatever the arguments hold: it comes back, its spec compares by content, and the peer agrees."""
+"""Laws of auto_composite_tensor for random arguments: round trips, and equality of specs."""
 
 import functools
 import warnings

@@ -1,4 +1,4 @@
-"""Values of decorated classes in SavedModels, loaded by processes that import their modules."""
+"""Values of decorated classes in SavedModels, loaded in other processes."""
 
 import functools
 import textwrap
@@ -153,15 +153,15 @@ def boxes(run_python, tmp_path_factory):
     return folders
 
 
-def test_a_class_that_has_moved_loads_under_its_old_name(run_python, boxes):
+def test_a_class_that_was_moved_is_loaded_by_its_old_name(run_python, boxes):
     run_python(shelf(module="cellar") + LOAD.format(folder=boxes[0]))
 
 
-def test_an_argument_that_came_later_is_at_its_default_in_what_was_saved_before(run_python, boxes):
+def test_an_argument_that_was_added_later_has_its_default_in_old_models(run_python, boxes):
     run_python(shelf(**SIZED) + LOAD.format(folder=boxes[0]))
 
 
-def test_an_argument_that_is_gone_is_an_error_that_names_it(run_python, boxes):
+def test_a_removed_argument_is_an_error_that_names_it(run_python, boxes):
     run_python(
         shelf()
         + f"""
@@ -220,9 +220,7 @@ def test_a_later_version_is_an_error():
     ],
     ids=["lambda", "in a list", "in a partial", "bound method", "object"],
 )
-def test_what_cannot_be_imported_is_an_error_when_it_is_saved_and_not_before(
-    function, shown, tmp_path
-):
+def test_a_callable_that_cannot_be_imported_is_an_error_only_when_saved(function, shown, tmp_path):
     step = Step(tf.constant(1.0), function)
     assert type(tf.function(lambda s: s)(step)) is Step
     module = tf.Module()
@@ -231,7 +229,7 @@ def test_what_cannot_be_imported_is_an_error_when_it_is_saved_and_not_before(
         tf.saved_model.save(module, str(tmp_path))
 
 
-def test_a_function_that_is_gone_is_an_error_that_names_it(run_python, tmp_path):
+def test_a_removed_function_is_an_error_that_names_it(run_python, tmp_path):
     module = tf.Module()
     spec = Step(tf.constant(1.0), CALLABLES["function"]).__tf_type_spec__()
     module.step = tf.function(lambda s: s, input_signature=[spec])

@@ -1,4 +1,4 @@
-"""What the annotation of a field lets in, and what it makes of it."""
+"""Annotations of fields: which values they accept, and how they convert them."""
 
 import collections.abc
 import enum
@@ -209,7 +209,7 @@ def test_an_optional_tensor_may_be_annotated_either_way():
         (T, ragged),
     ],
 )
-def test_values_that_fit_are_kept_as_they_are(annotation, value):
+def test_values_that_fit_are_not_converted(annotation, value):
     crate = declared(annotation)(value)
     assert crate.content is value
     spec = crate.__tf_type_spec__()
@@ -223,14 +223,14 @@ def test_values_that_fit_are_kept_as_they_are(annotation, value):
     assert type(spec)(part) == spec
 
 
-def test_what_converts_to_a_tensor_becomes_one():
+def test_other_values_are_converted_to_tensors():
     for value in (1, [1.0], np.array([1]), "a", [b"a"], tf.Variable(3.0)):
         kept = content(tf.Tensor, value)
         assert isinstance(kept, tf.Tensor)
         assert kept.dtype == tf.convert_to_tensor(value).dtype
 
 
-def test_containers_of_tensors_convert_what_is_in_them():
+def test_containers_of_tensors_convert_their_items():
     assert isinstance(content(tuple[tf.Tensor, ...], [1, [2.0]])[1], tf.Tensor)
     mixed = content(dict[str, tuple[tf.Tensor, int]], {"a": ([1], 2)})
     assert isinstance(mixed["a"][0], tf.Tensor)
@@ -248,12 +248,12 @@ class Silent(typing.Protocol):
 
 
 @pytest.mark.parametrize("annotation", [3, tf.constant(1), [int], Silent, tf.TensorSpec([2])])
-def test_an_annotation_that_nobody_can_read_is_an_error_at_the_declaration(annotation):
+def test_an_unsupported_annotation_is_an_error_at_the_declaration(annotation):
     with pytest.raises(TypeError, match=r"Crate.content: expected a type that supports.*Annotate"):
         declared(annotation)
 
 
-def test_static_text_in_errors_but_no_tensor_contents():
+def test_errors_contain_static_text_but_no_tensor_contents():
     with pytest.raises(TypeError) as caught:
         content(int, tf.constant([123456]))
     assert "123456" not in str(caught.value)
@@ -296,7 +296,7 @@ def test_a_spec_of_the_wrong_shape_is_an_error():
 # Values of others.
 
 
-def test_a_composite_that_tensorflow_converts_is_read_for_a_tensor_as_extension_type_does(
+def test_a_composite_that_converts_to_a_tensor_is_converted_as_by_extension_type(
     run_python,
 ):
     run_python("""
@@ -330,7 +330,7 @@ def test_a_composite_that_tensorflow_converts_is_read_for_a_tensor_as_extension_
     """)
 
 
-def test_a_composite_that_does_not_convert_is_refused_for_a_tensor():
+def test_a_composite_that_does_not_convert_is_an_error_for_a_tensor():
     for value in (tf.ragged.constant([[1.0], []]), tf.sparse.from_dense([1.0])):
         with pytest.raises(xt.errors.DTypeError, match="Annotate the field with the type"):
             content(tf.Tensor, value)

@@ -1,4 +1,4 @@
-"""`xt.extension_type`: a class of annotated fields, and what follows from them."""
+"""`xt.extension_type`: constructor, fields, inheritance, specs and variables."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_values_match_patterns():
             raise AssertionError
 
 
-def test_values_are_themselves_and_specs_are_compared():
+def test_values_are_equal_by_identity_and_specs_by_content():
     a, b = masked(), masked()
     assert a == a
     assert a != b
@@ -195,7 +195,7 @@ def test_replace_takes_the_other_fields_as_they_are():
     assert xt.replace(stacked, unit="cup").values is stacked.values
 
 
-def test_replace_of_what_is_no_field_is_an_error():
+def test_replace_of_an_unknown_field_is_an_error():
     with pytest.raises(
         KeyError, match=r"Masked\.msak: expected one of the fields mask, values, go"
     ):
@@ -323,7 +323,7 @@ def test_post_init_checks():
         xt.replace(Pair([1], [2]), a=[1, 2])
 
 
-def test_every_post_init_of_a_family_may_run():
+def test_post_init_of_base_classes_may_be_called():
     calls = []
 
     class Mixin:
@@ -367,7 +367,7 @@ def test_every_post_init_of_a_family_may_run():
     assert calls == ["mixin"]
 
 
-def test_a_class_may_have_an_init_of_its_own():
+def test_a_class_may_define_init():
     @xt.extension_type
     class Base:
         values: tf.Tensor
@@ -446,7 +446,7 @@ def test_a_generated_init_may_be_called_by_a_subclass_with_its_own():
     assert Sub(3).b.numpy() == 3
 
 
-def test_methods_properties_and_caches_are_free():
+def test_methods_properties_and_caches_are_allowed():
     @xt.extension_type
     class Cup:
         amount: tf.Tensor
@@ -505,7 +505,7 @@ def test_an_undeclared_subclass_is_an_error_rather_than_its_base():
     assert value.total().numpy() == 1
 
 
-def test_bases_may_be_abstract_mere_dataclasses_and_mixins():
+def test_bases_may_be_abstract_or_plain_dataclasses_or_mixins():
     @dataclasses.dataclass(frozen=True)
     class Mere:
         unit: str
@@ -604,7 +604,7 @@ def test_a_field_that_is_declared_again_keeps_its_own_annotation():
     assert (Narrow(1).x, Narrower(1).x) == (1, 1)
 
 
-def test_an_argument_may_reach_a_field_through_a_mere_dataclass_and_be_named_in_a_text():
+def test_a_type_argument_reaches_a_field_of_a_plain_dataclass_and_may_be_text():
     @dataclasses.dataclass(frozen=True)
     class Mere(Generic[T]):
         x: list[T]
@@ -622,7 +622,7 @@ def test_an_argument_may_reach_a_field_through_a_mere_dataclass_and_be_named_in_
         Holder([1])
 
 
-def test_an_alias_holds_what_its_argument_says():
+def test_a_generic_alias_checks_its_type_argument():
     couple = TypeAliasType("couple", tuple[T, T], type_params=(T,))  # `type couple[T] = ...`
 
     @xt.extension_type
@@ -633,7 +633,7 @@ def test_an_alias_holds_what_its_argument_says():
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no generic namedtuples")
-def test_a_generic_namedtuple_holds_what_its_argument_says():
+def test_a_generic_namedtuple_checks_its_type_argument():
     class Couple(NamedTuple, Generic[T]):
         first: T
         second: str
@@ -685,7 +685,7 @@ def test_local_classes_may_name_each_other():
         Edge(3)
 
 
-def test_a_name_that_is_not_there_is_an_error_when_a_value_is_made():
+def test_an_undefined_name_in_an_annotation_is_an_error_when_a_value_is_made():
     @xt.extension_type
     class Cup:
         content: Missing
@@ -725,7 +725,7 @@ def test_reserved_names_are_an_error(name):
         xt.extension_type(cls)
 
 
-def test_what_is_no_class_with_a_dict_is_an_error():
+def test_decorating_anything_but_a_class_with_a_dict_is_an_error():
     for wrong in (3, lambda: None, "Cup", type("Cup", (), {"__slots__": ()}), int):
         with pytest.raises(TypeError, match="extension_type: expected a class whose instances"):
             xt.extension_type(wrong)
@@ -851,7 +851,7 @@ def test_what_does_not_stack_is_an_error():
         counter.__tf_type_spec__().stacked(2)
 
 
-def test_a_class_may_say_more_of_its_spec():
+def test_a_class_may_add_members_to_its_spec():
     @xt.extension_type
     class Grid:
         values: tf.Tensor
@@ -951,7 +951,7 @@ def test_two_fields_may_hold_one_variable(nested):
 # Many at once, and the same cell twice.
 
 
-def test_a_type_may_be_met_first_in_eight_threads():
+def test_eight_threads_may_use_a_new_type_at_once():
     @xt.extension_type
     class Cup:
         content: Saucer
@@ -1058,7 +1058,7 @@ def test_pyright_understands_a_declaration(tmp_path):
     assert errors == expected, [d["message"] for d in found]
 
 
-def test_fields_may_be_assigned_as_type_checkers_let_them():
+def test_type_checkers_allow_assignments_of_fields_in_init():
     @xt.extension_type
     class Weighed:
         grams: tf.Tensor

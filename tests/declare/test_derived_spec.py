@@ -1,4 +1,4 @@
-"""The signature of a declared class, the `class Spec` in it, and what its specs refuse."""
+"""The constructor signature of a declared class, its nested `class Spec`, and immutable specs."""
 
 import copy
 import dataclasses

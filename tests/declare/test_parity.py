@@ -1,4 +1,4 @@
-"""What tf.experimental.ExtensionType can declare, declared under both, behaves the same.
+"""Declared types behave like tf.experimental.ExtensionType with the same annotations.
 
 `docs/extension-types.md` shows the rows.
 """
@@ -327,13 +327,13 @@ def test_both_declare_the_same(name):
 
 
 @pytest.mark.parametrize("annotation", [list[int], set, type, tf.TypeSpec, typing.Any])
-def test_these_only_we_declare(annotation):
+def test_annotations_that_only_extensor_supports_work(annotation):
     Ours.declare(__annotations__={"x": annotation})
     with pytest.raises(TypeError):
         Theirs.declare(__annotations__={"x": annotation})
 
 
-def test_a_value_of_theirs_is_a_component_of_ours_and_the_other_way_round():
+def test_values_of_both_kinds_of_types_contain_each_other():
     theirs = Theirs.declare(__annotations__=TWO)
     ours = Ours.declare(__annotations__={"inner": theirs})
     outer = Theirs.declare(__annotations__={"inner": ours})

@@ -1,4 +1,4 @@
-"""What holds for every declaration: types of random fields, nested, with random values."""
+"""Laws of declared types with random fields, nesting and values."""
 
 import copy
 import dataclasses
@@ -231,7 +231,7 @@ def test_a_spec_is_the_same_after_a_copy_and_a_proto(make, rows):
 
 
 @given(makers(), st.integers(0, 3), st.integers(0, 3))
-def test_specs_of_any_two_numbers_of_rows_meet(make, m, n):
+def test_specs_of_any_two_numbers_of_rows_are_merged(make, m, n):
     a, b = make(m).__tf_type_spec__(), make(n).__tf_type_spec__()
     merged = a.most_specific_compatible_type(b)
     assert merged == b.most_specific_compatible_type(a)
@@ -258,7 +258,7 @@ def test_a_value_is_the_same_after_stacking_and_unstacking(make, rows):
 
 
 @given(makers(), st.integers(1, 3))
-def test_values_of_rows_are_sliced_and_put_together_again(make, rows):
+def test_sliced_values_are_concatenated_again(make, rows):
     value = make(rows)
     if not leaves(value):
         return

@@ -1,4 +1,4 @@
-"""Values of declared types in SavedModels, checkpoints, and cells that run twice."""
+"""Declared types in SavedModels, checkpoints, pickles and notebook cells that run twice."""
 
 import datetime
 import textwrap
@@ -225,7 +225,7 @@ for name in ("old", "new"):
     )
 
 
-def test_what_annotated_asks_for_holds_in_a_signature(tmp_path):
+def test_specs_in_annotations_are_checked_in_a_signature(tmp_path):
     module = tf.Module()
     spec = Rows.Spec(tf.TensorSpec([None, 3]), "cup", ("a",))
     module.total = tf.function(lambda x: tf.reduce_sum(x.values), input_signature=[spec])
@@ -255,7 +255,7 @@ def test_variables_in_a_value_are_checkpointed_and_tracked(tmp_path):
     assert tf.saved_model.load(str(tmp_path / "model")).add().numpy() == 3
 
 
-def test_proto_and_pickle_agree_with_each_other():
+def test_proto_and_pickle_give_equal_specs():
     for kind in STATIC:
         spec = labelled(kind).__tf_type_spec__()
         again = tf.TypeSpec.experimental_from_proto(spec.experimental_as_proto())

@@ -1,4 +1,4 @@
-"""Static data: frozen, compared by content, written into SavedModels."""
+"""Static data: frozen, compared by content, and written into SavedModels."""
 
 import copy
 import enum
@@ -37,7 +37,7 @@ def test_freezing_twice_changes_nothing(kind):
 
 
 @kinds
-def test_a_spec_with_static_data_survives_everything(kind):
+def test_a_spec_with_static_data_is_copied_pickled_and_saved(kind):
     spec = labelled(kind).__tf_type_spec__()
     for again in (
         pickle.loads(pickle.dumps(spec)),
@@ -68,7 +68,7 @@ def test_static_data_passes_through_a_function_unchanged(kind):
     assert len(traces) == 1
 
 
-def test_numbers_that_python_calls_equal_are_not():
+def test_numbers_of_different_types_differ():
     different = [freeze(x, "x") for x in (1, 1.0, True, np.array(1), (1,), [[1]], {1}, {1: 1})]
     assert len(set(map(key, different))) == len(different)
     assert key(freeze([1, 2], "x")) == key(freeze((1, 2), "x"))
@@ -87,7 +87,7 @@ def test_mappings_are_compared_without_their_order():
     assert list(freeze({"b": 1, "a": 2}, "x")) == ["b", "a"]
 
 
-def test_arrays_are_copies_that_nobody_can_write_to():
+def test_arrays_become_read_only_copies():
     array = np.array([1.0, 2.0])
     value = Labelled([1.0], {"of": array})
     array[0] = 9
@@ -143,7 +143,7 @@ def test_data_that_cannot_be_frozen_is_an_error_that_names_its_place(data):
         Labelled.Spec(tf.TensorSpec([1]), {"deep": [1, data]})
 
 
-def test_an_extension_value_where_only_static_data_can_stand_is_an_error():
+def test_an_extension_value_in_static_data_is_an_error():
     masked = Masked([1.0], [True])
     with pytest.raises(TypeError, match=r"an element: expected static.*got Masked.*of tensors"):
         Labelled([1.0], {masked})
@@ -166,7 +166,7 @@ def test_hashable_values_of_any_class_are_static_data():
         spec.experimental_as_proto()
 
 
-def test_classes_that_cannot_be_imported_serve_until_they_are_loaded_elsewhere():
+def test_classes_that_cannot_be_imported_work_in_their_process():
     class Local(enum.Enum):
         A = 1
 
@@ -193,7 +193,7 @@ def test_classes_that_cannot_be_imported_serve_until_they_are_loaded_elsewhere()
         ("named", "subprocess", "Popen", "true"),
     ],
 )
-def test_a_class_that_is_not_there_is_an_error_that_names_it(code):
+def test_a_missing_class_is_an_error_that_names_it(code):
     with pytest.raises(xt.ExtensorError) as caught:
         decode(code)
     assert isinstance(caught.value, ValueError)
@@ -201,7 +201,7 @@ def test_a_class_that_is_not_there_is_an_error_that_names_it(code):
     assert f"Make {code[2]} importable from the module {code[1]}" in str(caught.value)
 
 
-def test_what_is_written_reads_well():
+def test_the_encoding_is_readable():
     assert encode((1, "a", None)) == ("tuple", 1, "a", None)
     assert encode(Course.MAIN) == ("enum", "tests.samples.declared", "Course", "MAIN")
     assert encode(Unit("g", 1.0)) == ("named", "tests.samples.declared", "Unit", "g", 1.0)

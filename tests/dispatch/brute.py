@@ -1,4 +1,4 @@
-"""What an operation is, found out by calling it.
+"""Finds the kinds of an operation by calling it with changed arguments.
 
 Every definition works on the sample call of an operation: its first tensor argument is replaced by
 others of the same shape and dtype, and the results are compared.

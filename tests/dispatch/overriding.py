@@ -1,4 +1,4 @@
-"""Types that override operations, for the tests."""
+"""Types that override operations, for tests."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""Probes of the names of the quarantine that dispatch needs."""
+"""Probes of the private names of TensorFlow that dispatch uses."""
 
 import inspect
 

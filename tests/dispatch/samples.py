@@ -1,8 +1,8 @@
-"""One call of every public function of TensorFlow that carries a dispatcher.
+"""One sample call of every public function of TensorFlow that supports dispatch.
 
 `SAMPLES[name]` holds the arguments by parameter: those that the function must have, and the
-optional ones that may be tensors. What a parameter is given where nothing else is said stands in
-`USUAL`; `EXCLUDED` holds the functions that cannot be called here, each with the reason.
+optional ones that may be tensors. `USUAL` holds defaults for parameters. `EXCLUDED` holds the
+functions that cannot be called here, each with the reason.
 """
 
 import functools

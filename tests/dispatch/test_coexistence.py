@@ -1,4 +1,4 @@
-"""Beside TensorFlow's own dispatch, and values of its own types."""
+"""Dispatch of extensor together with TensorFlow's own dispatch and its own types."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_the_protocol_goes_first_and_dispatch_for_api_takes_what_it_declines(reg
         tf.multiply(both, 1.0)
 
 
-def test_one_of_each_in_a_call(registered):
+def test_a_call_may_have_values_of_both_dispatch_mechanisms(registered):
     kind = recording()
 
     @registered(tf.add, {"x": Theirs})
@@ -227,7 +227,7 @@ def test_extensor_can_be_loaded_again(run_python):
     """)
 
 
-def test_a_class_that_imports_nothing_is_found_where_extensor_came_later(run_python):
+def test_a_class_that_was_defined_before_the_import_is_dispatched_on(run_python):
     run_python("""
     import tensorflow as tf
     from tensorflow import add

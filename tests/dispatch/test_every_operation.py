@@ -1,4 +1,4 @@
-"""Every function of TensorFlow that carries a dispatcher: it can be overridden, and what it is."""
+"""Every TensorFlow function with a dispatcher can be overridden, and has the right kinds."""
 
 import collections
 import contextlib
@@ -51,7 +51,7 @@ def public_names(module, path, seen):
             yield f"{path}{name}", member
 
 
-def test_no_public_function_that_carries_a_dispatcher_is_left_out():
+def test_every_public_function_with_a_dispatcher_is_in_the_table():
     found = {
         name: function
         for name, function in public_names(tf, "", [])
@@ -62,7 +62,7 @@ def test_no_public_function_that_carries_a_dispatcher_is_left_out():
     assert len(found) > len(FUNCTIONS) > 600
 
 
-def test_no_public_function_is_left_out_that_nobody_has_looked_at():
+def test_every_other_public_function_is_listed_as_not_overridden():
     names = {}
     for name, function in public_names(tf, "", []):
         names.setdefault(function, []).append(name)
@@ -76,7 +76,7 @@ def test_no_public_function_is_left_out_that_nobody_has_looked_at():
     assert unknown == [], "functions that nobody has looked at"
 
 
-def test_what_is_not_overridden_is_there():
+def test_functions_listed_as_not_overridden_exist():
     found = [name for name, _ in public_names(tf, "", [])]
     overridden = [name for name, function in public_names(tf, "", []) if function in FUNCTIONS]
     for pattern in NOT_OVERRIDDEN:
@@ -92,7 +92,7 @@ def test_every_function_is_known_under_its_shortest_name():
         assert found is operation.public.function
 
 
-def test_the_samples_are_of_functions_that_there_are():
+def test_samples_and_functions_are_the_same_set():
     every = SAMPLES.keys() | EXCLUDED.keys()
     assert SAMPLES.keys() & EXCLUDED.keys() == set()
     assert OPERATIONS.keys() - every == set(), "functions that nobody has looked at"
@@ -138,7 +138,7 @@ def conversions(name):
     return found
 
 
-def test_what_becomes_a_tensor_is_a_tensor_parameter():
+def test_parameters_that_are_converted_to_tensors_are_tensor_parameters():
     # They say where or how, not what; or are numbers that must be known beforehand in a graph.
     told = "axis axes epsilon elems k max_iter max_total_size max_val num_classes num_partitions "
     told += "tile_size tol k1 k2 variance_epsilon"
@@ -153,7 +153,7 @@ def test_what_becomes_a_tensor_is_a_tensor_parameter():
     assert unexpected == []
 
 
-def test_a_tensor_parameter_becomes_a_tensor():
+def test_tensor_parameters_are_converted_to_tensors():
     counts = collections.Counter()
     never = []
     for name in CALLED:
@@ -187,7 +187,7 @@ def documented(function):
     return found
 
 
-def test_what_is_documented_as_a_tensor_is_a_tensor_parameter():
+def test_parameters_that_are_documented_as_tensors_are_tensor_parameters():
     a_tensor = re.compile(r"[^.:]{0,24}\bTensor`?(?! (objects|with)|Shape)\b")
     # They say where or how, or hold tensors deep inside.
     where = re.compile("axis|axes|batch_dims|rates|shapes|strides")
@@ -224,7 +224,7 @@ def test_tensor_parameters_are_found_by_any_name_of_a_function():
 
 
 @pytest.mark.parametrize("other", [len, tf.while_loop, tf.Tensor, 3, None, [], tf.keras])
-def test_what_carries_no_dispatcher_has_no_tensor_parameters(other):
+def test_functions_without_a_dispatcher_have_no_tensor_parameters(other):
     with pytest.raises(xt.ExtensorError, match="expected a function of TensorFlow that types can"):
         xt.dispatch.tensor_parameters(other)
 
@@ -269,7 +269,7 @@ def test_every_function_can_be_overridden_in_every_tensor_parameter():
     print(f"{places} parameters of {len(CALLED)} functions")
 
 
-def test_those_that_cannot_be_called_can_be_overridden_too():
+def test_functions_without_samples_can_be_overridden():
     for name in EXCLUDED.keys() & OPERATIONS.keys():
         operation = OPERATIONS[name]
         recorded = recording()
@@ -281,7 +281,7 @@ def test_those_that_cannot_be_called_can_be_overridden_too():
         assert recorded.calls == [(operation.function, tuple(args), {})]
 
 
-def test_a_function_does_with_tensors_what_it_did_before():
+def test_functions_of_tensors_give_the_results_of_the_original_code():
     for name in ("add", "concat", "split", "nn.conv2d", "strings.join", "einsum", "sort"):
         operation = OPERATIONS[name]
         plain = vars(operation.public.function)["_extensor_plain"]
@@ -315,7 +315,7 @@ EXCEPTIONS = {
 }
 
 
-def test_every_function_is_of_the_kinds_that_calling_it_shows():
+def test_every_function_has_the_kinds_that_its_results_show():
     wrong = []
     for name in CALLED:
         definition = Definition(OPERATIONS[name])
@@ -337,7 +337,7 @@ def test_every_function_is_of_the_kinds_that_calling_it_shows():
     assert sum(reasons.values()) < 0.1 * len(OPERATIONS)
 
 
-def test_the_exceptions_are_ones():
+def test_listed_exceptions_are_exceptions():
     for name, what in EXCEPTIONS:
         function = OPERATIONS[name].public.function
         assert getattr(Definition(OPERATIONS[name]), what)() != PREDICATES[what](function)
@@ -370,5 +370,5 @@ def test_no_function_is_named_twice_in_the_tables():
 
 @pytest.mark.parametrize("predicate", PREDICATES.values())
 @pytest.mark.parametrize("other", [len, tf.while_loop, tf.Tensor, 3, None])
-def test_of_what_is_no_operation_the_answer_is_no(predicate, other):
+def test_predicates_return_false_for_other_objects(predicate, other):
     assert predicate(other) is False

@@ -1,4 +1,4 @@
-"""`implements`: a table of handlers in a class."""
+"""`implements`: the table of handlers of a class."""
 
 import numpy as np
 import pytest
@@ -49,14 +49,14 @@ def test_a_handler_gets_the_arguments_of_its_operation():
     assert tf.einsum("i,i->", BOX, tf.constant([1.0, 2.0]), optimize="greedy").numpy() == 9.0
 
 
-def test_a_handler_whose_first_parameter_is_op_gets_it():
+def test_a_handler_whose_first_parameter_is_op_gets_the_operation():
     assert tf.size(BOX).numpy() == 2
     assert tf.shape(BOX, out_type=tf.int64).dtype == tf.int64
     np.testing.assert_array_equal(tf.sqrt(BOX).values, [1, 2])
     assert tf.cast(BOX, tf.int32).values.dtype == tf.int32
 
 
-def test_a_class_method_knows_the_class():
+def test_a_handler_may_be_a_class_method():
     class Crate(Box):
         pass
 
@@ -64,7 +64,7 @@ def test_a_class_method_knows_the_class():
     assert type(tf.tile(Crate([4.0]), [1])) is Box
 
 
-def test_a_plain_function_in_a_class_will_do():
+def test_a_handler_may_be_a_plain_function():
     class Bare:
         @implements(tf.abs, tf.negative)
         def either(op, x, name=None):  # noqa: N805 - it gets no self
@@ -73,13 +73,13 @@ def test_a_plain_function_in_a_class_will_do():
     assert [tf.abs(Bare()), tf.negative(Bare()), Bare.either(len, 1)] == ["abs", "neg", "len"]
 
 
-def test_what_has_no_handler_is_declined():
+def test_an_operation_without_a_handler_is_declined():
     with pytest.raises(ValueError, match=r"Box has no handler for tf\.reverse\.$"):
         tf.reverse(BOX, [0])
     assert handle(Box, tf.reverse, (BOX, [0]), {}) is NotImplemented
 
 
-def test_a_handler_that_declines_is_named_as_one():
+def test_the_error_names_a_handler_that_declined():
     class Bag:
         @implements(tf.sort)
         @staticmethod
@@ -97,7 +97,7 @@ def test_a_handler_that_declines_is_named_as_one():
         tf.size(Bag())
 
 
-def test_a_dispatch_of_ones_own_that_looks_in_the_table_is_named_as_one():
+def test_the_error_names_a_dispatch_method_that_declined():
     class Bag:
         @classmethod
         def __tf_dispatch__(cls, op, args, kwargs):
@@ -107,7 +107,7 @@ def test_a_dispatch_of_ones_own_that_looks_in_the_table_is_named_as_one():
         tf.sort(Bag())
 
 
-def test_a_handler_elsewhere_names_the_class():
+def test_a_handler_outside_the_class_names_its_class():
     class Bag:
         values = tf.constant([3.0, 1.0])
 
@@ -124,7 +124,7 @@ def test_a_handler_elsewhere_names_the_class():
     assert isinstance(bag, xt.DispatchableType)
 
 
-def test_an_operation_goes_before_its_kind_and_a_subclass_before_its_base():
+def test_handlers_of_operations_precede_those_of_kinds_and_subclasses_precede_bases():
     class Base:
         @implements(is_unary_elementwise_op)
         @staticmethod
@@ -158,7 +158,7 @@ def test_an_operation_goes_before_its_kind_and_a_subclass_before_its_base():
     assert [tf.cos(Sub()), tf.exp(Sub()), tf.abs(Sub())] == ["sub, kind", "base, exp", "sub, abs"]
 
 
-def test_a_dispatch_method_of_ones_own_stays():
+def test_a_dispatch_method_of_the_class_is_kept():
     class Own:
         @classmethod
         def __tf_dispatch__(cls, op, args, kwargs):
@@ -173,7 +173,7 @@ def test_a_dispatch_method_of_ones_own_stays():
     assert tf.exp(Own()) == ("own", NotImplemented)
 
 
-def test_a_class_based_on_the_protocol_gets_one():
+def test_a_subclass_of_the_protocol_gets_a_dispatch_method():
     class Based(xt.DispatchableType):
         @implements(tf.abs)
         @staticmethod
@@ -209,11 +209,11 @@ def test_a_declared_type_has_handlers():
 
 
 @pytest.mark.parametrize("ops", [(len,), (tf.while_loop,), ("tf.add",), (tf.add, None)])
-def test_what_is_no_operation_cannot_be_implemented(ops):
+def test_implementing_anything_but_an_operation_is_an_error(ops):
     with pytest.raises(xt.ExtensorError, match="expected a function of TensorFlow"):
         implements(*ops)
 
 
-def test_nothing_cannot_be_implemented():
+def test_implementing_no_operation_is_an_error():
     with pytest.raises(xt.ExtensorError, match="at least one operation"):
         implements()

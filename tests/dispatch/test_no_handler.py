@@ -1,6 +1,6 @@
-"""Operations for which a type has no handler end at once, with one clear error.
+"""An operation without a handler raises one clear error at once.
 
-What does not end would hang, so it runs in a process of its own, whose time is limited.
+Each call runs in a separate process with a time limit, because endless recursion would hang.
 """
 
 import numpy as np
@@ -100,11 +100,11 @@ for x in (Bare(np.ones([4, 3, 2])), Indexed(np.ones([4, 3, 2])), Sequence()):
 """
 
 
-def test_it_is_one_error_at_once_that_names_the_function(run_python):
+def test_an_operation_without_a_handler_is_one_error_that_names_the_function(run_python):
     run_python(TYPES + CALLS + ENDS)
 
 
-def test_in_a_list_and_without_the_mixin_it_ends_too(run_python):
+def test_values_in_lists_and_types_without_the_mixin_raise_the_error(run_python):
     run_python(TYPES + IN_A_LIST)
 
 
@@ -119,14 +119,14 @@ class Half(xt.dispatch.OperatorsMixin):
     __tf_dispatch__ = classmethod(lambda cls, op, args, kwargs: NotImplemented)
 
 
-def test_a_type_that_converts_does_so_still():
+def test_a_type_that_converts_to_a_tensor_is_converted():
     np.testing.assert_array_equal(np.asarray(Half()), [0.5, 0.5])
     np.testing.assert_array_equal(tf.constant(Half()), [0.5, 0.5])
     np.testing.assert_array_equal(Half() + tf.ones([2]), [1.5, 1.5])
     np.testing.assert_array_equal(tf.convert_to_tensor(Half()), [0.5, 0.5])
 
 
-def test_what_its_author_registered_goes_first():
+def test_a_registered_conversion_is_used_first():
     class Registered(xt.dispatch.OperatorsMixin):
         __tf_dispatch__ = classmethod(lambda cls, op, args, kwargs: NotImplemented)
 
@@ -136,7 +136,7 @@ def test_what_its_author_registered_goes_first():
     assert tf.add(Registered(), 1.0).numpy() == 1.5
 
 
-def test_a_value_that_does_not_convert_is_no_tensor_beside_others():
+def test_a_value_that_does_not_convert_is_an_error_beside_tensors():
     class Bare(xt.dispatch.OperatorsMixin):
         pass
 
@@ -149,7 +149,7 @@ def test_a_value_that_does_not_convert_is_no_tensor_beside_others():
         tf.add(Strict(), Bare())
 
 
-def test_such_a_value_is_an_argument_of_a_function_as_any_object():
+def test_a_value_that_does_not_convert_is_an_argument_of_a_function():
     class Bare(xt.dispatch.OperatorsMixin):
         shape = tf.TensorShape([2])
 

@@ -1,4 +1,4 @@
-"""Operators: of tensors beside values of dispatchable types, and of OperatorsMixin."""
+"""Python's operators: of tensors and values of dispatchable types, and of OperatorsMixin."""
 
 import operator
 
@@ -69,7 +69,7 @@ def test_a_tensor_beside_a_value_calls_the_function(symbol, name):
 
 
 @pytest.mark.parametrize("symbol", LOGICAL, ids=lambda symbol: symbol.__name__)
-def test_and_or_and_xor_go_by_the_dtype_of_the_tensor(symbol):
+def test_and_or_and_xor_are_logical_or_bitwise_by_the_dtype(symbol):
     kind = recording()
     x = kind()
     logical, bitwise = LOGICAL[symbol]
@@ -89,7 +89,7 @@ def test_a_tensor_is_compared_with_a_value(symbol):
     assert asked(kind, lambda: symbol(x, FLOATS)) == (reflected, (FLOATS, x))
 
 
-def test_equality_stays_identity_unless_the_type_says_otherwise():
+def test_equality_is_identity_unless_the_type_overrides_it():
     kind = recording()
     x = kind()
     for tensor in (FLOATS, VALUES["variable"]):
@@ -138,7 +138,7 @@ def test_a_sparse_tensor_beside_a_value():
     assert asked(kind, lambda: sparse / x) == (tf.truediv, (sparse, x))
 
 
-def test_a_type_with_operators_of_its_own_keeps_them():
+def test_a_type_keeps_its_own_operators():
     kind = recording(
         __radd__=lambda self, other: "own add",
         __add__=lambda self, other: "own add",
@@ -153,13 +153,13 @@ def test_a_type_with_operators_of_its_own_keeps_them():
     assert asked(kind, lambda: FLOATS - x)[0] is tf.subtract
 
 
-def test_an_operator_that_declines_leaves_it_to_the_tensor():
+def test_an_operator_that_declines_calls_that_of_the_tensor():
     kind = recording(__add__=lambda self, other: NotImplemented)
     x = kind()
     assert asked(kind, lambda: x + FLOATS) == (tf.add, (x, FLOATS))
 
 
-def test_a_declined_operator_says_who_declined():
+def test_the_error_of_a_declined_operator_names_the_type():
     kind = recording(answer=NotImplemented)
     with pytest.raises(ValueError, match=r"tf\.subtract was not overridden\. Recording declined"):
         FLOATS - kind()
@@ -168,7 +168,7 @@ def test_a_declined_operator_says_who_declined():
 
 
 @pytest.mark.parametrize("graph", [False, True])
-def test_tensors_among_themselves_are_as_they_were(graph):
+def test_operators_of_tensors_do_not_change(graph):
     def all_of_them(x):
         return [
             *(symbol(x, x) for symbol in (*COMPARISONS, operator.eq, operator.ne, operator.add)),
@@ -192,7 +192,7 @@ def test_tensors_among_themselves_are_as_they_were(graph):
         np.testing.assert_array_equal(result, value)
 
 
-def test_errors_of_operators_of_tensors_are_as_they_were():
+def test_errors_of_operators_of_tensors_do_not_change():
     with pytest.raises(tf.errors.InvalidArgumentError):
         FLOATS + INTS
     with pytest.raises(ValueError, match="unsupported type"):
@@ -262,7 +262,7 @@ def test_the_mixin_is_logical_for_bools_and_bitwise_for_integers(symbol):
     assert asked(ints, lambda: ~ints())[0] is tf.bitwise.invert
 
 
-def test_equality_is_elementwise_by_choice():
+def test_equality_is_elementwise_if_the_type_chooses_it():
     plain = recording("Plain", (Mixin,))
     x = plain()
     assert x == x
@@ -282,7 +282,7 @@ def test_equality_is_elementwise_by_choice():
         hash(y)
 
 
-def test_a_value_has_no_truth():
+def test_the_truth_of_a_value_is_an_error():
     kind = recording("Mixed", (Mixin,))
     for ask in (bool, lambda x: not x, lambda x: x and 1, lambda x: 1 if x else 2):
         with pytest.raises(xt.ExtensorError, match=r"bool\(Mixed\): expected a single bool"):
@@ -330,7 +330,7 @@ class Plain(xt.dispatch.OperatorsMixin):
 
 @pytest.mark.parametrize("dtype", [tf.float16, tf.float32, tf.float64, tf.int64, tf.complex64])
 @pytest.mark.parametrize("left", [3, [3, 1], np.array([3, 1]), np.int16(3)], ids=repr)
-def test_a_number_on_the_left_gets_the_dtype_as_beside_a_tensor(left, dtype):
+def test_a_number_on_the_left_gets_the_dtype_of_the_value(left, dtype):
     symbols = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow]
     if not dtype.is_complex:
         symbols += [operator.floordiv, operator.mod]
@@ -361,7 +361,7 @@ def test_a_number_on_the_left_that_the_dtype_does_not_hold_is_an_error(left):
         left * Plain(tf.constant([1]))
 
 
-def test_a_number_on_the_left_stays_as_it_is_where_there_is_no_dtype():
+def test_a_number_on_the_left_of_a_value_without_a_dtype_is_not_converted():
     for kind in (recording(bases=(Mixin,)), recording(bases=(Mixin,), dtype="float32")):
         x = kind()
         assert asked(kind, lambda: 1 / x) == (tf.truediv, (1, x))  # noqa: B023

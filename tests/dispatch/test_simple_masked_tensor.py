@@ -1,4 +1,4 @@
-"""SimpleMaskedTensor, as the proposal for the protocol wrote it, but for its slips."""
+"""SimpleMaskedTensor, the example of the proposal for `__tf_dispatch__`, works as proposed."""
 
 from typing import ClassVar
 
@@ -172,12 +172,12 @@ def test_a_ragged_tensor_beside_it_is_not_supported():
         tf.add(MASKED, ragged)
 
 
-def test_what_it_does_not_override_is_an_error():
+def test_operations_that_it_does_not_override_are_errors():
     with pytest.raises((TypeError, ValueError), match="SimpleMaskedTensor declined"):
         tf.reverse(MASKED, [0])
 
 
-def test_generic_functions_take_it_too(run):
+def test_generic_functions_take_it(run):
     result = run(lambda x: tf.while_loop(
         lambda i, _: i < 3, lambda i, m: (i + 1, tf.add(m, m)), (tf.constant(0), x)
     ))(MASKED)  # fmt: skip

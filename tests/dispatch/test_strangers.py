@@ -1,4 +1,4 @@
-"""Types of others that break the conventions: what TensorFlow does with them it goes on to do."""
+"""Types that break conventions of TensorFlow: TensorFlow treats them as without the import."""
 
 import json
 import typing

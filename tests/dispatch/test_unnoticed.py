@@ -1,6 +1,6 @@
-"""Who has no type of extensor's sees no difference: the same script, with the import and without.
+"""Programs without extension types: the same output with and without the import of extensor.
 
-Scripts run in two fresh processes. What a script prints must be alike.
+Each script runs in two fresh processes, and must print the same in both.
 """
 
 import textwrap
@@ -196,7 +196,7 @@ tf.debugging.enable_traceback_filtering()
 script("tracebacks", TRACEBACKS)
 
 
-def test_tracebacks_are_as_long_and_of_the_same_functions(lines):
+def test_tracebacks_have_the_same_frames(lines):
     printed = lines("tracebacks")
     assert len(printed) > 100
     assert not any("extensor" in line for line in printed)
@@ -249,7 +249,7 @@ script(
 )
 
 
-def test_functions_look_as_they_did(lines):
+def test_functions_have_the_same_attributes(lines):
     assert lines("functions_look_as_they_did")
 
 
@@ -287,7 +287,7 @@ script(
 )
 
 
-def test_wrong_calls_fail_with_the_same_words(lines):
+def test_wrong_calls_raise_the_same_errors(lines):
     assert lines("wrong_calls_fail_with_the_same_words")
 
 
@@ -434,6 +434,6 @@ script(
 )
 
 
-def test_functions_and_operators_take_any_class_as_before(lines):
+def test_functions_and_operators_treat_any_class_the_same(lines):
     printed = lines("functions_and_operators_take_any_class_as_before")
     assert len(printed) > 1000

@@ -1,4 +1,4 @@
-"""What functions of the user's own hand back is what they were declared to return."""
+"""Results of functions for numpy_function, scan, foldl and foldr match their declared specs."""
 
 import numpy as np
 import pytest
@@ -110,7 +110,7 @@ EVERY_WAY = [
 
 
 @pytest.mark.parametrize(("by", "run"), EVERY_WAY)
-def test_what_is_right_comes_through(by, run):
+def test_correct_results_are_returned(by, run):
     result = run(lambda: by(lambda: RIGHT))
     assert type(result) is Load
     assert result.unit == "kg"
@@ -119,7 +119,7 @@ def test_what_is_right_comes_through(by, run):
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=list(WRONG))
 @pytest.mark.parametrize(("by", "run"), EVERY_WAY)
-def test_what_is_wrong_does_not(by, run, wrong):
+def test_results_of_another_spec_are_errors(by, run, wrong):
     folds = () if run is RUN["graph"] else (by_foldl, by_foldr)
     if wrong is WRONG["shape"] and by in (by_reduce, by_dataset_scan, *folds):
         assert run(lambda: by(lambda: wrong)).weights.shape == [3]  # a state may grow
@@ -158,7 +158,7 @@ SPECS = {
 
 @pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
 @pytest.mark.parametrize(("spec", "wrong"), SPECS.values(), ids=list(SPECS))
-def test_numpy_function_checks_what_comes_back_against_any_spec(spec, wrong, run):
+def test_numpy_function_checks_its_result_against_any_spec(spec, wrong, run):
     def refuses(declared, returned):
         with pytest.raises((xt.ExtensorError, tf.errors.InvalidArgumentError)) as caught:
             run(lambda: xt.numpy_function(lambda: returned, [], declared))
@@ -170,14 +170,14 @@ def test_numpy_function_checks_what_comes_back_against_any_spec(spec, wrong, run
 
 @pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
 @pytest.mark.parametrize("returned", [None, RIGHT, (RIGHT,), (RIGHT, None), {"a": RIGHT}], ids=str)
-def test_numpy_function_says_which_structure_was_to_be_returned(returned, run):
+def test_numpy_function_names_the_expected_structure(returned, run):
     error = (xt.errors.StructureError, tf.errors.InvalidArgumentError)
     with pytest.raises(error, match=r"numpy_function: expected .*kg.*kg.*, got"):
         run(lambda: xt.numpy_function(lambda: returned, [], (LOAD, {"a": LOAD})))
 
 
 @pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
-def test_numpy_function_converts_what_loses_nothing(run):
+def test_numpy_function_converts_without_loss_of_data(run):
     declared = [tf.TensorSpec([2]), tf.TensorSpec([], tf.string), tf.float64, LOAD]
     returned = [np.array([1.0, 2.0]), "a", 3, RIGHT]
     numbers, text, number, load = run(lambda: xt.numpy_function(lambda: returned, [], declared))
@@ -189,13 +189,13 @@ def test_numpy_function_converts_what_loses_nothing(run):
 
 
 @pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
-def test_numpy_function_takes_one_value_where_one_is_listed(run):
+def test_numpy_function_takes_one_value_for_a_list_of_one_spec(run):
     [result] = run(lambda: xt.numpy_function(lambda: RIGHT, [], [LOAD]))
     assert result.unit == "kg"
 
 
 @pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
-def test_numpy_function_is_called_for_what_it_does_alone(run):
+def test_numpy_function_without_results_is_called(run):
     seen = []
 
     def call(load):
@@ -217,7 +217,7 @@ def test_numpy_function_is_called_for_what_it_does_alone(run):
         (lambda x: ["a", "\N{EURO SIGN}"], [tf.string, tf.string]),
     ],
 )
-def test_of_plain_tensors_numpy_function_is_tensorflows(function, declared, run):
+def test_numpy_function_of_plain_tensors_equals_that_of_tensorflow(function, declared, run):
     def result(numpy_function):
         return run(lambda x: numpy_function(function, [x], declared), tf.constant([1.0, 2.0]))
 
@@ -232,7 +232,7 @@ def test_of_plain_tensors_numpy_function_is_tensorflows(function, declared, run)
 
 
 @pytest.mark.parametrize("fold", [xt.foldl, xt.foldr], ids=["foldl", "foldr"])
-def test_what_a_fold_accumulates_may_grow(fold):
+def test_the_accumulator_of_a_fold_may_grow(fold):
     def longer(load, _):
         return xt.replace(load, weights=tf.concat([load.weights, [0.0]], 0))
 
@@ -240,7 +240,7 @@ def test_what_a_fold_accumulates_may_grow(fold):
 
 
 @pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
-def test_a_dense_tensor_is_accumulated_as_the_ragged_one_that_it_meets(run):
+def test_a_dense_accumulator_is_cast_to_the_ragged_result(run):
     ragged = tf.ragged.constant([[1.0], [2.0, 3.0]])
     dense = tf.constant([[4.0, 5.0], [6.0, 7.0]])
     rows = dense.numpy().tolist()

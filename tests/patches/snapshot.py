@@ -1,4 +1,4 @@
-"""What TensorFlow and Keras are made of at a moment: every name of every module and class."""
+"""Snapshots of TensorFlow and Keras: the objects under all names of their modules and classes."""
 
 import sys
 import types

@@ -1,4 +1,4 @@
-"""The table of what extensor changes in TensorFlow, and whether it tells the truth."""
+"""`xt.patches()`: it lists every change of TensorFlow and Keras, and only changes that exist."""
 
 import re
 import textwrap
@@ -69,7 +69,7 @@ def compared(run_python, more="", **env):
     return untold, unchanged, int(count.split()[0])
 
 
-def test_what_changes_is_in_the_table_and_what_is_in_the_table_changes(run_python):
+def test_the_table_equals_the_changes_of_the_import(run_python):
     untold, unchanged, count = compared(run_python)
     assert (untold, unchanged) == ("not told: []", "not changed: []")
     assert count > 650
@@ -91,7 +91,7 @@ def test_one_function_gets_a_handler_of_tensorflows_own_dispatch(run_python):
     """)
 
 
-def test_a_change_that_is_not_in_the_table_is_seen(run_python):
+def test_a_change_that_is_not_in_the_table_is_found(run_python):
     untold, _, _ = compared(
         run_python,
         """
@@ -104,7 +104,7 @@ def test_a_change_that_is_not_in_the_table_is_seen(run_python):
         assert name in untold, untold
 
 
-def test_each_row_says_what_why_and_where():
+def test_each_row_has_target_reason_and_probe():
     source = Path(xt.__file__).parents[1]
     for patch in xt.patches():
         assert patch.reason.endswith("."), patch
@@ -168,7 +168,7 @@ before = snapshot()
 """
 
 
-def test_reloading_installs_nothing_again(run_python):
+def test_reloading_installs_no_patch_twice(run_python):
     run_python(
         AGAIN
         + textwrap.dedent("""
@@ -181,7 +181,7 @@ def test_reloading_installs_nothing_again(run_python):
     )
 
 
-def test_modules_that_are_imported_anew_replace_what_the_old_ones_installed(run_python):
+def test_modules_that_are_imported_again_replace_their_patches(run_python):
     run_python(
         AGAIN
         + textwrap.dedent("""

@@ -1,4 +1,4 @@
-"""What is wrong with a user's own type is told: the place, what was expected, got, the mend."""
+"""Errors for mistakes in types of users: each has path, expected, received and mend."""
 
 from collections.abc import Collection, Iterable, Reversible
 from typing import Annotated, Any, Optional, Union
@@ -107,7 +107,7 @@ def test_components_that_do_not_match_their_specs(use, kind):
 
 
 @pytest.mark.parametrize("kind", MISMATCHES)
-def test_the_law_tells_of_components_that_do_not_match(kind):
+def test_a_law_reports_components_that_do_not_match(kind):
     with pytest.raises(testing.LawError) as caught:
         testing.check_extension_type(amount(MISMATCHES[kind][0]))
     [breach] = caught.value.breaches
@@ -199,7 +199,7 @@ def holder(annotation):
     return Holder
 
 
-def test_a_variable_is_held_to_the_spec_in_its_annotation():
+def test_a_variable_is_checked_against_the_spec_in_its_annotation():
     cls = holder(Annotated[tf.Variable, tf.TensorSpec([2], tf.float32)])
     variable = tf.Variable([1.0, 2.0])
     value = cls(variable)
@@ -265,7 +265,7 @@ def test_records_of_another_shape_than_their_annotation():
     ],
     ids=["tensor", "int"],
 )
-def test_an_optional_field_tells_what_the_field_itself_would(annotation, value, expected, received):
+def test_the_error_of_an_optional_field_is_that_of_the_field(annotation, value, expected, received):
     for kind in (annotation, Optional[annotation], Union[None, annotation]):  # noqa: UP007, UP045
         cls = holder(kind)
         assert told(DTypeError, lambda cls=cls: cls(value))[1:3] == (expected, received)
@@ -279,7 +279,7 @@ def test_an_iterable_of_tensors_is_a_sequence_of_them(kind):
     assert told(DTypeError, lambda: holder(kind[tf.Tensor])(iter([1])))[1] == "a list or tuple"
 
 
-def test_an_array_is_held_to_the_dtype_in_its_annotation():
+def test_an_array_is_checked_against_the_dtype_in_its_annotation():
     for annotation in (npt.NDArray[np.float32], npt.NDArray[np.floating], np.ndarray):
         assert holder(annotation)(np.float32([1])).x.dtype == np.float32
     cls = holder(npt.NDArray[np.float32])
@@ -295,7 +295,7 @@ def test_an_array_is_held_to_the_dtype_in_its_annotation():
 @pytest.mark.parametrize(
     ("value", "received"), [((1,), "a tuple of 1"), ([1, 2, 3], "a list of 3"), (1, "int")]
 )
-def test_a_tuple_of_another_length_tells_how_long_it_is(value, received):
+def test_the_error_for_a_tuple_of_another_length_has_its_length(value, received):
     assert told(DTypeError, lambda: holder(tuple[int, int])(value))[1:3] == (
         "a tuple of 2",
         received,
@@ -303,7 +303,9 @@ def test_a_tuple_of_another_length_tells_how_long_it_is(value, received):
 
 
 @pytest.mark.parametrize("annotation", [tf.Variable, Optional[tf.Variable]])  # noqa: UP045
-def test_the_error_for_a_keras_variable_says_where_its_tensorflow_variable_is(annotation):
+def test_the_error_for_a_keras_variable_names_the_attribute_with_its_tensorflow_variable(
+    annotation,
+):
     variable = keras.Variable([1.0])
     assert told(DTypeError, lambda: holder(annotation)(variable))[1:] == (
         "a value of type tf.Variable",
@@ -313,7 +315,7 @@ def test_the_error_for_a_keras_variable_says_where_its_tensorflow_variable_is(an
     assert holder(annotation)(variable.value).x is variable.value
 
 
-def test_data_that_holds_itself():
+def test_data_that_contains_itself_is_an_error():
     items = [1]
     items.append(items)
     mapping = {"a": {}}
@@ -334,7 +336,7 @@ def test_data_that_holds_itself():
 # Specs without a name.
 
 
-def test_a_type_that_is_not_registered_is_saved(tmp_path):
+def test_a_type_that_is_not_registered_is_not_saved(tmp_path):
     _, spec_class = fresh_masked_type()
     module = tf.Module()
     module.same = tf.function(lambda x: x, input_signature=[spec_class([2], tf.float32)])
@@ -378,7 +380,9 @@ GIVE = (
     ],
     ids=["none", "one", "three", "dtype", "list", "rank", "ragged"],
 )
-def test_wrong_boxed_tensors(boxes, kind, place, expected, received):
+def test_boxed_tensors_that_do_not_match_their_specs_are_an_error(
+    boxes, kind, place, expected, received
+):
     spec = MaskedTensorSpec([2], tf.float32)
     assert told(kind, lambda: spec.from_boxed_tensor(boxes)) == (
         f"MaskedTensorSpec{place}",
@@ -415,7 +419,7 @@ PAIR = Pair([1.0, 2.0], [True, False])
     ids=["pair as masked", "masked as pair", "ragged as masked", "masked as ragged", "component"],
 )
 @pytest.mark.parametrize("minimum_rank", [0, 1])
-def test_two_types_do_not_mix_in_one_stack(spec, value, path, wanted, received, minimum_rank):
+def test_values_of_two_types_do_not_stack(spec, value, path, wanted, received, minimum_rank):
     assert told(DTypeError, lambda: spec.to_boxed_tensor(value, minimum_rank)) == (
         path,
         f"a {wanted}, because values of two types do not stack",

@@ -1,6 +1,6 @@
-"""Boxes: stacking, unstacking and concatenating them does the same to the values.
+"""Boxed tensors: stacking, unstacking and concatenating boxes does the same to the values.
 
-The reference is Python's: a value is written as lists, and lists are stacked, indexed and added.
+The reference is lists of Python: values become lists, which are stacked, indexed and added.
 """
 
 import numpy as np
@@ -170,7 +170,7 @@ def test_reshaping_boxes_batches_values(kind, data):
 
 @each_kind
 @pytest.mark.parametrize("count", [0, None])
-def test_no_boxes_are_a_batch_of_nothing(kind, count):
+def test_boxes_of_no_values_are_an_empty_batch(kind, count):
     spec = ParcelSpec({kind: KINDS[kind][1]})
     batch = batch_of([Parcel({kind: ONES[kind]}, spec)] * 2)
     boxes = [box[:0] for box in batch.spec.to_boxed_tensor(batch, minimum_rank=1)]
@@ -186,7 +186,7 @@ def test_no_boxes_are_a_batch_of_nothing(kind, count):
         assert [box.shape[0] for box in again] == [0] * len(boxes)
 
 
-def test_no_boxes_tell_the_inner_dimensions_of_rows():
+def test_boxes_of_no_rows_keep_their_inner_dimensions():
     rows = parcel({"r": tf.RaggedTensor.from_row_splits(tf.fill([3, 2], "a"), [0, 1, 3])})
     spec = ParcelSpec({"r": tf.RaggedTensorSpec([None, None, 2], tf.string, 1)})
     [box] = rows.spec.to_boxed_tensor(rows)
@@ -296,7 +296,7 @@ def test_the_gradient_of_an_indexed_field_is_right():
 
 @each_kind
 @given(st.data())
-def test_boxes_are_what_their_specs_say(kind, data):
+def test_boxes_match_their_specs(kind, data):
     [row, *_] = rows = data.draw(rows_of(kind))
     batch = batch_of(rows)
     for value, minimum_rank in ((row, 0), (batch, 0), (batch, 1)):
@@ -525,7 +525,7 @@ def test_values_without_a_dimension_do_not_unstack():
         spec.unstacked()
 
 
-def test_a_minimum_rank_of_two_serves_dense_components():
+def test_dense_components_are_boxed_for_two_dimensions():
     matrix = MaskedTensor(tf.constant([[1, 2], [3, 4]]), tf.ones([2, 2], tf.bool))
     spec = matrix.__tf_type_spec__()
     values, mask = spec.to_boxed_tensor(matrix, minimum_rank=2)
@@ -580,7 +580,7 @@ def test_sparse_entries_unstack_to_a_last_dimension():
         sparse.spec.to_boxed_tensor(sparse, minimum_rank=3)
 
 
-def test_what_tensorflow_unstacks_once_is_named():
+def test_the_error_names_a_spec_that_tensorflow_unstacks_only_once():
     stacked = parcel({"d": tf.data.Dataset.range(2)}).spec.stacked(2).stacked(2)
     variant = tf.data.experimental.to_variant(tf.data.Dataset.range(2))
     value = stacked.from_boxed_tensor([tf.fill([2, 2], variant)])
@@ -624,7 +624,7 @@ def test_shapes_that_are_not_in_the_serialization_are_an_error_that_names_the_me
             act()
 
 
-def test_a_batch_of_nothing_keeps_its_spec():
+def test_an_empty_batch_keeps_its_spec():
     spec = MaskedTensorSpec([2], tf.int32)
     empty = MaskedTensor(tf.zeros([0, 2], tf.int32), tf.zeros([0, 2], tf.bool))
     dataset = tf.data.Dataset.from_tensor_slices(empty)

@@ -1,4 +1,4 @@
-"""Values cast to other types, and where values of different types meet."""
+"""Casts of values to other types, and the common type of two specs."""
 
 import pickle
 
@@ -100,7 +100,7 @@ def pair(request):
 # Specs meet, whichever comes first, and values reach the type where they meet.
 
 
-def test_both_values_of_a_pair_can_be_cast_to_where_their_types_meet(pair):
+def test_both_values_of_a_pair_are_cast_to_their_common_type(pair):
     specs = [tf.type_spec_from_value(value) for value in pair]
     assert specs[0].most_specific_common_supertype([specs[1]]) is None
     met = castable_type(*specs)
@@ -138,7 +138,7 @@ def test_dense_records_become_ragged_and_dense_again(fields, data):
         np.testing.assert_array_equal(a, b)
 
 
-def test_what_is_left_of_a_row_of_a_ragged_tensor_is_a_tensor():
+def test_a_row_of_a_ragged_tensor_is_a_tensor():
     scalar = R([None, None], tf.int32, ragged_rank=1)._unbatch()._unbatch()
     assert (scalar.shape.rank, scalar.ragged_rank) == (0, -1)
     assert cast_value(scalar, 3).numpy() == 3
@@ -147,7 +147,7 @@ def test_what_is_left_of_a_row_of_a_ragged_tensor_is_a_tensor():
         cast_value(scalar, [3])
 
 
-def test_records_of_three_dimensions_are_cast_through_every_one():
+def test_all_dimensions_of_records_are_cast():
     box = Dense([2, 1, 2], {"x": [[[1, 2]], [[3, 4]]]})
     rows = RaggedSpec([None, None], DenseSpec([None], {"x": T([None], tf.int32)}))
     deep = RaggedSpec([None, None, None], rows)
@@ -192,7 +192,7 @@ def test_row_splits_of_records_take_one_dtype_throughout():
         (PlainMaskedSpec([2], tf.int32), PlainMaskedSpec([2], tf.float32)),
     ],
 )
-def test_types_that_are_not_related_meet_nowhere(a, b):
+def test_types_that_are_not_related_have_no_common_type(a, b):
     assert castable_type(a, b) is None
     assert castable_type(b, a) is None
 
@@ -252,7 +252,7 @@ class Dish:
 DISH = Dish.Spec(T([None]), R([None, None], tf.string), "gram")
 
 
-def test_a_spec_casts_a_nest_of_what_its_components_are_made_of():
+def test_a_spec_casts_a_nest_of_python_values_of_its_components():
     dish = DISH.cast({"amounts": [1, 2], "tags": [["a", "b"], []]})
     assert type(dish) is Dish
     assert dish.amounts.dtype == tf.float32
@@ -265,7 +265,7 @@ def test_a_spec_casts_a_nest_of_what_its_components_are_made_of():
 
 
 @given(xt.testing.values_of(DenseSpec([None], RECORD)))
-def test_what_records_are_in_python_becomes_the_records_again(records):
+def test_python_values_of_records_are_cast_to_the_records(records):
     spec = DenseSpec([None], RECORD)
     assert spec.cast(records.to_py()).to_py() == records.to_py()
     columns = {name: [row[name] for row in records.to_py()] for name in RECORD}
@@ -317,7 +317,7 @@ def test_nested_records_are_cast_from_python(records):
         (MaskedSpec([2], "int32"), tf.ones([3], tf.int32), StructureError, r"fits \(2,\), got"),
     ],
 )
-def test_what_does_not_fit_the_components_is_an_error(spec, value, error, says):
+def test_a_value_that_does_not_fit_the_components_is_an_error(spec, value, error, says):
     with pytest.raises(error, match=says) as caught:
         spec.cast(value)
     assert isinstance(caught.value, xt.ExtensorError)
@@ -327,7 +327,7 @@ def test_what_does_not_fit_the_components_is_an_error(spec, value, error, says):
 # A value of the type itself.
 
 
-def test_a_value_of_the_spec_comes_back_and_is_not_taken_apart():
+def test_a_value_of_the_spec_is_returned_without_decomposition():
     class Counting(PlainMaskedSpec):
         def to_components(self, value):
             raise AssertionError("taken apart")
@@ -342,7 +342,7 @@ def test_a_value_of_the_spec_comes_back_and_is_not_taken_apart():
         assert value.__tf_type_spec__().cast(value) is value
 
 
-def test_a_spec_forgets_what_it_took_before_that_becomes_much():
+def test_the_cache_of_cast_specs_stays_small():
     spec = PlainMaskedSpec([None], tf.float32)
     for rows in range(200):
         value = PlainMasked(tf.ones([rows]), tf.ones([rows], tf.bool))
@@ -351,7 +351,7 @@ def test_a_spec_forgets_what_it_took_before_that_becomes_much():
     assert pickle.loads(pickle.dumps(spec)) == spec
 
 
-def test_other_static_data_is_refused_by_a_function_with_a_signature():
+def test_a_function_with_a_signature_rejects_other_static_data():
     function = tf.function(lambda dish: dish.amounts, input_signature=[DISH])
     right = Dish([1.0], tf.ragged.constant([["a"]]))
     assert function(right).numpy().tolist() == [1.0]
@@ -362,7 +362,7 @@ def test_other_static_data_is_refused_by_a_function_with_a_signature():
         function.get_concrete_function(xt.replace(right, unit="pound").__tf_type_spec__())
 
 
-def test_a_function_with_a_signature_casts_what_it_gets():
+def test_a_function_with_a_signature_casts_its_arguments():
     rows = tf.function(lambda r: r.row_lengths(), input_signature=[ROWS.__tf_type_spec__()])
     flat = DenseSpec([None, None], {n: T([None, None], s.dtype) for n, s in
                                     SQUARE.__tf_type_spec__().field_specs.items()})  # fmt: skip
@@ -377,7 +377,7 @@ def test_a_function_with_a_signature_casts_what_it_gets():
     assert masked(tf.constant([1.0])).numpy().tolist() == [True]
 
 
-def test_a_declared_class_says_what_is_cast_to_it():
+def test_a_declared_class_defines_its_casts():
     @xt.extension_type
     class Grams:
         amount: tf.Tensor
@@ -411,7 +411,7 @@ def test_variables_are_cast_as_tensorflow_does():
     assert total(Sum(tf.Variable(2.0))).numpy() == 3.0
 
 
-def test_an_author_may_take_the_context_or_leave_it():
+def test_the_argument_context_of_cast_is_optional():
     contexts = []
 
     class Asking(MaskedSpec):
@@ -447,7 +447,7 @@ def meeting(pair):
     return met, [cast_value(met, value) for value in pair]
 
 
-def test_branches_of_a_cond_meet(pair, taken):
+def test_branches_of_a_cond_get_their_common_type(pair, taken):
     met, cast = meeting(pair)
 
     @tf.function
@@ -459,7 +459,7 @@ def test_branches_of_a_cond_meet(pair, taken):
     assert result["n"] == taken + 1
 
 
-def test_branches_of_a_case_meet(pair, taken):
+def test_branches_of_a_case_get_their_common_type(pair, taken):
     met, cast = meeting(pair)
 
     @tf.function
@@ -470,7 +470,7 @@ def test_branches_of_a_case_meet(pair, taken):
     same(choose(tf.constant(2), *pair), cast[0], met)
 
 
-def test_branches_of_a_switch_case_meet(pair, taken):
+def test_branches_of_a_switch_case_get_their_common_type(pair, taken):
     met, cast = meeting(pair)
 
     @tf.function
@@ -482,7 +482,7 @@ def test_branches_of_a_switch_case_meet(pair, taken):
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])
-def test_a_loop_and_its_body_meet(pair, taken, rounds):
+def test_a_loop_variable_gets_the_common_type_with_the_body(pair, taken, rounds):
     met, cast = meeting(pair)
 
     @tf.function
@@ -495,7 +495,7 @@ def test_a_loop_and_its_body_meet(pair, taken, rounds):
     assert plain(result) == plain(expected)
 
 
-def test_a_loop_keeps_to_the_invariants_that_it_is_given():
+def test_a_loop_keeps_its_shape_invariants():
     def loop(value, other, invariant):
         return tf.function(
             lambda value, other: tf.while_loop(
@@ -513,7 +513,7 @@ def test_a_loop_keeps_to_the_invariants_that_it_is_given():
         loop(TABLE, LISTS, tf.TensorShape([None, None]))
 
 
-def test_datasets_that_are_concatenated_meet(pair, taken):
+def test_concatenated_datasets_get_their_common_type(pair, taken):
     met, cast = meeting(pair)
     first, second = (tf.data.Dataset.from_tensors((v, {"n": tf.constant(i)}))
                      for i, v in enumerate((pair[taken], pair[1 - taken])))  # fmt: skip
@@ -524,7 +524,7 @@ def test_datasets_that_are_concatenated_meet(pair, taken):
         assert more["n"] == i
 
 
-def test_gradients_flow_through_where_branches_meet(taken):
+def test_gradients_flow_through_branches_that_are_cast(taken):
     x, y = tf.constant([[1.0, 2.0]]), tf.ragged.constant([[3.0]])
 
     @tf.function
@@ -550,7 +550,7 @@ def test_gradients_flow_through_records_that_are_cast():
     assert tape.gradient(total, minutes).numpy().tolist() == [[2.0, 4.0], [6.0, 8.0]]
 
 
-def test_branches_that_meet_nowhere_are_tensorflows_error():
+def test_branches_without_a_common_type_raise_the_error_of_tensorflow():
     for other in (tf.constant([1, 2]), tf.sparse.from_dense([[1.0]]), {"a": TABLE}):
         with pytest.raises((TypeError, ValueError)):
             tf.function(lambda yes, o=other: tf.cond(yes, lambda: LISTS, lambda: o))(
@@ -565,7 +565,7 @@ def test_branches_that_meet_nowhere_are_tensorflows_error():
             loop()
 
 
-def test_nothing_is_cast_where_tensorflow_joins_values_itself(monkeypatch):
+def test_nothing_is_cast_if_tensorflow_joins_the_values_itself(monkeypatch):
     def never(*args):
         raise AssertionError("cast")
 
@@ -590,7 +590,7 @@ def test_nothing_is_cast_where_tensorflow_joins_values_itself(monkeypatch):
         assert len(list(first.concatenate(second))) == 2
 
 
-def test_eagerly_the_branch_that_runs_is_the_result():
+def test_an_eager_cond_returns_the_result_of_its_branch_unchanged():
     assert tf.cond(tf.constant(True), lambda: TABLE, lambda: LISTS) is TABLE
 
 
@@ -598,7 +598,7 @@ def test_eagerly_the_branch_that_runs_is_the_result():
 
 
 @pytest.mark.filterwarnings("ignore:Encoding a StructuredValue:UserWarning")
-def test_a_restored_function_casts_what_it_gets(tmp_path):
+def test_a_restored_function_casts_its_arguments(tmp_path):
     module = tf.Module()
     module.lengths = tf.function(lambda rows: rows.row_lengths())
     module.lengths.get_concrete_function(

@@ -1,4 +1,4 @@
-"""Calls of TensorFlow none of whose values is of an extension type: as without the import."""
+"""Casting changes no TensorFlow call without extension values: same results, same errors."""
 
 import json
 
@@ -166,7 +166,7 @@ def test_calls_without_extension_values_fail_as_without_the_import(errors):
     assert sum(error != "passes" for error in without.values()) > 100
 
 
-def test_what_casting_lets_pass_is_what_the_docs_list(errors):
+def test_calls_that_fail_only_in_plain_tensorflow_are_those_that_the_docs_list(errors):
     without, with_import = errors
     listed = [call for call in without if is_cast(call)]
     assert len(listed) == 26

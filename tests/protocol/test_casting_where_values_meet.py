@@ -1,4 +1,4 @@
-"""Where TensorFlow joins values: what several branches, datasets and functions give is one type."""
+"""Branches, datasets and functions that return different types: TensorFlow gets one common type."""
 
 import numpy as np
 import pytest
@@ -118,7 +118,7 @@ def test_static_data_that_differs_is_still_an_error_of_switch_case():
         choose(tf.constant(0))
 
 
-def test_what_others_made_is_packed_as_tensorflow_packs_it():
+def test_types_of_other_libraries_are_packed_as_by_tensorflow():
     class Pair(tf.experimental.ExtensionType):
         left: tf.Tensor
         right: tf.RaggedTensor
@@ -207,7 +207,7 @@ DECLARED = [
 
 
 @pytest.mark.parametrize(("by", "run"), DECLARED)
-def test_what_a_function_returns_is_cast_to_what_it_was_declared_to_return(by, run, holder):
+def test_the_result_of_a_function_is_cast_to_its_declared_spec(by, run, holder):
     spec = spec_of_any(holder)
 
     def gives(value, expected):
@@ -225,13 +225,13 @@ def assert_numbers(value, expected):
 
 
 @pytest.mark.parametrize(("by", "run"), DECLARED)
-def test_what_cannot_be_cast_to_what_was_declared_is_an_error(by, run, holder):
+def test_a_result_that_cannot_be_cast_to_its_declared_spec_is_an_error(by, run, holder):
     spec = spec_of_any(holder)
     with pytest.raises((TypeError, ValueError, tf.errors.InvalidArgumentError)):
         run(lambda: by(lambda: holder(tf.cast(DENSE, tf.int32)), spec))
 
 
-def test_a_generator_may_yield_what_its_spec_is_cast_from():
+def test_values_of_a_generator_are_cast_to_its_spec():
     rows, numbers = (tf.RaggedTensorSpec([None, None], d) for d in (tf.float32, tf.int64))
     spec = (Words.Spec(rows, "en"), {"r": numbers}, tf.TensorSpec([]))
 
@@ -248,7 +248,7 @@ def test_a_generator_may_yield_what_its_spec_is_cast_from():
     assert [number.numpy() for _, _, number in found] == [1.0, 2.0, 3.0]
 
 
-def test_a_generator_is_closed_as_before():
+def test_a_generator_is_closed_after_an_early_end():
     closed = []
 
     def generated():
@@ -267,7 +267,7 @@ def test_a_generator_is_closed_as_before():
 
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
-def test_datasets_of_which_one_is_chosen_meet(run, holder, swapped):
+def test_choose_from_datasets_casts_to_the_common_type(run, holder, swapped):
     values = [holder(RAGGED), holder(DENSE)]
     expected = [holder(RAGGED), holder(AS_RAGGED)]
     if swapped:
@@ -302,7 +302,7 @@ def test_datasets_of_which_one_is_chosen_meet(run, holder, swapped):
             assert spec.is_compatible_with(element["it"])
 
 
-def test_datasets_of_plain_tensors_are_chosen_from_as_they_are():
+def test_choose_from_datasets_does_not_change_datasets_of_plain_tensors():
     datasets = [tf.data.Dataset.range(3), tf.data.Dataset.range(3)]
     chosen = tf.data.Dataset.choose_from_datasets(datasets, tf.data.Dataset.range(2))
     assert chosen._inputs()[1:] == datasets

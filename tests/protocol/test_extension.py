@@ -1,4 +1,4 @@
-"""The two protocols: a class follows them by its methods, not by its bases."""
+"""The two protocols: a class implements them by its methods, without base classes."""
 
 import inspect
 import json
@@ -37,7 +37,7 @@ class Plain:
     ("protocol", "follows"),
     [(xt.ExtensionType, Described), (xt.DispatchableType, Dispatching)],
 )
-def test_a_class_follows_a_protocol_by_its_method_alone(protocol, follows):
+def test_a_class_implements_a_protocol_by_its_method_alone(protocol, follows):
     assert typing.Protocol in protocol.__bases__
     assert isinstance(follows(), protocol)
     assert issubclass(follows, protocol)
@@ -61,7 +61,7 @@ def test_the_protocols_may_be_bases_too():
     assert isinstance(Based(), xt.DispatchableType)
 
 
-def test_tensorflow_asking_about_the_protocol_itself_leaves_it_as_it_is():
+def test_checks_of_tensorflow_do_not_change_the_protocol_class():
     with pytest.raises(TypeError, match="Unsupported type annotation"):
 
         class Crate(tf.experimental.ExtensionType):

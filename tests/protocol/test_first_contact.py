@@ -1,7 +1,7 @@
-"""A class that merely defines `__tf_type_spec__` works with the first API that meets it.
+"""A class that only defines `__tf_type_spec__` works, whichever API gets its values first.
 
-TensorFlow asks its questions once per class and remembers the answers, so every row gets a class
-that no API has seen. Rows where the process matters too have one to themselves.
+TensorFlow caches what it finds out about a class. So every row uses a new class, and a separate
+process if the state of the process matters.
 """
 
 import copy

@@ -1,4 +1,4 @@
-"""What is made a tensor of a declared dtype loses nothing without a word."""
+"""Conversion to a tensor of a declared dtype loses no data without an error."""
 
 import warnings
 from typing import Annotated, Any
@@ -60,7 +60,7 @@ def test_an_array_becomes_the_same_numbers_or_an_error(array, dtype):
 
 
 @given(npst.arrays(st.sampled_from([np.int64, np.float64]), st.integers(1, 3)), dtypes)
-def test_a_list_is_treated_as_the_array_of_it_is(array, dtype):
+def test_a_list_is_converted_like_an_array(array, dtype):
     def outcome(value: Any) -> Any:
         try:
             return np.asarray(CRATES[dtype](value).content)
@@ -95,7 +95,7 @@ def test_a_list_is_treated_as_the_array_of_it_is(array, dtype):
         (tf.float32, [tf.constant(1), tf.constant(2)], [1.0, 2.0]),
     ],
 )
-def test_what_everybody_expects_goes_through(dtype, value, kept):
+def test_usual_conversions_are_allowed(dtype, value, kept):
     held = CRATES[dtype](value).content
     assert (held.dtype, held.numpy().tolist()) == (dtype, kept)
 
@@ -122,7 +122,7 @@ def test_what_everybody_expects_goes_through(dtype, value, kept):
         (tf.int64, np.ma.array([1, 2], mask=[False, True]), "got a numpy.ma.MaskedArray"),
     ],
 )
-def test_what_would_lose_something_is_an_error_with_a_mend(dtype, value, received):
+def test_a_conversion_that_loses_data_is_an_error_with_a_mend(dtype, value, received):
     with pytest.raises(TypeError, match=rf"^Crate.content: .*{received}.*\. [A-Z]") as caught:
         CRATES[dtype](value)
     assert isinstance(caught.value, xt.errors.DTypeError)
@@ -144,7 +144,7 @@ def test_in_a_graph_it_is_the_same():
         packed(tf.constant(1.5), tf.int32)
 
 
-def test_a_mask_is_not_lost_where_no_dtype_is_declared():
+def test_a_masked_array_is_an_error_without_a_declared_dtype():
     half = np.ma.array([1.0, 2.0], mask=[True, False])
     crate = xt.extension_type(type("Crate", (), {"__annotations__": {"content": tf.Tensor}}))
     with pytest.raises(xt.errors.DTypeError, match=r"Crate.content: expected an array without a"):
@@ -161,7 +161,7 @@ def test_a_mask_is_not_lost_where_no_dtype_is_declared():
     assert xt.types.MaskedTensor.from_numpy(half).to_py() == [None, 2.0]
 
 
-def test_replaced_fields_and_unions_ask_too():
+def test_replaced_fields_and_union_annotations_are_checked():
     short, real = (Annotated[tf.Tensor, tf.TensorSpec(None, d)] for d in (tf.int32, tf.float32))
 
     @xt.extension_type
@@ -184,13 +184,13 @@ def test_replaced_fields_and_unions_ask_too():
         (tf.RaggedTensorSpec([2, None], tf.int32), np.array([[1.5], [2.5]])),
     ],
 )
-def test_a_cast_of_plain_values_asks_too(spec, value):
+def test_a_cast_of_plain_values_is_checked(spec, value):
     for cast in (cast_value, lambda spec, value, path: xt.spec_of(spec).cast(value)):
         with pytest.raises(xt.errors.DTypeError, match=f"that dtype {spec.dtype.name} holds"):
             cast(spec, value, "cup")
 
 
-def test_what_fills_and_multiplies_has_the_dtype():
+def test_fill_values_and_factors_are_checked_against_the_dtype():
     masked = xt.types.MaskedTensor(tf.constant([1, 2], tf.uint8), [True, False])
     ragged = xt.types.MaskedTensor(tf.ragged.constant([[1], [2]]), [True, False])
     for wrong in (lambda: masked.fill(300), lambda: ragged.fill(np.float64(0.5))):
@@ -202,7 +202,7 @@ def test_what_fills_and_multiplies_has_the_dtype():
         matrix.matmul(np.array([[0.5], [0.5]]))
 
 
-def test_what_tensorflow_refuses_is_left_to_it():
+def test_a_conversion_that_tensorflow_rejects_raises_its_error():
     masked = xt.types.MaskedTensor([1.5])
     for value in ([1, None], [[1], [1, 2]], object(), {"a": 1}, [2**70], masked, [masked, masked]):
         assert lossless(value, tf.int32, "cup") is value

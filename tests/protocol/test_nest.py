@@ -1,4 +1,4 @@
-"""Nests: what the text says of flatten, pack_sequence_as, map_structure, assert_same_structure."""
+"""`xt.nest`: flatten, pack_sequence_as, map_structure and assert_same_structure."""
 
 import sys
 
@@ -116,7 +116,7 @@ def test_map_structure_maps_component_tensors_and_rebuilds_the_type(value, tenso
     )
 
 
-def test_map_structure_goes_through_several_values_in_step():
+def test_map_structure_takes_several_values():
     one, two = masked([1.0, 2.0]), masked([10.0, 20.0])
     total = xt.nest.map_structure(
         lambda a, b: a | b if a.dtype == tf.bool else a + b, one, two, expand_composites=True
@@ -135,7 +135,7 @@ def test_map_structure_of_a_spec_sees_tensor_specs():
 # The example of the text.
 
 
-def test_a_structure_of_ragged_sparse_and_own_values_is_mapped_leaf_by_leaf():
+def test_map_structure_maps_each_tensor_of_ragged_sparse_and_extension_values():
     structure = {"a": RAGGED, "b": SPARSE, "c": masked([3.0, 1.0])}
     flat = xt.nest.flatten(structure, expand_composites=True)
     mapped = [t if t.dtype == tf.bool else t + 0 for t in flat]
@@ -190,7 +190,7 @@ def test_structures_without_a_common_spec_are_an_error(x, y):
             xt.nest.assert_same_structure(a, b, expand_composites=True)
 
 
-def test_containers_of_other_types_are_an_error_unless_types_do_not_matter():
+def test_containers_of_other_types_are_an_error_unless_check_types_is_false():
     with pytest.raises(TypeError):
         xt.nest.assert_same_structure([masked()], (masked(),))
     xt.nest.assert_same_structure([masked()], (masked(),), check_types=False)
@@ -225,7 +225,7 @@ def components_by_hand(nest):
 
 
 @given(nests)
-def test_any_nest_survives_flatten_and_pack(nest):
+def test_any_nest_comes_back_from_flatten_and_pack(nest):
     flat = xt.nest.flatten(nest, expand_composites=True)
     assert all(a is b for a, b in zip(flat, components_by_hand(nest), strict=True))
     packed = xt.nest.pack_sequence_as(nest, flat, expand_composites=True)
@@ -253,7 +253,7 @@ def python_calls(function):
 
 
 @pytest.mark.parametrize("kind", ["records", "masked", "parcel"])
-def test_comparing_values_again_computes_nothing_of_their_specs_again(kind):
+def test_comparing_values_again_uses_cached_specs(kind):
     def calls(count):
         def value():
             parts = {f"x{i}": tf.ones([2, 3]) for i in range(count)}

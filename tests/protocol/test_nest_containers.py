@@ -1,4 +1,4 @@
-"""A class that TensorFlow's nest takes apart by itself is refused where it is to be more."""
+"""Containers that tf.nest decomposes by itself cannot become extension types."""
 
 import collections.abc
 import dataclasses
@@ -140,7 +140,7 @@ def expect_refusal(error, cls):
 
 @by_kind
 @pytest.mark.parametrize("contact", CONTACTS)
-def test_the_first_contact_of_a_container_with_the_protocol_is_one_error(kind, contact):
+def test_every_api_raises_the_same_error_for_a_container_with_the_protocol(kind, contact):
     value = fresh(kind)
     for _ in range(2):
         with pytest.raises(ProtocolError) as caught:
@@ -149,7 +149,7 @@ def test_the_first_contact_of_a_container_with_the_protocol_is_one_error(kind, c
 
 
 @by_kind
-def test_a_dataset_that_would_return_one_names_the_error(kind):
+def test_a_dataset_that_returns_a_container_with_the_protocol_raises_the_error(kind):
     value = fresh(kind)
     with pytest.raises(TypeError) as caught:
         tf.data.Dataset.range(1).map(lambda _: value)
@@ -171,7 +171,7 @@ def test_the_spec_of_a_container_with_the_protocol_is_an_error_where_it_is_defin
 
 
 @by_kind
-def test_a_container_is_neither_declared_nor_decorated(kind):
+def test_the_decorators_reject_containers(kind):
     base, _ = bases()[kind]
     for decorate in (xt.extension_type, xt.auto_composite_tensor):
         if kind == "attrs" and decorate is xt.auto_composite_tensor:
@@ -186,7 +186,7 @@ def test_a_container_is_neither_declared_nor_decorated(kind):
 
 
 @by_kind
-def test_containers_without_the_protocol_stay_what_they_are(kind):
+def test_containers_without_the_protocol_do_not_change(kind):
     base, make = bases()[kind]
     cls = type("Pair", (base,), {})
     value = make(cls, tf.constant(1.0), tf.constant(2.0))
@@ -201,14 +201,14 @@ def test_containers_without_the_protocol_stay_what_they_are(kind):
 
 
 @by_kind
-def test_the_laws_refuse_the_containers_that_every_api_refuses(kind):
+def test_the_laws_reject_containers(kind):
     value = fresh(kind)
     with pytest.raises(ProtocolError) as caught:
         xt.testing.check_extension_type(value)
     expect_refusal(caught.value, type(value))
 
 
-def test_a_text_with_the_protocol_is_a_leaf():
+def test_a_subclass_of_str_with_the_protocol_is_a_leaf():
     class Word(str):
         __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""A type whose values do not stack says so, by one error, wherever values are to be stacked."""
+"""Values of a type that does not stack: every API that stacks raises the same error."""
 
 import pytest
 import tensorflow as tf
@@ -75,7 +75,7 @@ STACK = {
 
 
 @pytest.mark.parametrize("stack", STACK.values(), ids=list(STACK))
-def test_what_stacks_values_raises_one_error(stack):
+def test_every_function_that_stacks_values_raises_the_same_error(stack):
     with pytest.raises(ProtocolError) as caught:
         stack()
     error = caught.value
@@ -86,7 +86,7 @@ def test_what_stacks_values_raises_one_error(stack):
 
 
 @pytest.mark.parametrize("stack", ["batch", "map_fn", "vectorized_map"])
-def test_the_error_comes_out_of_a_function_as_it_is(stack):
+def test_the_error_passes_through_a_tf_function_unchanged(stack):
     with pytest.raises(ProtocolError, match=r"^BagSpec: expected a type whose values stack"):
         tf.function(lambda: STACK[stack]() and None)()
 
@@ -130,7 +130,7 @@ def test_a_spec_that_derives_from_tensorflows_own_batchable_one_still_stacks():
     assert [batch.values.numpy().tolist() for batch in batches] == [[1.0, 2.0], [3.0]]
 
 
-def test_what_tensorflow_does_not_stack_fails_as_it_did():
+def test_specs_that_tensorflow_does_not_stack_raise_its_error():
     optional = dataset().map(lambda x: tf.experimental.Optional.from_value(x.values))
     with pytest.raises(AttributeError, match="'OptionalSpec' object has no attribute '_batch'"):
         optional.batch(2)

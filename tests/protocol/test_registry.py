@@ -1,4 +1,4 @@
-"""Names of specs: unique, TensorFlow's own, and kind to notebooks."""
+"""Names of registered specs: unique, kept from TensorFlow's names, and reusable in notebooks."""
 
 import re
 import textwrap
@@ -52,14 +52,14 @@ class NamedSpec(StaticSpec):
     pass
 
 
-def test_it_decorates_a_class_with_and_without_a_name():
+def test_the_decorator_takes_a_name_or_none():
     assert isinstance(BareSpec, type)
     assert written_name(BareSpec) == f"{__name__}.BareSpec"
     assert written_name(CalledSpec) == f"{__name__}.CalledSpec"
     assert written_name(NamedSpec) == "test_registry.decorated.Named"
 
 
-def test_a_registered_spec_comes_back_from_what_was_written():
+def test_a_registered_spec_comes_back_from_its_proto():
     spec_class = xt.register_type_spec(new_spec_class("BackSpec"), "test_registry.Back")
     spec = spec_class(1, tf.TensorShape([None]))
     loaded = tf.TypeSpec.experimental_from_proto(spec.experimental_as_proto())
@@ -88,7 +88,7 @@ def test_a_name_that_another_spec_has_is_an_error():
     assert written_name(second) == "test_registry.Free"
 
 
-def test_a_name_of_tensorflow_is_taken():
+def test_a_name_of_tensorflow_is_an_error():
     proto_name = tf.RaggedTensorSpec([2, None]).experimental_as_proto()
     spec_class = new_spec_class("RaggedTensorSpec")
     with pytest.raises(ValueError, match="name that no other TypeSpec has"):
@@ -108,7 +108,7 @@ def test_a_second_name_for_a_spec_is_an_error():
     xt.register_type_spec(new_spec_class("OtherSpec"), "test_registry.Twice")
 
 
-def test_a_name_without_a_dot_is_legal():
+def test_a_name_without_a_dot_is_valid():
     first = xt.register_type_spec(new_spec_class("DotlessSpec"), "Dotless")
     # TensorFlow's own rule for the names in a SavedModel.
     assert re.fullmatch(r"(\w+\.)+\w+", written_name(first))
@@ -141,7 +141,7 @@ words = st.from_regex(r"\w{1,5}", fullmatch=True)
 
 
 @given(st.lists(words, min_size=1, max_size=3).map(".".join), st.data())
-def test_every_name_of_words_names_one_spec(name, data):
+def test_every_valid_name_names_one_spec(name, data):
     name = f"{name}{id(data)}"
     spec_class, other = new_spec_class("WordSpec"), new_spec_class("OtherWordSpec")
     xt.register_type_spec(spec_class, name)
@@ -195,7 +195,7 @@ def test_an_abstract_spec_is_an_error_that_names_what_it_lacks(spec_class):
     assert "test_registry.Abstract" not in xt.registered_types()
 
 
-def test_an_abstract_spec_is_refused_for_a_class_of_somebody_elses_too():
+def test_an_abstract_spec_for_a_foreign_class_is_an_error():
     spec_class = type(
         "OtherHalfSpec",
         (HalfSpec,),
@@ -219,7 +219,7 @@ def test_classes_made_in_functions_do_not_replace_each_other():
         xt.register_type_spec(second, "test_registry.Local")
 
 
-def test_a_class_defined_anew_takes_the_place_of_the_old_one():
+def test_a_class_that_is_defined_again_replaces_the_old_one():
     old = xt.register_type_spec(new_spec_class("CellSpec"))
     old_spec = old(1)
     new = xt.register_type_spec(new_spec_class("CellSpec"))

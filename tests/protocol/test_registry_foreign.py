@@ -1,4 +1,4 @@
-"""Classes that nobody here can edit become extension types by a spec registered for them."""
+"""Classes that cannot be edited become extension types when a spec is registered for them."""
 
 import collections
 import datetime
@@ -53,7 +53,7 @@ def test_it_obeys_the_laws(check):
     check()
 
 
-def test_it_has_what_a_class_with_the_protocol_has():
+def test_it_has_the_members_of_a_class_with_the_protocol():
     protocol, _ = fresh_masked_type()
     before = set(vars(protocol))
     xt.nest.flatten(protocol(tf.constant([1.0]), tf.constant([True])), expand_composites=True)
@@ -63,7 +63,7 @@ def test_it_has_what_a_class_with_the_protocol_has():
         assert gained | {"__tf_type_spec__"} <= set(vars(cls))
 
 
-def test_tf_function_may_be_the_first_api_that_it_meets():
+def test_tf_function_may_be_the_first_api_that_gets_a_value():
     someones, spec_class = fresh()
     assert xt.register_extension_type(someones, spec_class) is someones
     value = interval(someones)
@@ -109,7 +109,7 @@ def test_its_spec_is_registered_too():
     assert pickle.loads(pickle.dumps(spec)) == spec
 
 
-def test_a_name_that_the_spec_has_stays():
+def test_a_registered_spec_keeps_its_name():
     someones, spec_class = fresh()
     xt.register_type_spec(spec_class, "test_register_extension_type.Named")
     xt.register_extension_type(someones, spec_class)
@@ -148,7 +148,7 @@ def test_a_class_with_the_protocol_has_its_spec():
     )
 
 
-def test_a_spec_that_is_defined_anew_takes_the_place_of_the_old_one():
+def test_a_spec_that_is_defined_again_replaces_the_old_one():
     class Someones:
         def __init__(self, low, high, unit="mm"):
             self.low, self.high, self.unit = low, high, unit
@@ -188,7 +188,7 @@ def test_a_subclass_is_registered_on_its_own():
     ],
     ids=["nest", "function"],
 )
-def test_a_class_that_tensorflow_has_met_is_an_error_that_leaves_it_as_it_was(meet):
+def test_a_class_that_tensorflow_has_used_is_an_error_and_stays_unchanged(meet):
     someones, spec_class = fresh()
     value = interval(someones)
     meet(value)
@@ -237,7 +237,7 @@ def test_a_class_can_be_registered_after_isinstance_was_called_with_it():
     ],
     ids=str,
 )
-def test_a_class_that_cannot_be_one_is_an_error_that_names_the_mend(cls, received):
+def test_a_class_that_cannot_be_registered_is_an_error_that_names_the_mend(cls, received):
     _, spec_class = fresh()
     spec_class.value_type = cls
     with pytest.raises(ProtocolError, match=received) as caught:
@@ -280,7 +280,7 @@ def test_a_spec_of_another_class_is_an_error_where_it_is_made():
             use(interval(someones, "inch"))
 
 
-def test_a_name_that_another_spec_has_leaves_the_class_as_it_was():
+def test_a_name_of_another_spec_is_an_error_and_the_class_stays_unchanged():
     someones, spec_class = fresh()
     spec_class.__name__ = "IntervalSpec"
     spec_class.__module__ = "tests.samples.elsewhere"
@@ -331,7 +331,7 @@ assert (result.low.numpy(), result.high.numpy()) == ([0.0], [4.0])
 """)
 
 
-def test_a_model_that_was_saved_under_another_spec_is_refused(run_python, saved):
+def test_a_model_that_was_saved_with_another_spec_is_an_error(run_python, saved):
     said = run_python(f"""{LOADING}
 xt.register_extension_type(Interval, WidthSpec)
 xt.register_type_spec(IntervalSpec)
@@ -349,7 +349,7 @@ else:
     )
 
 
-def test_one_that_was_saved_under_a_spec_that_is_not_registered_takes_no_value(run_python, saved):
+def test_a_model_that_was_saved_with_an_unregistered_spec_takes_no_value(run_python, saved):
     run_python(f"""{LOADING}
 import warnings
 warnings.simplefilter("ignore")

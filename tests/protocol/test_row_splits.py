@@ -27,7 +27,7 @@ def is_refused(check, error):
 
 
 @given(st.lists(st.integers(-1, 4), min_size=1, max_size=5), st.integers(0, 4))
-def test_a_graph_refuses_what_numpy_refuses(numbers, count):
+def test_a_graph_rejects_the_same_splits_as_numpy(numbers, count):
     splits = np.array(numbers, np.int64)
     is_valid = numbers[0] == 0 and numbers == sorted(numbers) and numbers[-1] == count
     in_numpy = is_refused(lambda: check_row_splits(splits, count, "x"), StructureError)
@@ -52,7 +52,7 @@ def test_both_errors_name_the_rule(numbers, rule):
 
 
 @pytest.mark.parametrize("count", [0, None])
-def test_an_empty_vector_is_refused(count):
+def test_an_empty_vector_is_an_error(count):
     with pytest.raises(StructureError, match="expected at least one split"):
         check_row_splits(np.zeros(0, np.int64), count, "x")
     with pytest.raises(tf.errors.InvalidArgumentError):

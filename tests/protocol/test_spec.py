@@ -1,4 +1,4 @@
-"""The four jobs of a TypeSpec, and what follows from `serialize` alone."""
+"""`xt.TypeSpec`: serialization, components, compatibility, and the methods derived from them."""
 
 import collections
 import copy
@@ -123,7 +123,7 @@ def related_specs(draw):
 
 
 @given(specs)
-def test_specs_of_one_serialization_are_equal(spec):
+def test_specs_with_equal_serializations_are_equal(spec):
     same = StaticSpec.deserialize(spec.serialize())
     assert same == spec
     assert (same != spec) is False
@@ -132,7 +132,7 @@ def test_specs_of_one_serialization_are_equal(spec):
 
 
 @given(specs)
-def test_a_spec_differs_from_one_that_says_more(spec):
+def test_a_spec_differs_from_one_with_more_parts(spec):
     more = StaticSpec(*spec.data, "more")
     assert spec != more
     assert (spec == more) is False
@@ -141,7 +141,7 @@ def test_a_spec_differs_from_one_that_says_more(spec):
 
 
 @given(specs)
-def test_specs_survive_pickling_and_copying(spec):
+def test_specs_are_pickled_and_copied(spec):
     for again in (pickle.loads(pickle.dumps(spec)), copy.copy(spec), copy.deepcopy(spec)):
         assert type(again) is StaticSpec
         assert again == spec
@@ -149,7 +149,7 @@ def test_specs_survive_pickling_and_copying(spec):
 
 
 @given(related_specs())
-def test_specs_survive_the_structure_of_a_saved_model(pair):
+def test_specs_come_back_from_the_structure_of_a_saved_model(pair):
     # The public way to the StructuredValue that a SavedModel holds.
     spec, other = pair
     loaded = tf.TypeSpec.experimental_from_proto(spec.experimental_as_proto())
@@ -171,12 +171,12 @@ def test_a_serialization_may_hold_every_type_of_the_text(part):
     assert spec != StaticSpec("something else")
 
 
-def test_the_order_of_keys_does_not_tell_specs_apart():
+def test_specs_with_keys_in_another_order_are_equal():
     assert StaticSpec({"a": 1, "b": 2}) == StaticSpec({"b": 2, "a": 1})
     assert hash(StaticSpec({"a": 1, "b": 2})) == hash(StaticSpec({"b": 2, "a": 1}))
 
 
-def test_arrays_tell_specs_apart_by_values_and_shape():
+def test_specs_with_arrays_of_other_values_or_shapes_differ():
     spec = StaticSpec(np.array([[1, 2]]))
     assert spec != StaticSpec(np.array([[1, 3]]))
     assert spec != StaticSpec(np.array([1, 2]))
@@ -239,7 +239,7 @@ def local_spec_class():
     return LocalSpec
 
 
-def test_specs_of_local_classes_serve_in_their_process():
+def test_specs_of_local_classes_work_in_their_process():
     ours, others = local_spec_class(), local_spec_class()
     spec = ours(1, tf.TensorShape([2]))
     assert spec == ours(1, tf.TensorShape([2]))
@@ -316,7 +316,7 @@ def test_a_subclass_overrides_public_names_only():
     }
 
 
-def test_a_spec_that_lacks_a_job_cannot_be_made():
+def test_a_spec_class_without_an_abstract_method_cannot_be_instantiated():
     class Unfinished(xt.TypeSpec):
         value_type = tuple
         component_specs = ()
@@ -332,12 +332,12 @@ def test_a_spec_that_lacks_a_job_cannot_be_made():
 
 
 @pytest.mark.parametrize("name", ["component_specs", "value_type"])
-def test_a_method_in_the_place_of_a_property_is_an_error_that_names_the_mend(name):
+def test_a_method_instead_of_a_property_is_an_error_that_names_the_mend(name):
     with pytest.raises(TypeError, match=f"Slip.{name}: expected a property.*@property"):
         type("Slip", (xt.TypeSpec,), {name: lambda self: None})
 
 
-def test_values_survive_their_components_without_an_op():
+def test_values_are_decomposed_and_rebuilt_without_an_op():
     masked = MaskedTensor(tf.constant([1.0, 2.0]), tf.constant([True, False]))
     spec = masked.__tf_type_spec__()
     with tf.Graph().as_default() as graph:
@@ -358,7 +358,7 @@ def masked(shape, dtype=tf.float32):
     return MaskedTensor(tf.zeros(shape, dtype), tf.zeros(shape, tf.bool))
 
 
-def test_a_value_of_eight_rows_belongs_to_a_spec_of_any_number():
+def test_a_value_of_eight_rows_is_compatible_with_a_spec_of_any_number():
     some, eight = MaskedTensorSpec([None, 3], tf.float32), MaskedTensorSpec([8, 3], tf.float32)
     assert some.is_compatible_with(eight)
     assert eight.is_compatible_with(some)
@@ -386,11 +386,11 @@ def test_a_value_of_eight_rows_belongs_to_a_spec_of_any_number():
     ],
     ids=lambda other: type(other).__name__,
 )
-def test_values_and_specs_of_other_types_do_not_belong(other):
+def test_values_and_specs_of_other_types_are_not_compatible(other):
     assert MaskedTensorSpec([8, 3], tf.float32).is_compatible_with(other) is False
 
 
-def test_a_spec_of_another_class_does_not_belong():
+def test_a_spec_of_another_class_is_not_compatible():
     class Sub(MaskedTensorSpec):
         pass
 
@@ -408,7 +408,7 @@ def test_compatibility_is_symmetric(a, b):
 
 
 @given(related_specs())
-def test_specs_that_differ_in_shapes_agree_where_the_shapes_do(pair):
+def test_specs_are_compatible_if_their_shapes_are(pair):
     a, b = pair
     pairs = []
     with_shapes(a, lambda shape: pairs.append([shape]) or shape)
@@ -491,7 +491,7 @@ def test_a_spec_from_a_saved_model_takes_values_of_other_shapes(nest):
     "part", [None, np.array([1, 2]), tf.TensorShape([None]), tf.int64], ids=str
 )
 @pytest.mark.parametrize("spec", [tf.TensorSpec([2], tf.int64), tf.RaggedTensorSpec([2, None])])
-def test_a_part_of_a_serialization_is_not_taken_for_a_value_of_the_spec_in_its_place(spec, part):
+def test_a_spec_in_a_serialization_is_not_compatible_with_a_value_of_it(spec, part):
     a, b = StaticSpec(spec), StaticSpec(part)
     assert not a.is_compatible_with(b)
     assert not b.is_compatible_with(a)
@@ -499,7 +499,7 @@ def test_a_part_of_a_serialization_is_not_taken_for_a_value_of_the_spec_in_its_p
     assert b.most_specific_compatible_type(a) is None
 
 
-def test_dicts_of_other_keys_do_not_meet():
+def test_dicts_with_other_keys_are_not_merged():
     one, both = StaticSpec({"a": 1}), StaticSpec({"a": 1, "b": 2})
     for a, b in ((one, both), (both, one), (one, StaticSpec({"b": 1}))):
         assert a != b
@@ -507,7 +507,7 @@ def test_dicts_of_other_keys_do_not_meet():
         assert a.most_specific_compatible_type(b) is None
 
 
-def test_arrays_may_hold_what_is_not_a_number():
+def test_arrays_with_nan_are_compared():
     a, b = (StaticSpec(np.array([1.0, np.nan])) for _ in range(2))
     assert a.is_compatible_with(b)
     assert not a.is_compatible_with(StaticSpec(np.array([np.nan, 1.0])))
@@ -527,7 +527,7 @@ def test_dtypes_do_not_merge():
 # The bridge to TensorFlow.
 
 
-def test_the_branches_of_cond_meet_in_one_type():
+def test_cond_returns_the_common_type_of_its_branches():
     seen = []
 
     @tf.function
@@ -574,7 +574,7 @@ def test_a_function_of_any_number_of_rows_takes_eight():
         function(masked([8, 4]))
 
 
-def test_a_generator_of_values_that_do_not_belong_is_an_error():
+def test_a_generator_of_incompatible_values_is_an_error():
     dataset = tf.data.Dataset.from_generator(
         lambda: iter([masked([2], tf.int32)]), output_signature=MaskedTensorSpec([2], tf.float32)
     )
@@ -582,7 +582,7 @@ def test_a_generator_of_values_that_do_not_belong_is_an_error():
         next(iter(dataset))
 
 
-def test_an_author_who_forbids_merging_keeps_functions_and_loops():
+def test_a_spec_that_forbids_merging_works_in_functions_and_loops():
     masked_type, spec_class = fresh_masked_type()
     asked = []
     spec_class.most_specific_compatible_type = lambda self, other: asked.append(other)
@@ -630,7 +630,7 @@ class AmountSpec(xt.TypeSpec):
         return self if self == other else AmountSpec(None)
 
 
-def test_an_author_may_merge_what_the_default_does_not():
+def test_a_spec_may_merge_other_parts_than_the_default():
     cups, grams = Amount(tf.constant([1.0, 2.0]), "cup"), Amount(tf.constant([3.0, 4.0]), "gram")
     choose = tf.function(lambda yes: tf.cond(yes, lambda: cups, lambda: grams))
     assert choose(tf.constant(True)).unit is None

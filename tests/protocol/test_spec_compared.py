@@ -1,4 +1,4 @@
-"""Specs are compared alike from both sides, and what is not equal to itself does not retrace."""
+"""Comparison of specs is symmetric, and static data such as NaN does not cause retracing."""
 
 import decimal
 import math
@@ -190,7 +190,7 @@ def test_a_dense_tensor_and_a_row_of_a_ragged_one_are_compatible_from_both_sides
         assert not hold(other).is_compatible_with(dense)
 
 
-def test_a_tensor_is_not_taken_for_a_variable():
+def test_a_tensor_is_not_compatible_with_a_variable_spec():
     @xt.extension_type
     class Counter:
         count: Any

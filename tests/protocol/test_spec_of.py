@@ -1,4 +1,4 @@
-"""The specs of values that TensorFlow has, under the public names of the text."""
+"""`xt.spec_of`: specs of TensorFlow's own values, with the public methods of `xt.TypeSpec`."""
 
 import copy
 import pickle
@@ -149,7 +149,7 @@ KINDS = pytest.mark.parametrize("kind", TABLE)
 
 
 @KINDS
-def test_a_spec_answers_to_the_public_names_as_the_text_has_it(kind):
+def test_a_spec_has_the_public_members_of_type_spec(kind):
     value, spec_class, value_type, serialization, component_specs, components = TABLE[kind]
     spec = xt.spec_of(value)
     assert isinstance(spec, spec_class)
@@ -173,7 +173,7 @@ def test_a_spec_answers_to_the_public_names_as_the_text_has_it(kind):
 
 
 @KINDS
-def test_it_compares_as_the_text_has_it(kind):
+def test_specs_are_compared(kind):
     value = TABLE[kind][0]
     spec, own = xt.spec_of(value), tf.type_spec_from_value(value)
     for a, b in ((spec, own), (own, spec), (spec, xt.spec_of(value))):
@@ -194,7 +194,7 @@ def test_it_compares_as_the_text_has_it(kind):
     assert merged.serialize() == spec.serialize()
 
 
-def test_specs_merge_in_their_shapes():
+def test_specs_are_merged_by_their_shapes():
     two, three = (xt.spec_of(tf.zeros([n, 4])) for n in (2, 3))
     merged = two.most_specific_compatible_type(three)
     assert merged == tf.TensorSpec([None, 4])
@@ -215,7 +215,7 @@ def test_it_is_copied_and_pickled(kind):
 @pytest.mark.parametrize(
     "value", [3, "a", [1, 2], [[1.5]], np.zeros([2, 3], np.int16), np.float64(0.5), True, VARIABLE]
 )
-def test_it_is_compatible_with_what_it_takes(value):
+def test_a_spec_is_compatible_with_its_values(value):
     spec = xt.spec_of(value)
     assert spec.is_compatible_with(value)
     spec.to_components(value)
@@ -302,7 +302,7 @@ WIDE = tf.RaggedTensorSpec([None, None], tf.int32)
     ],
     ids=["declared", "dense", "ragged"],
 )
-def test_a_spec_that_holds_it_is_as_one_that_holds_tensorflows_own(holder):
+def test_a_spec_that_contains_it_equals_one_with_the_spec_of_tensorflow(holder):
     narrow = holder(tf.RaggedTensorSpec([2, None], tf.int32))
     own, held = holder(WIDE), holder(xt.spec_of(WIDE))
     assert own == held
@@ -314,7 +314,7 @@ def test_a_spec_that_holds_it_is_as_one_that_holds_tensorflows_own(holder):
         assert type(leaf) in (tf.RaggedTensorSpec, tf.TensorSpec, xt.DenseStructuredTensorSpec)
 
 
-def test_nest_takes_it_for_the_structure_of_a_value():
+def test_nest_takes_it_as_the_structure_of_a_value():
     for kind in ("RaggedTensor", "SparseTensor", "ExtensionType"):
         value = TABLE[kind][0]
         for a, b in ((value, xt.spec_of(value)), (xt.spec_of(value), value)):
@@ -346,7 +346,7 @@ def test_values_that_stack_are_boxed(kind, tensors):
     assert spec.stacked(2).is_compatible_with(spec.stacked(2).from_boxed_tensor(two))
 
 
-def test_batching_by_reshaping_the_box_as_the_text_has_it():
+def test_reshaping_the_box_batches_the_values():
     rows = tf.ragged.constant([[1, 2], [], [3], [4, 5, 6], [7], [8, 9]])
     spec = xt.spec_of(rows)
     boxed = spec.to_boxed_tensor(rows, minimum_rank=1)
@@ -354,7 +354,7 @@ def test_batching_by_reshaping_the_box_as_the_text_has_it():
     assert batches.to_list() == [[[1, 2], [], [3]], [[4, 5, 6], [7], [8, 9]]]
 
 
-def test_what_does_not_stack_has_no_box():
+def test_a_value_that_does_not_stack_has_no_box():
     for value in (VARIABLE, SLICES, Spoon(1.0)):
         assert not hasattr(xt.spec_of(value), "to_boxed_tensor")
 
@@ -402,7 +402,7 @@ def test_a_spec_gives_the_same_as_a_value_of_it():
     [{"a": 1}, object(), [[1], [2, 3]], (tf.constant(1), tf.constant("a")), lambda: 1],
     ids=lambda value: type(value).__name__,
 )
-def test_what_has_no_spec_is_an_error_that_names_the_mend(value):
+def test_a_value_without_a_spec_is_an_error_that_names_the_mend(value):
     with pytest.raises(DTypeError) as caught:
         xt.spec_of(value)
     assert caught.value.path == "spec_of"

@@ -1,4 +1,4 @@
-"""Records with each kind of field that comes from Arrow: nulls, unions, times and maps."""
+"""Records with each kind of field of Arrow data: nulls, unions, times and maps."""
 
 import datetime
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for Arrow data: any schema that has a counterpart, and records of it."""
+"""Hypothesis strategies for Arrow data: supported schemas, and records of them."""
 
 import decimal
 from typing import Any, NamedTuple

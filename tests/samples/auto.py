@@ -1,4 +1,4 @@
-"""Decorated classes in a module that another process can import, and functions that they hold."""
+"""Decorated classes that another process can import, and functions as their arguments."""
 
 import enum
 import functools

@@ -1,4 +1,4 @@
-"""Counts the calls that Python makes, for tests of what a function costs."""
+"""Counts the Python calls of a function."""
 
 import sys
 

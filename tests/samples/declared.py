@@ -1,4 +1,4 @@
-"""Declared types in a module that another process can import, with static data of every kind."""
+"""Declared types that another process can import, with every kind of static data."""
 
 import dataclasses
 import enum

@@ -1,6 +1,6 @@
-"""Classes as other libraries have them, which know nothing of TensorFlow's types, and specs.
+"""Classes of another library, which know no extension types, and specs for them.
 
-Nothing is registered here: each test says in a process of its own which spec a class gets.
+Nothing is registered here: each test registers a spec for a class in its own process.
 """
 
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""Classes that nobody here wrote, decorated: for fresh processes, because it changes them."""
+"""Classes of other libraries, decorated. For fresh processes, because the classes change."""
 
 import dataclasses
 import functools

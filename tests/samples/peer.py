@@ -1,4 +1,4 @@
-"""TensorFlow Probability, whose `auto_composite_tensor` ours is held to."""
+"""TensorFlow Probability, whose `auto_composite_tensor` is compared with extensor's."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Message types made at run time, messages of them, and what their records must be."""
+"""Message types created at run time, messages, and the records expected for them."""
 
 import math
 

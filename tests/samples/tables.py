@@ -1,4 +1,4 @@
-"""Arrow tables that Parquet can store, for the tests: nested, oddly named, without nulls."""
+"""Arrow tables that Parquet can store: nested, with unusual names, without nulls."""
 
 import pyarrow as pa
 from hypothesis import strategies as st

@@ -1,7 +1,7 @@
-"""Types as users write them, for the tests: classes with the one method that the protocol asks for.
+"""Types as users write them: classes with only the method that the protocol requires.
 
-Nothing here registers with TensorFlow or calls it beyond making values, so a class is untouched
-until a test hands a value of it to an API.
+This module registers nothing with TensorFlow and only creates values, so each class is new to
+TensorFlow until a test passes a value to an API.
 """
 
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""For each law one type that breaks it and no other, the way an author might by accident."""
+"""For each law a type that breaks only this law, by a plausible mistake of its author."""
 
 import collections
 import itertools

@@ -1,4 +1,4 @@
-"""A client that runs SavedModels through TensorFlow's C API alone, by ctypes.
+"""A client that runs SavedModels with only TensorFlow's C API, through ctypes.
 
 Run as `python c_api.py LIBRARY RUNS RESULTS`, in a process of its own: it imports neither
 TensorFlow nor extensor nor NumPy, only the shared library of the first. RUNS is a pickled list of

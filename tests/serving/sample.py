@@ -1,4 +1,4 @@
-"""Values of every type that goes over a wire, and modules to serve."""
+"""Values of every type that can be sent to a server, and modules to serve."""
 
 import collections
 import enum

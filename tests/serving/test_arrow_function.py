@@ -1,4 +1,4 @@
-"""A model as a picklable function of Arrow tables."""
+"""`xt.serving.arrow_function`: a model as a picklable function of Arrow tables."""
 
 import pickle
 import threading

@@ -1,4 +1,4 @@
-"""Records with nulls, unions, times and maps, through flat signatures and clients."""
+"""Records with nulls, unions, times and maps in flat signatures and clients."""
 
 import numpy as np
 import pytest

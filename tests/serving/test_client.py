@@ -1,4 +1,4 @@
-"""Requests of any values, and responses that are whole."""
+"""`xt.serving.Client`: requests and responses of any values."""
 
 import json
 
@@ -15,7 +15,7 @@ from tests.serving.sample import (
 )
 
 
-def test_what_json_holds_is_as_good_as_tensors():
+def test_requests_may_be_json_data_or_tensors():
     """Lists, of which an empty one does not say what is not in it; and dicts for records."""
     signature = flat_signature(lambda recipe, taste: (recipe, taste),
                                RECIPE_SPEC, tf.TensorSpec([None, 3]))  # fmt: skip
@@ -36,7 +36,7 @@ def test_what_json_holds_is_as_good_as_tensors():
     assert taste.shape == [0, 3]
 
 
-def test_values_of_another_type_are_refused_by_their_path():
+def test_the_error_for_a_value_of_another_type_has_its_path():
     signature = flat_signature(lambda a, b: b, {"x": RECIPE_SPEC}, tf.TensorSpec([None, 2]))
     good = {"x": RECIPE}, [[1.0, 2.0]]
     signature.encode(*good)

@@ -1,4 +1,4 @@
-"""What is written of a client beside a model, and read again."""
+"""The file that describes a client beside a saved model: written, and read again."""
 
 import json
 
@@ -11,7 +11,7 @@ from extensor.serving import flat_signature
 from tests.serving.sample import RAGGED, RECIPE_SPEC, VALUES, Kitchen, raises
 
 
-def test_the_file_says_without_python_types_what_a_client_must_know(tmp_path):
+def test_the_file_describes_a_client_without_python_types(tmp_path):
     signature = flat_signature(
         lambda recipe, plus=1: {"minutes": recipe["steps.minutes"] + plus},
         *(RECIPE_SPEC, tf.TensorSpec([], tf.int32)),
@@ -44,7 +44,7 @@ def test_the_file_says_without_python_types_what_a_client_must_know(tmp_path):
     assert (lengths["part"], lengths["shape"]) == ("row_lengths", [None])
 
 
-def test_a_client_that_is_read_is_the_one_that_was_written(tmp_path):
+def test_a_client_comes_back_from_its_file(tmp_path):
     signatures = {
         f"{ragged} of {i}": flat_signature(lambda x, /, *, y=2: (x, y), value, ragged=ragged)
         for ragged in RAGGED
@@ -106,7 +106,7 @@ def damaged(tmp_path, change):
         (lambda text: text.replace("serving_default", "other"), errors.FieldError),
     ],
 )
-def test_a_file_that_is_not_what_was_written_is_refused(tmp_path, change, error):
+def test_a_damaged_file_is_an_error(tmp_path, change, error):
     path = damaged(tmp_path, change)
     raised = raises(error, xt.serving.load_client, path)
     if error is errors.RegistrationError:

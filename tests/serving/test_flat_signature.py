@@ -1,4 +1,4 @@
-"""Functions of any values as functions of plain tensors."""
+"""`xt.serving.flat_signature`: functions of any values as functions of plain tensors."""
 
 import functools
 import inspect
@@ -30,7 +30,7 @@ from tests.serving.sample import (
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("ragged", RAGGED)
-def test_a_function_gives_the_same_by_plain_tensors(kind, ragged):
+def test_a_flat_function_gives_the_same_results(kind, ragged):
     traces = []
 
     def double(value):
@@ -64,7 +64,7 @@ class SignedKitchen(Kitchen):
     __call__ = Kitchen.signed
 
 
-def test_any_function_of_a_module_will_do():
+def test_any_function_of_a_module_can_be_flattened():
     kitchen = Kitchen()
     minutes = RECIPE["steps.minutes"]
     number = tf.TensorSpec([], tf.int32)
@@ -86,7 +86,7 @@ def test_any_function_of_a_module_will_do():
         assert_alike(served(signature, RECIPE), expected)
 
 
-def test_a_concrete_function_is_taken_as_it_was_traced():
+def test_a_concrete_function_is_not_traced_again():
     kitchen = Kitchen()
     signature = flat_signature(kitchen.traced.get_concrete_function(RECIPE_SPEC, flip=True))
     assert str(signature.parameters) == "(recipe, plus)"
@@ -107,7 +107,7 @@ def test_a_plain_method_is_converted_by_autograph_as_in_a_tf_function():
     assert served(signature, RECIPE) == 20
 
 
-def test_a_default_may_be_left_out_by_whoever_sends_a_request():
+def test_a_request_may_omit_arguments_with_defaults():
     ones, number = tf.ragged.constant([[1.0]]), tf.TensorSpec([])
 
     def function(x, scale=2.0, plus=ones, other=0.0):
@@ -121,7 +121,7 @@ def test_a_default_may_be_left_out_by_whoever_sends_a_request():
     assert served(signature, 3.0, 4.0) == 13.0
 
 
-def test_a_default_that_is_no_value_of_the_spec_is_none():
+def test_a_default_that_does_not_match_the_spec_is_not_used():
     def function(x, scale=2.0, other=None):
         return x * scale + other
 
@@ -178,7 +178,7 @@ def plain_sequential():
 
 @pytest.mark.parametrize("is_fitted", [True, False], ids=["fitted", "loaded"])
 @pytest.mark.parametrize("make", [sample_models.functional, sample_models.Rating])
-def test_a_model_that_knows_its_inputs_needs_no_specs(tmp_path, make, is_fitted):
+def test_a_built_model_needs_no_specs(tmp_path, make, is_fitted):
     model, recipes = make(), sample_models.recipes()
     model.compile("sgd", "mse")
     model.fit(sample_models.batches(), verbose=0)
@@ -219,7 +219,7 @@ def test_a_model_that_was_never_called_needs_specs(base, tmp_path):
     assert "element_spec" in error.mend
 
 
-def test_wrong_specs_are_refused():
+def test_wrong_specs_are_errors():
     number = tf.TensorSpec([])
     error = raises(errors.DTypeError, flat_signature, lambda x, y: x, number)
     assert "(x, y)" in error.expected

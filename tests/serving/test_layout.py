@@ -1,4 +1,4 @@
-"""Every tensor of a nest has a name, and the nest comes back from its tensors."""
+"""Every tensor of a nest has a name, and the nest is rebuilt from its tensors."""
 
 import re
 

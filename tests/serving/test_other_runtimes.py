@@ -1,4 +1,4 @@
-"""Models run by those who know only tensors: Python without extensor, and the C API alone."""
+"""Saved models run without extensor: in Python with only TensorFlow, and with the C API."""
 
 import os
 import pickle
@@ -146,7 +146,7 @@ def requests(runs):
     return [(folder, key, raw(one.encode(*args))) for folder, key, one, args, _ in runs]
 
 
-def test_python_that_knows_tensorflow_only_gives_the_same_numbers(tmp_path, run_python, runs):
+def test_python_with_only_tensorflow_gives_the_same_numbers(tmp_path, run_python, runs):
     paths = {"runs": str(tmp_path / "runs"), "results": str(tmp_path / "results")}
     Path(paths["runs"]).write_bytes(pickle.dumps(requests(runs)))
     run_python(PLAIN_PYTHON.format(**paths), fresh=True)
@@ -186,7 +186,7 @@ def test_the_c_api_alone_gives_the_same_numbers(tmp_path, runs):
 
 
 @needs_library
-def test_a_client_of_the_c_api_may_leave_out_what_has_a_default(tmp_path):
+def test_a_client_of_the_c_api_may_omit_arguments_with_defaults(tmp_path):
     scorer = Scorer()
     signature = flat_signature(scorer, RECIPE_SPEC, tf.TensorSpec([]))
     xt.serving.save(scorer, tmp_path / "model", signature)
@@ -200,7 +200,7 @@ def test_a_client_of_the_c_api_may_leave_out_what_has_a_default(tmp_path):
 
 
 @needs_library
-def test_the_checks_of_a_function_are_made_there_too(tmp_path):
+def test_a_function_is_validated_in_other_runtimes(tmp_path):
     signature = flat_signature(lambda recipe: recipe["title"], RECIPE_SPEC, validate=True)
     xt.serving.save(None, tmp_path / "model", signature)
     request = signature.encode(RECIPE)
@@ -225,7 +225,7 @@ print(xt.serving.load_client({path!r}).inputs)
 """
 
 
-def test_a_client_says_what_to_import_for_a_type_that_it_does_not_know(tmp_path, run_python):
+def test_the_error_for_an_unknown_type_says_what_to_import(tmp_path, run_python):
     value, _ = VALUES["a type with named components"]
     xt.serving.save(None, tmp_path / "model", flat_signature(lambda x: x, value))
     error, layout = run_python(

@@ -1,4 +1,4 @@
-"""Models written with signatures of plain tensors: what they hold, and what they need."""
+"""`xt.serving.save`: the signatures and files of saved models."""
 
 import gc
 import json
@@ -40,7 +40,7 @@ def test_signatures_whose_operations_would_share_a_name_get_other_names(tmp_path
     assert operations == {"a_b_c:0", "a_b_c_1:0"}
 
 
-def test_what_the_functions_use_is_saved_and_nothing_else(tmp_path):
+def test_only_the_parts_that_functions_use_are_saved(tmp_path):
     vocabulary = tmp_path / "words.txt"
     vocabulary.write_text("slow\nquick\n")
     module = Tables(str(vocabulary))
@@ -106,7 +106,7 @@ def test_the_module_itself_is_saved_on_demand(tmp_path):
     assert_alike(signature.decode(response), module.traced(RECIPE))
 
 
-def test_a_type_without_a_registered_name_is_refused_before_anything_is_written(tmp_path):
+def test_a_type_without_a_registered_name_is_an_error_before_anything_is_written(tmp_path):
     masked_type, masked_spec = fresh_masked_type()
     signature = flat_signature(lambda x: x.values, masked_spec([None], tf.float32))
     value = masked_type(tf.constant([1.0]), tf.constant([True]))
@@ -124,7 +124,7 @@ def test_a_path_in_place_of_the_module_is_an_error_with_the_mend(tmp_path):
 
 
 @pytest.mark.parametrize("module", ["module", 3, len, {}], ids=repr)
-def test_what_holds_no_variables_is_refused_as_a_module(tmp_path, module):
+def test_an_object_without_variables_is_an_error_as_a_module(tmp_path, module):
     signature = flat_signature(lambda x: x, RECIPE_SPEC)
     error = raises(errors.DTypeError, xt.serving.save, module, tmp_path / "model", signature)
     assert (error.path, error.received) == ("module", type(module).__name__)

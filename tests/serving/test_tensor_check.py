@@ -1,4 +1,4 @@
-"""Tensors that do not fit each other are refused, by functions and by clients."""
+"""Functions and clients reject tensors that do not match each other."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def tensors(layout, words):
     return {c.name: tf.constant(words[c.name], c.spec.dtype) for c in layout.components}
 
 
-def test_the_tensors_of_a_good_request_pass_the_checks():
+def test_tensors_of_a_valid_request_pass_the_checks():
     for ragged, words in (("row_splits", GOOD), ("row_lengths", LENGTHS)):
         signature = flat_signature(lambda recipe: recipe, RECIPE_SPEC, ragged=ragged, validate=True)
         assert content(signature.encode(RECIPE)) == content(tensors(signature.inputs, words))
@@ -51,7 +51,7 @@ def test_the_tensors_of_a_good_request_pass_the_checks():
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_tensors_that_do_not_fit_are_refused_by_function_and_client(case):
+def test_function_and_client_reject_tensors_that_do_not_match(case):
     signature = flat_signature(lambda recipe: recipe["title"], RECIPE_SPEC, validate=True)
     request = tensors(signature.inputs, GOOD | BAD[case])
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"recipe\.|slice index"):
@@ -66,7 +66,7 @@ def test_tensors_that_do_not_fit_are_refused_by_function_and_client(case):
     ("change", "words"),
     [([2, -1], "of 0 or more"), ([0, 0], "that add up to the number of values")],
 )
-def test_row_lengths_that_do_not_fit_are_refused(change, words):
+def test_row_lengths_that_do_not_match_are_an_error(change, words):
     request = LENGTHS | {"recipe__tags___row_lengths": change}
     signature = flat_signature(
         lambda recipe: recipe["title"], RECIPE_SPEC, validate=True, ragged="row_lengths"
@@ -203,7 +203,7 @@ def sent(function, request):
 
 
 @pytest.mark.parametrize("case", OTHER_SHAPES)
-def test_tensors_of_other_shapes_are_refused_on_a_server(tmp_path, case):
+def test_a_server_rejects_tensors_of_other_shapes(tmp_path, case):
     spec, request, named = OTHER_SHAPES[case]
     function = on_a_server(tmp_path, spec)
     assert set(request) == set(function.structured_input_signature[1])
@@ -213,7 +213,7 @@ def test_tensors_of_other_shapes_are_refused_on_a_server(tmp_path, case):
 
 
 @pytest.mark.parametrize("case", ANY_SHAPE)
-def test_tensors_whose_specs_leave_the_shape_open_are_taken_if_they_fit(tmp_path, case):
+def test_tensors_for_specs_of_unknown_shape_are_accepted_if_they_match(tmp_path, case):
     spec, request = ANY_SHAPE[case]
     sent(on_a_server(tmp_path, spec), request)
 

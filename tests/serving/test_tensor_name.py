@@ -1,4 +1,4 @@
-"""Names of tensors: legal wherever TensorFlow takes one, and never the same for two places."""
+"""Names of tensors: valid in every TensorFlow API, and different for different paths."""
 
 import itertools
 import keyword
@@ -61,11 +61,11 @@ def check_names(places):
 
 
 @given(st.lists(places, min_size=1, max_size=6, unique=True))
-def test_a_name_is_legal_and_tells_its_place(places):
+def test_a_name_is_valid_and_identifies_its_path(places):
     check_names(places)
 
 
-def test_all_short_paths_of_tricky_words_have_names_of_their_own():
+def test_different_paths_have_different_names():
     paths = [Path(*p) for n in (1, 2) for p in itertools.product(WORDS, repeat=n)]
     check_names(list(itertools.product(paths, PARTS)))
 
@@ -92,7 +92,7 @@ def test_names_as_the_page_shows_them(path, part, name):
     assert names_of([(path, part)]) == [name]
 
 
-def test_capitals_are_written_out_where_nothing_else_tells_two_names_apart():
+def test_capitals_are_spelled_out_if_two_names_differ_only_in_case():
     ids = [(Path("r", "id"), ""), (Path("r", "Id"), ""), (Path("r", "geoId"), "")]
     assert names_of(ids) == ["r__id", "r_____49_d", "r__geoId"]
 

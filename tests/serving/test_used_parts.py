@@ -1,4 +1,4 @@
-"""flat_signature(prune=True): clients send only what a function uses."""
+"""`flat_signature(prune=True)`: clients send only the tensors that a function uses."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def names(signature):
 
 @pytest.mark.parametrize("ragged", ["row_splits", "row_lengths"])
 @pytest.mark.parametrize("validate", [False, True])
-def test_clients_send_what_is_used(ragged, validate):
+def test_clients_send_only_used_tensors(ragged, validate):
     def function(records, scale):
         total = tf.reduce_sum(records["steps", "m"], axis=1)
         return {"score": total * records["inner", "d"] * scale}
@@ -57,7 +57,7 @@ def test_results_are_those_of_all_fields(expression, seed):
     )
 
 
-def test_a_saved_model_asks_for_what_is_used(tmp_path):
+def test_a_saved_model_takes_only_used_tensors(tmp_path):
     signature = xt.serving.flat_signature(lambda records: records["a"] * 2.0, SPEC, prune=True)
     xt.serving.save(None, tmp_path, signature)
     served = tf.saved_model.load(tmp_path).signatures["serving_default"]
@@ -66,7 +66,7 @@ def test_a_saved_model_asks_for_what_is_used(tmp_path):
     assert client.decode(served(**client.encode([{"a": 3.0}]))).numpy().tolist() == [6.0]
 
 
-def test_a_field_that_is_not_sent_is_named():
+def test_the_error_for_a_missing_field_names_it():
     signature = xt.serving.flat_signature(lambda records: records["a"], SPEC, prune=True)
     with pytest.raises(errors.ExtensorError, match="with_only"):
         signature.encode(xt.from_arrow(table(0)))

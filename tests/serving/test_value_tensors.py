@@ -1,4 +1,4 @@
-"""Values with parts that cannot be sent are refused."""
+"""Values with components that cannot be sent raise an error."""
 
 import tensorflow as tf
 
@@ -8,7 +8,7 @@ from tests.samples import declared
 from tests.serving.sample import raises
 
 
-def test_what_cannot_be_sent_is_refused_by_its_path():
+def test_the_error_for_a_value_that_cannot_be_sent_has_its_path():
     variable = declared.Counter(tf.Variable(1.0), tf.Variable(2.0))
     error = raises(errors.UnsupportedTypeError, flat_signature, lambda x: x.count, variable)
     assert (error.path, error.received) == ("x.count", "a variable")

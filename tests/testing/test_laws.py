@@ -1,4 +1,4 @@
-"""The laws hold for right types, and for each law a wrong type breaks it and no other."""
+"""The laws hold for correct types, and each law is broken by one wrong type."""
 
 import re
 import sys
@@ -143,21 +143,21 @@ RIGHT = [
 
 
 @testing.parametrize_laws(RIGHT)
-def test_a_right_type_obeys(check):
+def test_a_correct_type_obeys_the_laws(check):
     check()
 
 
 @pytest.mark.parametrize("kind", STATIC)
-def test_a_declared_type_obeys_whatever_its_static_data(kind):
+def test_a_declared_type_with_any_static_data_obeys_the_laws(kind):
     testing.check_extension_type(labelled(kind))
 
 
 @pytest.mark.parametrize("kind", SPECS)
-def test_a_right_type_obeys_for_every_value(kind):
+def test_a_correct_type_obeys_the_laws_for_every_value(kind):
     testing.check_spec(SPECS[kind], max_examples=4)
 
 
-def test_a_row_of_ragged_records_obeys():
+def test_a_row_of_ragged_records_obeys_the_laws():
     testing.check_spec(STEPS.unstacked(), max_examples=4)
 
 
@@ -172,7 +172,7 @@ def test_a_wrong_type_breaks_one_law(name, make):
     assert caught.value.names == {name}, str(caught.value)
 
 
-def test_every_law_has_its_wrong_type():
+def test_every_law_is_broken_by_a_wrong_type():
     assert set(WRONG) == set(LAWS)
 
 
@@ -182,7 +182,7 @@ def test_the_page_shows_every_law():
     assert sorted(rows) == sorted((law.name, law.sentence) for law in LAWS.values())
 
 
-def test_each_law_comes_after_those_it_rests_on():
+def test_each_law_follows_the_laws_that_it_requires():
     names = list(LAWS)
     for name, law in LAWS.items():
         assert all(names.index(need) < names.index(name) for need in law.needs)
@@ -193,7 +193,7 @@ def test_each_law_comes_after_those_it_rests_on():
 # What is told.
 
 
-def test_the_error_tells_the_law_the_type_and_the_mend():
+def test_the_error_names_the_law_the_type_and_the_mend():
     with pytest.raises(AssertionError) as caught:
         testing.check_extension_type(WRONG["components-run-no-op"]())
     message = str(caught.value)
@@ -216,7 +216,7 @@ def test_several_broken_laws_are_one_report():
     assert caught.value.names == {"repr-shows-all", "pickle-round-trip"}
 
 
-def test_a_law_alone_tells_what_it_rests_on():
+def test_a_single_law_names_the_laws_that_it_requires():
     law = LAWS["function-carries-value"]
     law(masked(1.0))
     with pytest.raises(testing.LawError) as caught:
@@ -225,7 +225,7 @@ def test_a_law_alone_tells_what_it_rests_on():
     assert caught.value.unchecked == ("function-carries-value",)
 
 
-def test_an_error_in_the_type_is_a_breach_that_tells_the_error():
+def test_an_error_in_the_type_is_a_breach_that_contains_the_error():
     class Failing(MeasureSpec):
         def to_components(self, value):
             raise KeyError("amounts")
@@ -235,7 +235,7 @@ def test_an_error_in_the_type_is_a_breach_that_tells_the_error():
         testing.check_extension_type(two_by_three(value_type))
 
 
-def test_a_type_that_cannot_say_what_it_is_made_of_breaks_laws():
+def test_a_type_without_component_specs_breaks_laws():
     class Mute(MeasureSpec):
         @property
         def component_specs(self):
@@ -247,7 +247,7 @@ def test_a_type_that_cannot_say_what_it_is_made_of_breaks_laws():
     assert testing.parametrize_laws([two_by_three(value_type)]).mark.args[1]
 
 
-def test_values_of_several_types_show_what_one_does_not():
+def test_several_values_find_more_breaches_than_one():
     class Unfit(MeasureSpec):
         def most_specific_compatible_type(self, other):
             return self if isinstance(other, Unfit) and self.unit == other.unit else None
@@ -284,7 +284,7 @@ class Described:
         (Described(3), r"a __tf_type_spec__\(\) that returns int"),
     ],
 )
-def test_what_is_no_value_of_one_extension_type_is_an_error(value, received):
+def test_values_that_are_not_of_one_extension_type_are_an_error(value, received):
     with pytest.raises(ProtocolError, match=received):
         testing.check_extension_type(value)
 
@@ -300,7 +300,7 @@ def test_there_is_an_id_for_each_type_and_law():
     assert "Spoon-boxes-rebuild-value" not in ids
 
 
-def test_a_law_that_rests_on_a_broken_one_is_skipped():
+def test_a_law_that_requires_a_broken_law_is_skipped():
     mark = testing.parametrize_laws([WRONG["components-rebuild-value"]()]).mark
     checks = {parameters.id.partition("-")[2]: parameters.values[0] for parameters in mark.args[1]}
     assert "proto-round-trip" not in checks
@@ -352,7 +352,7 @@ def test_values_of_every_dtype_are_drawn(dtype, data):
     assert data.draw(testing.values_of(tf.TensorSpec(None, dtype))).dtype == dtype
 
 
-def test_what_cannot_be_drawn_is_an_error():
+def test_a_spec_without_a_strategy_is_an_error():
     with pytest.raises(UnsupportedTypeError, match="variant"):
         testing.check_spec(ParcelSpec((tf.TensorSpec([1], tf.variant),)))
     with pytest.raises(DTypeError, match="values_of"):
@@ -382,7 +382,7 @@ def test_the_smallest_value_that_breaks_a_law_is_found():
     )
 
 
-def test_values_may_be_drawn_by_a_strategy_of_ones_own():
+def test_values_may_be_drawn_by_a_given_strategy():
     small = st.sampled_from([masked(1.0), masked(2.0, 3.0)])
     testing.check_spec(MaskedTensorSpec([None], tf.float32), values=small, max_examples=2)
 

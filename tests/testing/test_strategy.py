@@ -1,4 +1,4 @@
-"""The strategies draw records with every kind of field that comes from Arrow."""
+"""The Hypothesis strategies draw records with every kind of field that Arrow data has."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""Values in tf_keras (Keras 2), which sets a mask in the inputs of a model."""
+"""Values in tf_keras (Keras 2), which sets a mask on the inputs of a model."""
 
 import pickle
 
@@ -48,7 +48,7 @@ def test_a_declared_value_is_an_input_of_a_functional_model(run_python):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_the_mask_is_no_part_of_a_value(value):
+def test_the_mask_is_not_a_component(value):
     spec, text = value.__tf_type_spec__(), repr(value)
     value._keras_mask = None
     assert value._keras_mask is None
@@ -61,7 +61,7 @@ def test_the_mask_is_no_part_of_a_value(value):
     assert not hasattr(value, "_keras_mask")
 
 
-def test_nothing_else_may_be_set():
+def test_setting_another_attribute_is_an_error():
     for value in (Grams(tf.ones([2])), xt.DenseStructuredTensor([2], {"grams": [500.0, 3.0]})):
         for change in (
             lambda value=value: setattr(value, "_keras_history", 1),

@@ -1,4 +1,4 @@
-"""One probe for each name in the quarantine, so that a new TensorFlow tells which one broke."""
+"""One test for each private name of TensorFlow in use; it fails if a release changes the name."""
 
 import ast
 import inspect
@@ -819,7 +819,7 @@ PROBES = {
 
 @pytest.mark.filterwarnings("ignore:Encoding a StructuredValue with type:UserWarning:tensorflow")
 @pytest.mark.parametrize("name", PROBES)
-def test_tensorflow_still_does_what_the_quarantine_says_of(name):
+def test_tensorflow_fulfils_the_reason_for(name):
     try:
         PROBES[name]()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Arrays of xarray on generated axes, and LabeledTensors of them."""
+"""Hypothesis strategies: xarray DataArrays with random axes, and LabeledTensors of them."""
 
 import numpy as np
 import tensorflow as tf

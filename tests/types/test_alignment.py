@@ -1,4 +1,4 @@
-"""DimensionAlignment holds to sets of pairs, SciPy's matrices, NumPy and finite differences."""
+"""DimensionAlignment against Python sets of pairs, SciPy matrices, NumPy and finite differences."""
 
 import copy
 import pickle
@@ -431,7 +431,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_error_that_says_what_is_wrong(case):
+def test_bad_input_is_an_error_with_four_parts(case):
     make, message = BAD[case]
     with pytest.raises(xt.ExtensorError, match=message) as info:
         make()

@@ -1,4 +1,4 @@
-"""CSRSparseTensor holds to SciPy, NumPy and finite differences."""
+"""CSRSparseTensor against SciPy, NumPy and finite differences."""
 
 import copy
 import pickle
@@ -109,7 +109,7 @@ def test_it_is_compressed_inside_a_function_as_outside():
         np.testing.assert_array_equal(dense, array)
 
 
-def test_the_spec_tells_neither_how_many_entries_there_are_nor_where():
+def test_the_spec_contains_neither_number_nor_positions_of_entries():
     traces = []
 
     @tf.function
@@ -282,7 +282,7 @@ def test_matmul_in_a_function_of_any_size(signature, transpose):
             np.testing.assert_array_equal(times(csr(array), dense), left @ dense)
 
 
-def test_a_second_product_uses_what_the_first_made():
+def test_a_second_product_uses_the_cache_of_the_first():
     sparse = csr(EXAMPLE)
     assert equal(sparse, EXAMPLE)
     first = sparse.matmul(np.eye(4, dtype=np.float32))
@@ -354,7 +354,7 @@ def test_gradients_of_complex_matmul():
         )
 
 
-def test_a_gradient_by_a_matrix_is_a_matrix_in_the_same_places():
+def test_the_gradient_of_a_matrix_has_its_positions():
     sparse, dense = csr(EXAMPLE), tf.ones([4, 2])
     with tf.GradientTape() as tape:
         tape.watch(sparse)
@@ -610,7 +610,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_error_that_says_what_is_wrong(case):
+def test_bad_input_is_an_error_with_four_parts(case):
     arguments, message = BAD[case]
     with pytest.raises(xt.ExtensorError, match=message) as info:
         CSRSparseTensor(*arguments)
@@ -716,19 +716,19 @@ def test_other_types_are_type_errors(make, message):
         ),
     ],
 )
-def test_what_does_not_fit_is_a_value_error(make, message):
+def test_shapes_that_do_not_match_are_value_errors(make, message):
     with pytest.raises(xt.ExtensorError, match=message) as info:
         make()
     assert isinstance(info.value, ValueError)
 
 
-def test_a_row_that_is_not_there():
+def test_a_row_out_of_range_is_an_error():
     for at in (3, -4):
         with pytest.raises(IndexError, match=rf"expected a row from -3 to 2, got {at}"):
             csr(EXAMPLE)[at]
 
 
-def test_scipy_is_needed_for_scipy_alone(monkeypatch):
+def test_scipy_is_needed_only_for_its_conversions(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
     with pytest.raises(xt.ExtensorError, match=r"pip install \"extensor\[scipy\]\"") as info:
         csr(EXAMPLE).to_scipy()

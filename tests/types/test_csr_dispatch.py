@@ -1,4 +1,4 @@
-"""TensorFlow's operations, and Python's operators, of CSRSparseTensors equal NumPy's."""
+"""TensorFlow's and Python's operations on CSRSparseTensors equal those of NumPy."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_matmul_on_either_side(turn, is_left, data):
 
 
 @pytest.mark.parametrize("option", ["transpose", "adjoint"])
-def test_matmul_turns_the_dense_side_too(option):
+def test_matmul_transposes_the_dense_operand(option):
     dense = np.arange(8).reshape(2, 4).astype(np.complex64) * (1 - 1j)
     turned = dense.T.conj() if option == "adjoint" else dense.T
     array = EXAMPLE.astype(np.complex64)
@@ -139,7 +139,7 @@ def test_gradients_of_operators():
         lambda s: 2.0 / s,
     ],
 )
-def test_what_would_fill_in_the_zeros_is_an_error_that_names_the_type(call):
+def test_an_operation_that_makes_zeros_nonzero_is_an_error_that_names_the_type(call):
     with pytest.raises(
         (TypeError, ValueError), match=r"CSRSparseTensor (has no handler for|declined: its handler)"
     ):
@@ -149,12 +149,12 @@ def test_what_would_fill_in_the_zeros_is_an_error_that_names_the_type(call):
 @pytest.mark.parametrize(
     "call", [lambda s: s * EXAMPLE, lambda s: s / [1.0, 2.0], lambda s: [1.0] * s]
 )
-def test_only_numbers_scale(call):
+def test_only_scalars_scale_a_matrix(call):
     with pytest.raises(xt.ExtensorError, match="expected a scalar") as info:
         call(csr(EXAMPLE))
     assert isinstance(info.value, ValueError)
 
 
-def test_there_is_no_truth_in_a_tensor():
+def test_the_truth_of_a_matrix_is_an_error():
     with pytest.raises(TypeError, match=r"bool\(CSRSparseTensor\)"):
         bool(csr(EXAMPLE))

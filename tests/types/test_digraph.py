@@ -1,4 +1,4 @@
-"""TensorDigraph holds to NetworkX, NumPy and finite differences."""
+"""TensorDigraph against NetworkX, NumPy and finite differences."""
 
 import copy
 import pickle
@@ -155,7 +155,7 @@ def test_networkx_round_trip(graph):
     assert edges_of(again) == edges_of(theirs)
 
 
-def test_every_kind_of_graph_is_taken_from_networkx():
+def test_every_kind_of_graph_is_converted_from_networkx():
     for kind in (nx.DiGraph, nx.MultiDiGraph):
         theirs = kind([("a", "b"), ("b", "c")])
         ours = TensorDigraph.from_networkx(theirs)
@@ -342,7 +342,7 @@ def test_a_batch_is_a_disjoint_union(graphs):
 
 
 @given(batches())
-def test_what_is_computed_of_a_batch_is_computed_of_each_graph(graphs):
+def test_results_for_a_batch_equal_results_for_each_graph(graphs):
     batch = TensorDigraph.batch(graphs)
     for compute in (
         lambda g: g.in_degree(),
@@ -529,7 +529,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_error_that_says_what_is_wrong(case):
+def test_bad_input_is_an_error_with_four_parts(case):
     make, message = BAD[case]
     with pytest.raises(xt.ExtensorError, match=message) as info:
         make()
@@ -598,7 +598,7 @@ def test_bad_input_is_an_error_in_a_graph_if_validated(
     assert not any(op.type == "Assert" for op in operations)
 
 
-def test_networkx_is_needed_for_networkx_alone(monkeypatch):
+def test_networkx_is_needed_only_for_its_conversions(monkeypatch):
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(xt.ExtensorError, match=r"pip install \"extensor\[networkx\]\"") as info:
         TensorDigraph([0], [0], num_nodes=1).to_networkx()

@@ -1,4 +1,4 @@
-"""A distribution of TensorFlow Probability is a field like any other."""
+"""A distribution of TensorFlow Probability as a field of a declared type."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""LabeledTensor: its names, in and out of TensorFlow and xarray."""
+"""LabeledTensor: its axis names in every API, and conversion from and to xarray."""
 
 import copy
 import pickle
@@ -116,7 +116,7 @@ def test_rows_can_be_counted_and_iterated():
 # Scalars have no names to lose.
 
 
-def test_scalars_are_tensors_where_one_is_expected():
+def test_scalars_are_converted_to_tensors():
     total = tf.reduce_sum(GRAMS)
     assert total.axes == ()
     assert tf.convert_to_tensor(total).numpy() == 6.0
@@ -134,7 +134,7 @@ def test_scalars_are_tensors_where_one_is_expected():
     assert GRAMS[tf.argmin(PRICES)].numpy().tolist() == [1.5, 2.5, 3.5]
 
 
-def test_scalars_are_numbers_beside_values_of_other_types():
+def test_scalars_are_numbers_in_operations_with_other_types():
     total = tf.reduce_sum(GRAMS)
     np.testing.assert_array_equal(tf.constant([1.0, 2.0]) / total, np.array([1.0, 2.0], "f") / 6)
     np.testing.assert_array_equal(total * np.array([1.0, 2.0], np.float32), [6.0, 12.0])
@@ -252,7 +252,7 @@ def test_sizes_that_are_known_are_not_asserted():
     assert not any(op.type in ("Assert", "Shape") for op in operations)
 
 
-def test_what_needs_no_alignment_is_one_operation():
+def test_operations_without_alignment_run_one_op():
     graph = tf.function(lambda x, y: x * y + x)
     operations = graph.get_concrete_function(GRAMS, PRICES).graph.get_operations()
     assert [op.type for op in operations if op.type not in ("Placeholder", "Identity")] == [
@@ -261,7 +261,7 @@ def test_what_needs_no_alignment_is_one_operation():
     ]
 
 
-def test_gradients_have_the_names_of_what_they_are_of():
+def test_gradients_have_the_names_of_their_sources():
     with tf.GradientTape() as tape:
         tape.watch([GRAMS, PRICES])
         loss = tf.reduce_sum(PRICES * GRAMS)
@@ -360,7 +360,7 @@ def test_dtypes_round_trip(dtype):
     assert LabeledTensor.from_xarray(array).to_xarray().identical(array)
 
 
-def test_xarray_is_needed_for_xarray_alone(monkeypatch):
+def test_xarray_is_needed_only_for_its_conversions(monkeypatch):
     monkeypatch.setitem(sys.modules, "xarray", None)
     with pytest.raises(xt.ExtensorError, match=r"pip install \"extensor\[xarray\]\"") as info:
         GRAMS.to_xarray()

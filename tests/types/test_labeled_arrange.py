@@ -1,4 +1,4 @@
-"""Moving, joining and multiplying LabeledTensors, on generated axes, equals what xarray does."""
+"""Transposing, joining and multiplying LabeledTensors equals xarray, for random axes."""
 
 import numpy as np
 import tensorflow as tf

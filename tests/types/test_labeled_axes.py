@@ -1,4 +1,4 @@
-"""Operations of LabeledTensors along axes, on generated ones, equal xarray's of DataArrays."""
+"""Operations of LabeledTensors along axes equal xarray's, for random axes."""
 
 import functools
 import itertools

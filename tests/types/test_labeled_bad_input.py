@@ -1,4 +1,4 @@
-"""What does not fit a LabeledTensor is one error, which names both sides."""
+"""Errors for LabeledTensors that do not match: each names the axes of both operands."""
 
 import numpy as np
 import pytest
@@ -260,7 +260,7 @@ def test_a_scalar_is_a_number_beside_a_masked_scalar():
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_error_that_says_what_is_wrong(case):
+def test_bad_input_is_an_error_with_four_parts(case):
     call, message = BAD[case]
     with pytest.raises(xt.ExtensorError, match=message) as info:
         call()

@@ -1,4 +1,4 @@
-"""Elementwise operations of LabeledTensors, on generated axes, equal xarray's of DataArrays."""
+"""Elementwise operations of LabeledTensors equal xarray's, for random axes."""
 
 import numpy as np
 import pytest
@@ -157,7 +157,7 @@ def test_axes_of_two_sizes_are_an_error_in_both(both):
             function(labeled(x), labeled(y))
 
 
-def test_where_it_differs_from_xarray():
+def test_documented_differences_from_xarray_exist():
     x = xr.DataArray([[1.0, np.nan], [3.0, 4.0]], dims=["word", "feature"])
     y = x.isel(word=0)
     assert np.isnan(tf.reduce_sum(labeled(x)).numpy())

@@ -1,4 +1,4 @@
-"""Which operations know LabeledTensors: all that the page lists; and no other forgets the names."""
+"""LabeledTensors support the operations that the docs list, and all others raise an error."""
 
 import operator
 import re
@@ -25,7 +25,7 @@ def listed():
     return set(re.findall(r"`tf\.([\w.]+)", table))
 
 
-def test_the_page_lists_what_is_handled():
+def test_the_page_lists_the_handled_operations():
     handlers = vars(LabeledTensor)["__tf_dispatch_handlers__"].ops
     refused = {tf.reshape, tf.broadcast_to, tf.gather_nd, tf.strided_slice}
     handled = {operation_of(op).name for op in handlers if op not in refused}

@@ -1,4 +1,4 @@
-"""MaskedTensor: what it holds, casts, Keras, and TensorFlow's generic functions."""
+"""MaskedTensor: construction, casts, Keras, and TensorFlow's generic functions."""
 
 import copy
 import pickle
@@ -89,7 +89,7 @@ def test_it_is_cut_into_rows_and_back(value):
 
 
 @pytest.mark.parametrize("value", [DENSE, ROWS, LISTS, RECORDS, STEPS])
-def test_what_has_no_mask_of_items_of_rows_is_not_cut(value):
+def test_values_without_a_mask_of_items_are_not_cut(value):
     assert xt.authoring.uncut_rows(value) is None
 
 
@@ -125,7 +125,7 @@ def test_laws_of_generated_values():
     xt.testing.check_spec(Spec(tf.TensorSpec([None, 2])), max_examples=5)
 
 
-def test_true_means_valid_and_all_is_where_there_is_no_mask():
+def test_true_means_valid_and_without_a_mask_all_is_valid():
     assert DENSE.to_py() == [[1.0, None], [3.0, 4.0]]
     assert MaskedTensor([1, 2]).mask.numpy().tolist() == [True, True]
     assert MaskedTensor(LISTS.values).to_py() == [[1, 2], [], [], [3]]
@@ -136,7 +136,7 @@ def test_true_means_valid_and_all_is_where_there_is_no_mask():
     assert not hasattr(RECORDS, "dtype")
 
 
-def test_arrays_of_numpy_ma_come_and_go_with_the_mask_inverted():
+def test_arrays_of_numpy_ma_are_converted_with_the_inverted_mask():
     array = np.ma.array([[1, 2], [3, 4]], mask=[[False, True], [False, False]])
     ours = MaskedTensor.from_numpy(array)
     assert ours.mask.numpy().tolist() == [[True, False], [True, True]]
@@ -159,7 +159,7 @@ def test_it_is_copied_pickled_and_replaced():
         ROWS.mask = [True, True]
 
 
-def test_what_it_shows():
+def test_the_repr_shows_values_and_mask():
     assert (
         repr(MaskedTensor([1, 2], [True, False])) == "<MaskedTensor shape=(2,) dtype=int32 [1 --]>"
     )
@@ -219,7 +219,7 @@ def test_ragged_and_masked_round_trip(rows):
     assert MaskedTensor.from_ragged(ragged, [None, 4]).shape == [len(rows), 4]
 
 
-def test_rows_of_what_is_valid():
+def test_valid_items_become_ragged_rows():
     assert DENSE.to_ragged().to_list() == [[1.0], [3.0, 4.0]]
     assert ROWS.to_ragged().to_list() == [[1.0, 2.0], []]
     assert ITEMS.to_ragged().to_list() == [[1], [], [3]]
@@ -316,7 +316,7 @@ def test_a_plain_value_is_cast_to_a_masked_one():
             spec.cast(wrong)
 
 
-def test_plain_and_masked_values_meet_at_masked_ones():
+def test_the_common_type_of_plain_and_masked_values_is_masked():
     @tf.function
     def choose(yes, x):
         return tf.cond(yes, lambda: x, lambda: x.values * 2)
@@ -364,7 +364,7 @@ def test_keras_gets_its_mask():
     assert mask.numpy().tolist() == [[True, True], [False] * 2, [False] * 2, [True, False]]
 
 
-def test_keras_layers_leave_out_what_is_not_valid():
+def test_keras_layers_ignore_masked_steps():
     steps = MaskedTensor(tf.constant([[[1.0], [np.nan], [3.0]]]), [[True, False, True]])
     plain = xt.keras.Masked()(steps)
     assert keras.layers.GlobalAveragePooling1D()(plain).numpy().tolist() == [[2.0]]
@@ -465,7 +465,7 @@ def test_sizes_unknown_in_a_graph_are_checked_when_it_runs(held):
             total([1.0, 2.0, 4.0], mask)
 
 
-def test_what_is_no_mask_and_what_cannot_be_done_is_an_error():
+def test_wrong_masks_and_unsupported_operations_are_errors():
     with pytest.raises(xt.errors.DTypeError, match="expected bool, got int32"):
         MaskedTensor([1, 2], [1, 0])
     with pytest.raises(xt.errors.DTypeError, match="Combine the masks"):

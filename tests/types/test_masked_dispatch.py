@@ -1,4 +1,4 @@
-"""TensorFlow's operations on MaskedTensors agree with numpy.ma."""
+"""TensorFlow's operations on MaskedTensors equal those of numpy.ma."""
 
 import numpy as np
 import pytest
@@ -248,7 +248,7 @@ REDUCTIONS = {
 @given(data=st.data())
 @pytest.mark.parametrize("name", REDUCTIONS)
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
-def test_reductions_ignore_what_is_not_valid(name, data):
+def test_reductions_ignore_masked_items(name, data):
     array = data.draw(arrays())
     axis = data.draw(st.none() | st.integers(-array.ndim, array.ndim - 1))
     keepdims = data.draw(st.booleans())
@@ -306,7 +306,7 @@ def test_cumulative_operations(array, data):
 
 
 @given(data=st.data())
-def test_matmul_takes_what_is_not_valid_for_zero(data):
+def test_matmul_uses_zero_for_masked_items(data):
     a = data.draw(arrays(2, 2))
     count = data.draw(st.integers(1, 3))
     rng = np.random.default_rng(0)
@@ -409,7 +409,7 @@ REARRANGING = {
 
 
 @pytest.mark.parametrize("name", REARRANGING)
-def test_what_moves_values_moves_the_mask_with_them(name, run):
+def test_operations_that_move_values_move_the_mask(name, run):
     ours, theirs = REARRANGING[name]
     rng = np.random.default_rng(5)
     for share in (0.0, 0.3, 1.0):
@@ -453,7 +453,7 @@ def test_values_of_unknown_rank():
 # Bad input.
 
 
-def test_what_is_not_overridden_is_an_error_that_says_so():
+def test_an_operation_without_a_handler_is_an_error_that_names_it():
     x = MaskedTensor([3.0, 1.0], [True, False])
     with pytest.raises(TypeError, match=r"MaskedTensor has no handler for tf\.sort"):
         tf.sort(x)
@@ -467,7 +467,7 @@ def test_what_is_not_overridden_is_an_error_that_says_so():
         tf.random.shuffle(x)
 
 
-def test_shapes_that_do_not_broadcast_are_tensorflows_error():
+def test_shapes_that_do_not_broadcast_raise_the_error_of_tensorflow():
     x, y = MaskedTensor([1.0, 2.0]), MaskedTensor([1.0, 2.0, 3.0])
     with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=r"handled tf\.add"):
         x + y

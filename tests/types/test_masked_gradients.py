@@ -1,4 +1,4 @@
-"""Gradients of MaskedTensors: what is not valid has none and reaches none; and what that costs."""
+"""Gradients of MaskedTensors: zero for masked items, and the number of ops that they need."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def _spoiled(values, mask):
 
 
 @pytest.mark.parametrize("name", [*_sampled(1), *_sampled(2)])
-def test_every_elementwise_operation_keeps_the_rest_from_what_is_not_valid(name):
+def test_gradients_of_elementwise_operations_are_finite_beside_masked_items(name):
     operation, given = _arguments(name)
     count = 2 if xt.dispatch.is_binary_elementwise_op(operation.function) else 1
     names = list(operation.tensors)[:count]
@@ -159,7 +159,7 @@ def test_gradients_are_those_of_finite_differences(name):
         np.testing.assert_allclose(gradient, np.sum(jacobian, 0).reshape(3, 3), rtol=1e-6)
 
 
-def test_the_gradient_of_a_masked_tensor_is_zero_where_it_is_not_valid(run):
+def test_the_gradient_of_masked_items_is_zero(run):
     def gradient(x):
         with tf.GradientTape() as tape:
             tape.watch(x)
@@ -175,7 +175,7 @@ def test_the_gradient_of_a_masked_tensor_is_zero_where_it_is_not_valid(run):
 
 @pytest.mark.parametrize("number", [0.0, np.inf, -2.0])
 @pytest.mark.parametrize("op", [tf.multiply, tf.truediv])
-def test_numbers_leave_no_trace_either(op, number):
+def test_numbers_as_operands_do_not_spoil_gradients(op, number):
     x = MaskedTensor([4.0, np.nan, 0.0], [True, False, False])
     for operands in ((x, number), (number, x)):
         with tf.GradientTape() as tape:
@@ -227,7 +227,7 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize("name", BY_HAND)
-def test_a_graph_has_the_ops_that_one_writes_by_hand(name):
+def test_a_graph_has_the_ops_of_handwritten_code(name):
     ours, by_hand = BY_HAND[name]
     parts = [spec for _ in range(2) for spec in (SPEC.values, SPEC.mask)]
     operations = _operations(by_hand, *parts)
@@ -235,7 +235,7 @@ def test_a_graph_has_the_ops_that_one_writes_by_hand(name):
     assert _operations(ours, SPEC, SPEC) == operations
 
 
-def test_a_gradient_is_kept_clean_by_one_op_for_each_operand():
+def test_gradients_need_one_more_op_for_each_operand():
     plain = _operations(lambda x, y: (x.values * y.values, x.mask & y.mask), SPEC, SPEC)
     ours = _operations(lambda x, y: x * y, SPEC, SPEC)
     # The constants are folded when the graph is optimized.

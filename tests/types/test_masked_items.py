@@ -1,4 +1,4 @@
-"""MaskedTensors whose items are rows, lists or records: null lists and null records."""
+"""MaskedTensors whose items are rows, lists or records."""
 
 import pytest
 import tensorflow as tf
@@ -21,7 +21,7 @@ from tests.types.test_masked import (
 
 
 @given(rows=lists(), data=st.data())
-def test_lists_are_taken_as_pythons(rows, data):
+def test_operations_on_lists_equal_those_of_python(rows, data):
     x = of_lists(rows)
     places = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=4))
     asked = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
@@ -67,7 +67,7 @@ def test_operations_on_items_of_lists():
 
 
 @pytest.mark.parametrize("is_graph", [False, True])
-def test_records_are_taken_as_pythons(is_graph):
+def test_operations_on_records_equal_those_of_python(is_graph):
     def run(function, *args):
         return (tf.function(function) if is_graph else function)(*args).to_py()
 

@@ -1,4 +1,4 @@
-"""What small values of the types cost, counted in ops: a batch costs as many for any number."""
+"""The number of ops for small values: a batch of any size needs the same number."""
 
 import pickle
 
@@ -27,12 +27,12 @@ def alignments(count):
     return [Alignment([0, 1], [2, 0], 2, 3) for _ in range(count)]
 
 
-def test_a_batch_of_graphs_costs_as_many_ops_for_any_number():
+def test_a_batch_of_graphs_needs_the_same_ops_for_any_number():
     few, many = graphs(2), graphs(64)
     assert ops_of(lambda: Digraph.batch(few)) == ops_of(lambda: Digraph.batch(many))
 
 
-def test_a_batch_of_alignments_costs_as_many_ops_for_any_number():
+def test_a_batch_of_alignments_needs_the_same_ops_for_any_number():
     few, many = alignments(2), alignments(64)
     assert ops_of(lambda: Alignment.batch(few)) == ops_of(lambda: Alignment.batch(many))
 

@@ -1,4 +1,4 @@
-"""UnionTensor holds rows of several variants, in their order, in every API."""
+"""UnionTensor: rows of several variants keep their order in every API."""
 
 import copy
 import pickle
@@ -120,7 +120,7 @@ def test_what_does_not_fit_is_an_error(make, error, words):
     assert isinstance(caught.value, xt.errors.ExtensorError)
 
 
-def test_a_graph_checks_what_it_is_asked_to_check():
+def test_a_graph_validates_on_request():
     @tf.function
     def make(codes, numbers):
         return UnionTensor(codes, {"a": numbers, "b": ["x"]}, validate=True)

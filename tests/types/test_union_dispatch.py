@@ -92,7 +92,7 @@ def test_unions_of_other_variants_are_joined():
     "compute",
     [lambda x: x + 1, lambda x: tf.sqrt(x), lambda x: tf.reduce_sum(x), lambda x: -x],
 )
-def test_a_computation_is_refused_with_the_way_to_do_it(compute):
+def test_a_computation_is_an_error_that_names_the_alternative(compute):
     with pytest.raises(
         xt.errors.UnsupportedTypeError, match=r"union.match\(\{'even': ..., 'odd': ...\}\)"
     ):

@@ -1,4 +1,4 @@
-"""What a reader of a traceback sees of a function that extensor gave other code."""
+"""Tracebacks through functions whose code extensor replaces: file names and source lines."""
 
 import linecache
 import traceback
@@ -56,7 +56,7 @@ def test_the_frame_of_a_function_shows_tensorflows_own_source(call, kind):
     assert definition in below
 
 
-def test_no_frame_of_extensor_is_shown_where_no_type_overrides_the_function():
+def test_no_frame_of_extensor_is_shown_if_no_type_overrides_the_function():
     frames = frames_below(CALLS["two arguments"], object())
     assert frames
     assert [frame for frame in frames if "extensor" in Path(frame.filename).parts] == []

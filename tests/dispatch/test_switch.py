@@ -1,4 +1,4 @@
-"""EXTENSOR_DISPATCH=0 leaves TensorFlow's functions and operators as they are."""
+"""EXTENSOR_DISPATCH=0 leaves TensorFlow's functions and operators unchanged."""
 
 import pytest
 
@@ -39,7 +39,7 @@ CALLS = {
 """
 
 
-def test_functions_and_operators_are_tensorflows(run_python):
+def test_functions_and_operators_of_tensorflow_do_not_change(run_python):
     run_python(
         KIND
         + """
@@ -54,7 +54,7 @@ assert tf.add(one, 1.0).numpy().tolist() == (one + 1.0).numpy().tolist() == [2.0
 
 
 @pytest.mark.parametrize("env", [OFF, {"EXTENSOR_DISPATCH": "1"}], ids=["off", "on"])
-def test_where_a_handler_is_needed_the_error_names_the_switch(run_python, env):
+def test_the_error_for_a_missing_handler_names_the_switch(run_python, env):
     run_python(
         KIND
         + f"""
@@ -73,7 +73,7 @@ for name, call in CALLS.items():
     )
 
 
-def test_types_work_in_all_that_overrides_no_operation(run_python):
+def test_types_work_in_every_api_that_needs_no_handler(run_python):
     run_python(
         """
 import tensorflow as tf
@@ -100,7 +100,7 @@ assert tape.gradient(total, masked).values.numpy().tolist() == [2.0, 4.0]
     )
 
 
-def test_what_converts_to_a_tensor_goes_on_to(run_python):
+def test_types_that_convert_to_tensors_are_converted(run_python):
     run_python(
         """
 import numpy as np, tensorflow as tf

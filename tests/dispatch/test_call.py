@@ -1,4 +1,4 @@
-"""`__tf_dispatch__`: who is asked, with what, and what becomes of the answer."""
+"""`__tf_dispatch__`: the order of the handlers, their arguments, and their results."""
 
 import contextlib
 import functools
@@ -41,7 +41,7 @@ def test_every_alias_is_the_same_function_with_the_same_arguments(call):
     assert kind.calls[0][0] is tf.add is tf.math.add
 
 
-def test_a_keyword_is_passed_and_a_default_is_not():
+def test_a_handler_gets_keywords_but_no_defaults():
     kind = recording()
     x = kind()
     cases = [
@@ -79,7 +79,7 @@ def test_functions_of_any_number_of_arguments_keep_their_keywords(function):
     assert kind.calls[1:] == [(tf.meshgrid, (x, ONE), {"indexing": "ij"})]
 
 
-def test_what_a_handler_does_with_its_arguments_is_its_own_business():
+def test_a_handler_may_change_its_arguments():
     def spoils(op, args, kwargs):
         kwargs["indexing"] = "no such way"
         return NotImplemented
@@ -95,7 +95,7 @@ def test_a_handler_calls_the_operation_again_on_plain_tensors():
     assert tf.reduce_sum(total).numpy() == 12.0
 
 
-def test_a_wrong_call_is_the_error_of_the_function():
+def test_a_wrong_call_raises_the_error_of_the_function():
     kind = recording()
     x = kind()
     for wrong, kwargs in (
@@ -131,7 +131,7 @@ def test_in_a_graph_it_is_the_same():
 @pytest.mark.parametrize(
     "function", [tf.less, tf.bitwise.invert, tf.add, tf.signal.rfft, tf.sparse.to_dense, tf.stack]
 )
-def test_a_function_that_is_traced_itself_is_overridden_too(function):
+def test_functions_that_tensorflow_traces_are_overridden(function):
     kind = recording(answer=lambda op, args, kwargs: tf.constant("answered"))
     x, y = kind(), kind()
     two = function in (tf.less, tf.add)
@@ -142,7 +142,7 @@ def test_a_function_that_is_traced_itself_is_overridden_too(function):
 # Where a value must stand.
 
 
-def test_only_tensor_parameters_are_looked_at():
+def test_only_tensor_parameters_are_dispatched_on():
     kind = recording()
     x = kind()
     for call in (
@@ -159,7 +159,7 @@ def test_only_tensor_parameters_are_looked_at():
 
 
 @pytest.mark.parametrize("sequence", [list, tuple])
-def test_sequences_are_looked_into_however_they_are_nested(sequence):
+def test_values_in_nested_sequences_are_dispatched_on(sequence):
     kind = recording()
     x = kind()
     given = [
@@ -196,13 +196,13 @@ def order_of_asking(*values):
     return asked
 
 
-def test_left_to_right_each_type_once():
+def test_handlers_are_called_from_left_to_right_and_once_a_type():
     a, b, c = (recording(name) for name in "ABC")
     assert order_of_asking(a(), b(), c()) == [a, b, c]
     assert order_of_asking(c(), a(), c(), b(), a()) == [c, a, b]
 
 
-def test_subclasses_before_their_bases():
+def test_handlers_of_subclasses_are_called_before_those_of_bases():
     a = recording("A")
     b = type("B", (a,), {})
     c = type("C", (b,), {})
@@ -213,7 +213,7 @@ def test_subclasses_before_their_bases():
     assert order_of_asking(d(), a(), c()) == [d, c, a]
 
 
-def test_single_parameters_before_later_sequences():
+def test_handlers_of_single_parameters_are_called_before_those_of_sequences():
     a, b, c = (recording(name, answer=NotImplemented) for name in "ABC")
     asked = []
     for kind in (a, b, c):
@@ -223,7 +223,7 @@ def test_single_parameters_before_later_sequences():
     assert len(asked) == 3
 
 
-def test_the_first_answer_counts():
+def test_the_first_result_is_returned():
     first = recording("First", answer=NotImplemented)
     second, third = recording("Second", answer=2), recording("Third", answer=3)
     assert tf.stack([first(), second(), third()]) == 2
@@ -244,7 +244,7 @@ class Convertible:
      Convertible(), tf.TensorShape([2])],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
-def test_what_tensorflow_makes_a_tensor_of_counts_as_one(value):
+def test_arguments_that_convert_to_tensors_have_the_type_tensor(value):
     kind = recording(types=(tf.Tensor,))
     assert tf.add(kind(), value) == "answered"
     assert tf.add(value, kind()) == "answered"
@@ -259,7 +259,7 @@ def test_what_tensorflow_makes_a_tensor_of_counts_as_one(value):
      tf.IndexedSlices(ONE, [0, 1]), tf.data.Dataset.range(2)],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
-def test_what_is_none_of_the_types_is_left_to_others(value):
+def test_a_handler_is_not_called_for_arguments_of_other_types(value):
     kind = recording(types=(tf.Tensor,))
     error = raised(lambda: tf.add(kind(), value))
     assert kind.calls == []
@@ -270,7 +270,7 @@ def test_what_is_none_of_the_types_is_left_to_others(value):
     assert tf.add(open_(), value) == "answered"
 
 
-def test_subclasses_of_the_types_count_and_so_does_the_class_itself():
+def test_arguments_may_be_of_subclasses_of_the_types_and_of_the_class():
     a = recording("A", types=())
     assert tf.add(a(), a()) == "answered"
     b = recording("B", types=(a,))
@@ -287,7 +287,7 @@ def test_subclasses_of_the_types_count_and_so_does_the_class_itself():
     [0, slice(1, None), (slice(None), 0), (Ellipsis, 1), (None, slice(2)), tf.newaxis, ONE],
     ids=str,
 )
-def test_the_key_of_an_item_is_no_argument_to_dispatch_on(key):
+def test_the_key_of_an_item_is_not_dispatched_on(key):
     kind = recording(types=(tf.Tensor,))
     assert tf.__operators__.getitem(kind(), key) == "answered"
     refused = tf.ragged.constant([[1]])
@@ -296,7 +296,7 @@ def test_the_key_of_an_item_is_no_argument_to_dispatch_on(key):
     )
 
 
-def test_a_parameter_that_was_not_given_and_none_are_no_arguments():
+def test_missing_parameters_and_none_are_not_dispatched_on():
     kind = recording(types=(tf.Tensor,))
     assert tf.where(kind(), None, None) == "answered"
     assert tf.where(kind()) == "answered"
@@ -318,7 +318,7 @@ RAGGED = tf.ragged.constant([[1.0], []])
 # Declining.
 
 
-def test_a_type_that_converts_goes_through_the_operation_itself():
+def test_a_declined_value_that_converts_is_converted():
     class Half:
         @classmethod
         def __tf_dispatch__(cls, op, args, kwargs):
@@ -335,7 +335,7 @@ def test_a_type_that_converts_goes_through_the_operation_itself():
     assert tf.function(lambda: tf.reduce_sum(Half()))().numpy() == 0.5
 
 
-def test_the_error_of_the_operation_says_who_declined():
+def test_the_error_of_the_operation_names_the_types_that_declined():
     a = recording("A", answer=NotImplemented)
     b = recording("B", types=(tf.Tensor,))
     plain = raised(lambda: tf.add(object(), ONE))
@@ -346,7 +346,7 @@ def test_the_error_of_the_operation_says_who_declined():
     assert "B was not called" in str(error)
 
 
-def test_what_is_not_overridden_may_work_by_its_parts():
+def test_an_operation_without_a_handler_may_call_operations_with_handlers():
     asked = []
 
     class Sevens:
@@ -364,7 +364,7 @@ def test_what_is_not_overridden_may_work_by_its_parts():
     assert asked == [tf.nn.moments, tf.reduce_mean, tf.math.squared_difference, tf.reduce_mean]
 
 
-def test_an_error_that_is_no_plain_text_keeps_its_form():
+def test_an_error_with_arguments_of_its_own_keeps_them():
     def fails(op, args, kwargs):
         raise KeyError("grams")
 
@@ -402,7 +402,7 @@ def test_an_error_of_tensorflow_in_a_handler_passes_with_a_note():
     assert error.__notes__ == ["Raised while Recording.__tf_dispatch__ handled tf.add."]
 
 
-def test_what_is_no_error_passes_as_it_is():
+def test_an_exception_that_is_no_error_passes_unchanged():
     def stops(op, args, kwargs):
         raise KeyboardInterrupt
 
@@ -424,7 +424,7 @@ def test_a_method_that_is_not_on_the_class_is_an_error():
     assert isinstance(raised(lambda: tf.stack([ONE, Wrong()])), xt.ExtensorError)
 
 
-def test_a_static_method_and_any_other_that_the_class_can_call_will_do():
+def test_the_protocol_may_be_a_static_method_or_any_callable():
     class Static:
         @staticmethod
         def __tf_dispatch__(op, args, kwargs):
@@ -445,7 +445,7 @@ def test_a_static_method_and_any_other_that_the_class_can_call_will_do():
     lambda x: tf.add(x, 1), lambda x: tf.stack([x]), lambda x: x + ONE,
     lambda x: tf.einsum("i->", x),
 ])  # fmt: skip
-def test_none_is_no_value_of_an_operation(call):
+def test_a_handler_that_returns_none_is_an_error(call):
     kind = recording(answer=None)
     with pytest.raises(xt.ExtensorError, match="got None") as caught:
         call(kind())
@@ -455,20 +455,20 @@ def test_none_is_no_value_of_an_operation(call):
 
 
 @pytest.mark.parametrize("types", [tf.Tensor, [tf.Tensor], (1,), "tf.Tensor"])
-def test_types_that_are_no_tuple_of_types_are_an_error(types):
+def test_dispatch_types_that_are_no_tuple_of_types_are_an_error(types):
     kind = recording(types=types)
     with pytest.raises(xt.ExtensorError, match=r"__tf_dispatch_types__: expected a tuple of types"):
         tf.add(kind(), 1)
 
 
-def test_types_that_disagree_are_named_both():
+def test_the_error_for_conflicting_types_names_both():
     a, b = (recording(name, answer=NotImplemented) for name in ("Apples", "Pears"))
     message = str(raised(lambda: tf.add(a(), b())))
     assert "Apples declined" in message
     assert "Pears declined" in message
 
 
-def test_a_handler_that_never_ends_says_so_once():
+def test_endless_recursion_of_a_handler_is_named_once_in_the_error():
     kind = recording(answer=lambda op, args, kwargs: op(*args))
     error = raised(lambda: tf.add(kind(), 1))
     assert isinstance(error, RecursionError)
@@ -478,7 +478,7 @@ def test_a_handler_that_never_ends_says_so_once():
 # Classes.
 
 
-def test_a_class_needs_no_types_and_gets_none():
+def test_dispatch_types_are_optional():
     kind = recording()
     tf.add(kind(), 1)
     assert kind.__tf_dispatch_types__ is None
@@ -487,7 +487,7 @@ def test_a_class_needs_no_types_and_gets_none():
     assert sub.__tf_dispatch_types__ == (tf.Tensor,)
 
 
-def test_a_subclass_may_leave_the_protocol():
+def test_a_subclass_may_disable_the_protocol():
     kind = recording()
     assert tf.add(kind(), 1) == "answered"
     quiet = type("Quiet", (kind,), {"__tf_dispatch__": None})
@@ -502,7 +502,7 @@ def test_the_protocol_as_a_base_declines():
     assert "Based declined" in str(raised(lambda: tf.add(Based(), 1)))
 
 
-def test_classes_that_nobody_holds_can_go():
+def test_unused_classes_are_garbage_collected():
     kind = recording()
     assert tf.add(kind(), 1) == "answered"
     assert ONE.__eq__(kind()) is NotImplemented
@@ -513,7 +513,7 @@ def test_classes_that_nobody_holds_can_go():
     assert gone() is None
 
 
-def test_threads_do_not_meet():
+def test_calls_in_threads_are_independent():
     kinds = [recording(f"Type{i}", answer=i) for i in range(8)]
     results, start = [], threading.Barrier(8)
 
@@ -545,7 +545,7 @@ def test_a_function_keeps_its_signature_its_source_and_its_name(function, run_py
     assert "given" not in str(inspect.getfullargspec(function))
 
 
-def test_frames_can_be_looked_into():
+def test_frames_of_overridden_functions_can_be_inspected():
     def looks(op, args, kwargs):
         frame, names = sys._getframe(), []
         while frame is not None:
@@ -558,7 +558,7 @@ def test_frames_can_be_looked_into():
         assert call(kind())
 
 
-def test_no_exception_is_raised_to_find_out():
+def test_dispatch_raises_no_internal_exception():
     kind = recording()
     tf.cos(kind()), tf.add(kind(), ONE), tf.stack([kind()])  # what is made once is made now
     raisings = []
