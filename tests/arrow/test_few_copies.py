@@ -28,7 +28,7 @@ ONE = pa.table(
 
 def test_a_record_of_eight_leaves_takes_few_calls():
     xt.from_arrow(ONE)  # makes the reader
-    assert calls_of(lambda: xt.from_arrow(ONE)) < 645
+    assert calls_of(lambda: xt.from_arrow(ONE)) < 600
 
 
 def test_no_path_is_made_without_an_error(monkeypatch):

@@ -473,3 +473,16 @@ def test_shapes_that_do_not_broadcast_raise_the_error_of_tensorflow():
         x + y
     with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=r"handled tf\.add"):
         tf.function(lambda: x + y)()
+
+
+def test_null_lists_of_nullable_items_are_computed_elementwise():
+    items = xt.types.MaskedTensor(
+        tf.ragged.constant([[1, 2], [3]]), tf.ragged.constant([[True, False], [True]])
+    )
+    lists = xt.types.MaskedTensor(items, [True, False])
+    assert (-lists).to_py() == [[-1, None], None]
+    assert (lists * 2).to_py() == (2 * lists).to_py() == [[2, None], None]
+    assert (lists + items).to_py() == (items + lists).to_py() == [[2, None], None]
+    assert (lists + lists).to_py() == [[2, None], None]
+    assert (lists > 1).to_py() == [[False, None], None]
+    assert tf.function(lambda x: tf.abs(x) + 1)(lists).to_py() == [[2, None], None]

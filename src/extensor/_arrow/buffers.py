@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import is_large_list, is_large_string, is_string
+from extensor._arrow.arrow_type import is_large_list, is_large_string
 from extensor._counted import counted
 from extensor._memory import aligned_empty, array_over, shared_tensor, tensor_at, tensor_over
 from extensor._path import Path
@@ -34,6 +34,11 @@ _ONE_BLOB = 1 << 23  # bytes: up to here all strings are cut from one blob
 _BLOB = 1 << 18  # bytes of each blob above that, small enough for the allocator to reuse
 
 _MAX_BYTES = 2**31 - 1  # that offsets of 32 bits reach
+
+# Compared as numbers, because the functions of pa.types take most of the time of small columns.
+_STRING_KINDS = {t.id for t in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())}
+_LARGE_KINDS = {t.id for t in (pa.large_string(), pa.large_binary(), pa.large_list(pa.null()))}
+_NARROW, _WIDE = np.dtype(np.int32), np.dtype(np.int64)
 
 _UTF8_HINT = "Give schema= with a binary type for this field if it holds bytes rather than text."
 
@@ -50,10 +55,10 @@ def numbers_in(array: pa.Array, dtype: tf.DType) -> tf.Tensor:
         array: Of integers or floats; may be a slice.
         dtype: The dtype of the same memory layout.
     """
-    if len(array) == 0:
+    count = len(array)
+    if count == 0:
         return tf.zeros([0], dtype)
-    np_dtype = _numpy_dtype(dtype)
-    return _shared(array.buffers()[1], array.offset, len(array), np_dtype)
+    return _shared(array.buffers()[1], array.offset, count, _numpy_dtype(dtype))
 
 
 def rows_in(array: pa.Array, width: int) -> tf.Tensor:
@@ -86,18 +91,18 @@ def offsets_of(array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
         StructureError: If the offsets decrease or point outside the values (also a ValueError).
             Reading by such offsets would be unsafe.
     """
-    large = is_large_list(array.type) or is_large_string(array.type)
-    dtype = np.dtype(np.int64 if large else np.int32)
-    buffer = array.buffers()[1]
-    if len(array) == 0 or buffer is None or buffer.size == 0:  # the contents may be anything
-        return np.zeros(len(array) + 1, dtype)
-    first = array.offset
-    if buffer.size < (first + len(array) + 1) * dtype.itemsize:
-        count = buffer.size // dtype.itemsize
-        raise corrupt(path, f"{first + len(array) + 1} offsets", f"a buffer of {count} offsets")
-    offsets = np.frombuffer(buffer, dtype, len(array) + 1, first * dtype.itemsize)
-    if is_string(array.type):
-        data = array.buffers()[2]
+    kind, count, first = array.type.id, len(array), array.offset
+    dtype = _WIDE if kind in _LARGE_KINDS else _NARROW
+    parts = array.buffers()
+    buffer = parts[1]
+    if count == 0 or buffer is None or buffer.size == 0:  # the contents may be anything
+        return np.zeros(count + 1, dtype)
+    if buffer.size < (first + count + 1) * dtype.itemsize:
+        held = buffer.size // dtype.itemsize
+        raise corrupt(path, f"{first + count + 1} offsets", f"a buffer of {held} offsets")
+    offsets = np.frombuffer(buffer, dtype, count + 1, first * dtype.itemsize)
+    if kind in _STRING_KINDS:
+        data = parts[2]
         limit = 0 if data is None else data.size
     else:
         limit = len(array.values)

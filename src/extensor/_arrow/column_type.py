@@ -68,7 +68,8 @@ class ColumnType(abc.ABC):
         Raises:
             StructureError: If the column is not valid (also a ValueError).
         """
-        buffers.check_start(array, path)
+        if array.offset < 0:
+            buffers.check_start(array, path)
         try:
             array.validate()
             self.check(array, path)
@@ -87,7 +88,8 @@ class ColumnType(abc.ABC):
         Raises:
             StructureError: If there is such a fault (also a ValueError).
         """
-        buffers.check_start(array, path)
+        if array.offset < 0:
+            buffers.check_start(array, path)
 
     def read(self, array: pa.Array, location: Location) -> Any:
         """Returns a validated column as the value of a field.

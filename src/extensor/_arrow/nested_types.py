@@ -14,7 +14,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow import buffers
-from extensor._arrow.arrow_type import is_large_list, names_of, without_fields
+from extensor._arrow.arrow_type import holds, is_large_list, names_of, without_fields
 from extensor._arrow.column_type import ColumnType, is_rectangular
 from extensor._arrow.dim_names import item_dim, with_item_dim
 from extensor._arrow.location import Location
@@ -60,6 +60,12 @@ class StructType(ColumnType):
     @functools.cached_property
     def _kept(self) -> list[pa.Field]:
         return [without_fields(field) for field in self.arrow.fields]
+
+    @functools.cached_property
+    def _encoded(self) -> list[tuple[int, str]]:
+        """The number and name of each field with a dictionary."""
+        fields = enumerate(self.fields.items())
+        return [(i, n) for i, (n, f) in fields if holds(f.arrow, pa.types.is_dictionary)]
 
     @functools.cached_property
     def paths(self) -> list[Path]:
@@ -135,11 +141,11 @@ class StructType(ColumnType):
             pairs = zip(fields.items(), self._kept, strict=True)
             types = {name: ArrowType(kept, form_of(value, 1)) for (name, value), kept in pairs}
             self._arrow_types = types
-        parts = zip(self.fields.items(), columns, strict=True)
-        words = {name: field.vocabulary(column) for (name, field), column in parts}
-        found = {
-            n: types[n]._replace(words=known) for n, known in words.items() if known is not None
-        }
+        found: ArrowTypes = {}
+        for i, name in self._encoded:
+            words = self.fields[name].vocabulary(columns[i])
+            if words is not None:
+                found[name] = types[name]._replace(words=words)
         return {**types, **found} if found else types
 
     def _write(self, value: Any, path: Path) -> pa.Array:

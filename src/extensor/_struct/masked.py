@@ -27,6 +27,13 @@ def is_masked(value: Any) -> bool:
     return isinstance(value, (MaskedTensor, MaskedTensor.Spec))
 
 
+def combined(values: Any, mask: Any) -> Any:
+    """Returns values that are null where a mask is False; see `MaskedTensor.combined`."""
+    from extensor._types.masked.value import MaskedTensor
+
+    return MaskedTensor.combined(values, mask)
+
+
 def is_union(value: Any) -> bool:
     """Returns whether a value is a UnionTensor."""
     from extensor._types.union.value import UnionTensor

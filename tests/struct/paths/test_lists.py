@@ -274,7 +274,7 @@ RECORDS = [
         (lambda t: S.cast(t, {"steps": tf.int32}), DTypeError),
         (lambda t: S.map_values(t, lambda x: x[:0], "sizes"), StructureError),
         (lambda t: S.apply(t, lambda x: x[:0], "sizes", "x"), StructureError),
-        (lambda t: S.pad(t, "steps", 2, value=0), DTypeError),
+        (lambda t: S.pad(t, "steps", 2, value=0), StructureError),
         (lambda t: S.pad(t, "sizes", -2), StructureError),
     ],
 )

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from extensor._path import Path, PathLike
 from extensor._struct.field import expect_mapping
+from extensor._struct.masked import in_masks
 from extensor._struct.paths.place import names_of, new_field, put, value_at
 from extensor._struct.paths.rows import with_rows
 from extensor._struct.tensor import StructuredTensor
@@ -121,7 +122,11 @@ def rename(st: Any, names: Mapping[Any, str]) -> Any:
             )
         by_parent.setdefault(old[:-1], {})[old[-1]] = new
     for parent in sorted(by_parent, key=len, reverse=True):  # the inner records first
-        st = put(st, parent, _renamed(value_at(st, parent), by_parent[parent], Path(*parent)))
+        new_names, at = by_parent[parent], Path(*parent)
+        renamed = in_masks(
+            value_at(st, parent), lambda old, names=new_names, at=at: _renamed(old, names, at)
+        )
+        st = put(st, parent, renamed)
     return st
 
 

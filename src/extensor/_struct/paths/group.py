@@ -12,9 +12,9 @@ from extensor._protocol.row_splits import check_row_splits, first_difference
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.field import expect_mapping
 from extensor._struct.index import gather
-from extensor._struct.paths.order import groups, keyed
+from extensor._struct.paths.order import groups, keyed, without_null
 from extensor._struct.paths.place import list_at, names_of, new_field, put, value_at
-from extensor._struct.paths.rows import Rows, row_numbers, rows_of, splits_of, with_rows
+from extensor._struct.paths.rows import Rows, row_numbers, rows_of, shown, splits_of, with_rows
 from extensor.errors import StructureError
 
 
@@ -46,6 +46,7 @@ def group_by(st: Any, path: PathLike, by: PathLike, items: str = "items") -> Any
      {'kind': b'bake', 'steps': [{'minutes': 20}]}]
     """
     names, rows, keys = keyed(st, path, by, None)
+    keys = without_null(keys, by)
     name = names_of(rows.items, by)[-1]
     first, group, outer = groups(keys, rows)
     order = tf.argsort(group, stable=True)
@@ -131,7 +132,7 @@ def cartesian(st: Any, sources: Mapping[str, PathLike], target: PathLike) -> Any
         sources: The paths of lists, all in the same records, by the name of the item in the
             combination.
         target: The path of the new list of records, beside the lists. The last source varies
-            fastest.
+            fastest. A null list counts as empty.
 
     Raises:
         FieldError: If a path does not exist, or the target exists (also a KeyError).
@@ -157,7 +158,7 @@ def cartesian(st: Any, sources: Mapping[str, PathLike], target: PathLike) -> Any
                 received="a list in other records",
                 mend="Bring the lists together first: xt.struct.promote_and_broadcast.",
             )
-        lists[name] = rows_of(value, depth)
+        lists[name] = rows_of(shown(value, depth), depth)
     if not lists:
         raise StructureError(
             path="sources",

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from extensor._path import Path, PathLike
 from extensor._struct.index import ALL, gather, take
+from extensor._struct.masked import is_masked
 from extensor._struct.paths.place import (
     answer,
     depth_of,
@@ -18,7 +19,7 @@ from extensor._struct.paths.place import (
     records_at,
     value_at,
 )
-from extensor._struct.paths.rows import as_row, flat_lists, peeled, repeated_rows, rows_of
+from extensor._struct.paths.rows import as_row, flat_lists, peeled, repeated_rows, rows_of, shown
 from extensor.errors import DTypeError, StructureError
 
 
@@ -31,8 +32,8 @@ def num(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
         target: The path of a new field for the numbers. Default: they are returned alone.
 
     Returns:
-        Integers with the dimensions of the records that hold the list, or the records with them;
-        their dtype is that of the row splits.
+        Integers with the dimensions of the records that hold the list, null for a null list, or the
+        records with them; their dtype is that of the row splits.
 
     Raises:
         FieldError: If the path does not exist, or the target exists (also a KeyError).
@@ -204,8 +205,8 @@ def selected(rows: Any, kept: Any, flat: Any) -> Any:
 
 
 def _bools(mask: Any) -> Any:
-    if hasattr(mask, "values") and hasattr(mask, "mask"):  # a MaskedTensor
-        mask = mask.fill(False)
+    while is_masked(mask):  # items of null lists are in no list
+        mask = mask.values if is_masked(mask.values) else mask.fill(False)
     if not hasattr(mask, "dtype") or not hasattr(mask, "shape"):
         mask = tf.convert_to_tensor(mask)
     if tf.as_dtype(mask.dtype) == tf.bool:
@@ -284,7 +285,7 @@ def flatten(st: Any, path: PathLike = ()) -> Any:
 def explode(st: Any, path: PathLike) -> Any:
     """Returns the records with one record for each item of a list: the other fields are repeated.
 
-    The field becomes the item. A record whose list is empty is left out.
+    The field becomes the item. A record whose list is empty or null is left out.
 
     Args:
         st: A StructuredTensor.
@@ -312,7 +313,7 @@ def explode(st: Any, path: PathLike) -> Any:
             mend="Use xt.struct.flatten to merge dimensions of the records.",
         )
     parent = records_at(st, names[:-1])
-    lists = rows_of(value, depth)
+    lists = rows_of(shown(value, depth), depth)
     rest = parent.without(names[-1:])
     if depth == 0:
         repeated = gather(as_row(rest), lists.numbers)

@@ -12,13 +12,15 @@ import tensorflow as tf
 
 from extensor._path import PathLike
 from extensor._struct.field import expect_mapping
+from extensor._struct.masked import in_masks, records_in
 from extensor._struct.paths.place import (
     Names,
+    depth_of,
+    fields_at,
     names_of,
     new_field,
     not_in_line,
     put,
-    records_at,
     value_at,
 )
 from extensor._struct.paths.rows import flat_lists, list_rank, repeated, size_of
@@ -57,9 +59,12 @@ def promote(st: Any, source: PathLike, target: PathLike) -> Any:
 
 
 def _promoted(st: Any, names: Names, parent: Any, above: Names) -> Any:
-    rank, outside = parent.rank, records_at(st, above).rank
+    rank, outside = depth_of(st, names), fields_at(st, above).rank
     if rank == outside:
         return value_at(st, names)
+    if not isinstance(parent, StructuredTensor):  # masked records
+        value = value_at(st, names)
+        return flat_lists(value, outside, list_rank(value, outside + 1) - outside)
     # The lists are merged around the records, because cutting a tensor at each level is slow.
     flat = flat_lists(parent._selected(names[-1:]), outside, rank - outside)
     value = value_at(flat, names[-1:])
@@ -73,7 +78,7 @@ def broadcast(st: Any, source: PathLike, target: PathLike) -> Any:
 
     Args:
         st: A StructuredTensor.
-        source: The path of a field, of any type.
+        source: The path of a field, of any type; `()` for the records themselves.
         target: The full path of the new field. The records that hold `source` hold, at any depth,
             those of the target.
 
@@ -89,15 +94,18 @@ def broadcast(st: Any, source: PathLike, target: PathLike) -> Any:
     >>> xt.struct.broadcast(recipes, "title", "steps.title")["steps.title"]
     <tf.RaggedTensor [[b'Snickerdoodles', b'Snickerdoodles'], [b'Flapjacks']]>
     """
-    names, parent = _source(st, source)
+    names = names_of(st, source)
     new = new_field(st, target)
+    if not names:
+        return put(st, new, _broadcast(st, st, st.rank, new[:-1]))
+    names, _ = _source(st, source)
     if new[: len(names) - 1] != names[:-1]:
         raise not_in_line(names, new, "below", "promote")
-    return put(st, new, _broadcast(st, value_at(st, names), parent.rank, new[:-1]))
+    return put(st, new, _broadcast(st, value_at(st, names), depth_of(st, names), new[:-1]))
 
 
 def _broadcast(st: Any, value: Any, depth: int, below: Names) -> Any:
-    like = records_at(st, below)
+    like = fields_at(st, below)
     return repeated(value, like, depth, like.rank - depth)
 
 
@@ -109,12 +117,13 @@ def _source(st: Any, path: PathLike) -> tuple[Names, Any]:
             path="source",
             expected="the path of a field",
             received="the path of the records themselves",
-            mend="Name a field of the records.",
+            mend="Name a field of the records. No records lie above the root; xt.struct.broadcast "
+            "copies it to records below.",
         )
     parent = value_at(st, names[:-1])
-    if not isinstance(parent, StructuredTensor) or names[-1] not in parent._names():
+    records = records_in(parent)
+    if records is None or names[-1] not in records._names():
         value_at(st, names)  # raises the error that lists the fields
-        parent = records_at(st, names[:-1])
     return names, parent
 
 
@@ -125,7 +134,7 @@ def promote_and_broadcast(st: Any, sources: Mapping[str, PathLike], parent: Path
 
     Args:
         st: A StructuredTensor.
-        sources: The path of each field by its new name.
+        sources: The path of each field by its new name; `()` for the records themselves.
         parent: The path of the records that get the fields.
 
     Raises:
@@ -142,13 +151,16 @@ def promote_and_broadcast(st: Any, sources: Mapping[str, PathLike], parent: Path
     below = names_of(st, parent)
     updates: dict[Names, Any] = {}
     for name, path in sources.items():
-        names, parent = _source(st, path)
         new = new_field(st, (*below, name))
+        if path == ():
+            updates[new] = _broadcast(st, st, st.rank, below)
+            continue
+        names, parent = _source(st, path)
         common = 0
         while common < min(len(names) - 1, len(below)) and names[common] == below[common]:
             common += 1
         value = _promoted(st, names, parent, below[:common])
-        depth = records_at(st, below[:common]).rank
+        depth = fields_at(st, below[:common]).rank
         updates[new] = _broadcast(st, value, depth, below)
     return st.with_updates(updates)
 
@@ -173,13 +185,12 @@ def reroot(st: Any, path: PathLike, index: str | None = None) -> Any:
     [{'minutes': 5, 'recipe': 0}, {'minutes': 20, 'recipe': 0}, {'minutes': 8, 'recipe': 1}]
     """
     names = names_of(st, path)
-    records = records_at(st, names)
+    value, records = value_at(st, names), fields_at(st, names)
     if index is not None:
         new = new_field(records, (index,))
-        records = put(records, new, _origin(st, records))
-    if records.rank == 0:
-        return records
-    return flat_lists(records, 0, records.rank)
+        origin = _origin(st, records)
+        value = in_masks(value, lambda old: put(old, new, origin))
+    return value if records.rank == 0 else flat_lists(value, 0, records.rank)
 
 
 def _origin(st: Any, records: Any) -> Any:

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.rows import concat_rows, rows_spec
 from extensor._path import Path, PathLike
+from extensor._protocol.casting import cast_value
 from extensor._struct.field import shape_of
 from extensor._struct.index import gather
-from extensor._struct.masked import is_union
+from extensor._struct.masked import combined, is_masked, is_union, records_in
 from extensor._struct.paths.lists import selected
-from extensor._struct.paths.place import answer, depth_of, list_at, names_of, put, value_at
-from extensor._struct.paths.rows import as_row, rows_of, splits_of, with_rows
+from extensor._struct.paths.place import (
+    Names,
+    answer,
+    depth_of,
+    list_at,
+    names_of,
+    put,
+    value_at,
+)
+from extensor._struct.paths.rows import as_row, only_row, rows_of, splits_of, unmasked, with_rows
+from extensor._struct.records import Records
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError, StructureError
-
-
-def _is_masked(value: Any) -> bool:
-    from extensor._types.masked.value import MaskedTensor
-
-    return isinstance(value, MaskedTensor)
+from extensor.errors import ExtensorError, NullError, StructureError
 
 
 def is_null(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
@@ -50,7 +57,7 @@ def is_null(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
 def _null(st: Any, path: PathLike) -> Any:
     names = names_of(st, path)
     value = value_at(st, names)
-    if _is_masked(value):
+    if is_masked(value):
         return tf.logical_not(value.mask)
     return _filled(value, depth_of(st, names), False)
 
@@ -88,13 +95,12 @@ def has(st: Any, source: PathLike, target: PathLike | None = None) -> Any:
     names = names_of(st, source)
     value = value_at(st, names)
     depth = depth_of(st, names)
-    if _is_masked(value) and shape_of(value.mask).rank == depth:
-        return answer(st, target, value.mask)
     rank = shape_of(value).rank
     if rank is None or rank <= depth:
-        return answer(st, target, _filled(value, depth, True))
+        return answer(st, target, value.mask if is_masked(value) else _filled(value, depth, True))
     rows = rows_of(value, depth)
-    return answer(st, target, rows.outside(rows.lengths > 0))
+    some = rows.outside(rows.lengths > 0)
+    return answer(st, target, some.fill(False) if is_masked(some) else some)
 
 
 def fill_null(st: Any, path: PathLike, value: Any) -> Any:
@@ -103,10 +109,14 @@ def fill_null(st: Any, path: PathLike, value: Any) -> Any:
     Args:
         st: A StructuredTensor.
         path: The path of a field. A field without a mask stays as it is.
-        value: The new value, of the field's dtype.
+        value: The new value: a number or string of the field's dtype, a list for null lists, a dict
+            or a single record for null records.
 
     Raises:
-        FieldError: If the path does not exist (also a KeyError).
+        FieldError: If the path does not exist, or a dict has other fields than the records (also a
+            KeyError).
+        DTypeError: If the value does not fit the field (also a TypeError).
+        NullError: If not the field is null, but records that hold it (also a ValueError).
 
     >>> import extensor as xt
     >>> grams = xt.types.MaskedTensor([500.0, 0.0], [True, False])
@@ -115,8 +125,74 @@ def fill_null(st: Any, path: PathLike, value: Any) -> Any:
     array([500.,  -1.], dtype=float32)
     """
     names = names_of(st, path)
-    field = value_at(st, names)
-    return put(st, names, field.fill(value)) if _is_masked(field) else st
+    field, outer = _own_field(st, names)
+    if is_masked(field):
+        return put(st, names, _filled_nulls(field, value, Path(*names)))
+    if outer is None:
+        return st
+    raise NullError(
+        path=Path(*names),
+        expected="a field that is null itself",
+        received=f"a field of the records {Path(*outer)}, which are null",
+        mend=f"Fill the records: xt.struct.fill_null(st, {str(Path(*outer))!r}, a dict of their "
+        "fields). Or leave them out by xt.struct.drop_null.",
+    )
+
+
+def _own_field(st: Any, names: Names) -> tuple[Any, Names | None]:
+    """Returns a field without the masks of the records that hold it.
+
+    Returns:
+        The field, and the path of the innermost masked records that hold it, or None.
+    """
+    value, outer = st, None
+    value_at(st, names)  # raises the error that names the whole path
+    for count, name in enumerate(names):
+        if is_masked(value):
+            value, outer = records_in(value), names[:count]
+        value = value_at(value, (name,))
+    return value, outer
+
+
+def _filled_nulls(field: Any, value: Any, at: Path) -> Any:
+    """Returns the values of a MaskedTensor with one value in place of the nulls."""
+    values, mask = field.values, field.mask
+    is_number = value.shape.rank == 0 if tf.is_tensor(value) else np.isscalar(value)
+    if isinstance(values, tf.Tensor) or (isinstance(values, tf.RaggedTensor) and is_number):
+        return field.fill(cast_value(tf.TensorSpec(None, values.dtype), value, str(at)))
+    rank = shape_of(mask).rank
+    if rank == 0:
+        return only_row(_with_item(as_row(values), tf.reshape(mask, [1]), value, at))
+    rows = rows_of(values, rank - 1)
+    return rows.same(_with_item(rows.items, rows_of(mask, rank - 1).items, value, at))
+
+
+def _with_item(items: Any, valid: Any, value: Any, at: Path) -> Any:
+    """Returns items with one value in place of those that are not valid.
+
+    Args:
+        items: Values of any type, in one dimension of items.
+        valid: A vector of bools.
+        value: A number, string, list, dict or record.
+        at: The path of the items, for errors.
+    """
+    if isinstance(items, (tf.Tensor, tf.Variable)):
+        fill = cast_value(tf.TensorSpec(None, items.dtype), value, str(at))
+        shape = tf.concat([tf.shape(valid), tf.ones([items.shape.rank - 1], tf.int32)], 0)
+        return tf.where(tf.reshape(valid, shape), items, fill)
+    spec = rows_spec(tf.type_spec_from_value(items), str(at))
+    try:
+        single = cast_value(spec, as_row(value) if isinstance(value, Records) else [value], str(at))
+    except ExtensorError as error:
+        inside = "" if error.path is None else error.path.partition("record 0")[0].strip(", ")
+        raise type(error)(
+            path=f"value for {'.'.join(filter(None, (str(at), inside)))}",
+            expected=error.expected,
+            received=error.received,
+            mend=error.mend,
+        ) from error
+    count = tf.size(valid, tf.int64)
+    return gather(concat_rows([items, single]), tf.where(valid, tf.range(count), count))
 
 
 def drop_null(st: Any, path: PathLike) -> Any:
@@ -137,11 +213,15 @@ def drop_null(st: Any, path: PathLike) -> Any:
     <tf.RaggedTensor [[500.0], []]>
     """
     names, value, depth = list_at(st, path)
-    if not _is_masked(value) or shape_of(value.mask).rank != depth + 1:
+    items = value
+    while is_masked(items) and shape_of(items.mask).rank != depth + 1:  # null lists
+        items = items.values
+    if not is_masked(items):
         return st
-    rows, mask = rows_of(value.values, depth), rows_of(value.mask, depth).items
+    rows = rows_of(value, depth)
+    values, mask = unmasked(rows.items, 1)
     kept = tf.cast(tf.where(mask)[:, 0], rows.splits.dtype)
-    return put(st, names, selected(rows, kept, mask))
+    return put(st, names, selected(replace(rows, items=values), kept, mask))
 
 
 def firsts(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
@@ -163,15 +243,13 @@ def firsts(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     >>> xt.struct.firsts(recipes, "times")["times"].to_py()
     [5, None]
     """
-    from extensor._types.masked.value import MaskedTensor
-
     names, value, depth = list_at(st, path)
     if not names:
         raise _root_is_no_field()
     rows = rows_of(value, depth)
     some = rows.lengths > 0
     items = _at(rows.items, tf.where(some, rows.splits[:-1], tf.zeros_like(rows.lengths) - 1))
-    result = MaskedTensor(rows.outside(items), rows.outside(some))
+    result = rows.outside(combined(items, some))
     if target is None:
         return put(st, names, result)
     return answer(st, target, result)
@@ -193,7 +271,7 @@ def _with_zero(items: Any) -> Any:
     if isinstance(items, tf.RaggedTensor):
         splits = items.row_splits
         return items.from_row_splits(items.values, tf.concat([splits[:1], splits], 0), False)
-    if _is_masked(items):
+    if is_masked(items):
         from extensor._types.masked.value import MaskedTensor
 
         return MaskedTensor.of_parts(_with_zero(items.values), _with_zero(items.mask))
@@ -231,7 +309,7 @@ def singletons(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
         raise _root_is_no_field()
     value = value_at(st, names)
     depth = depth_of(st, names)
-    if _is_masked(value):
+    if is_masked(value):
         value, mask = value.values, value.mask
     else:
         mask = _filled(value, depth, True)
@@ -259,13 +337,14 @@ def pad(st: Any, path: PathLike, n: int, value: Any = None, clip: bool = False) 
         st: A StructuredTensor.
         path: The path of a list, or of a list of records.
         n: The number of items.
-        value: The value of the added items. Default: they are null.
+        value: The added item: a number or string of the items' dtype, a list for lists of lists,
+            a dict or a single record for records. Default: the added items are null.
         clip: Whether longer lists are cut to `n` items.
 
     Raises:
         FieldError: If the path does not exist (also a KeyError).
         StructureError: If there is no list at the path (also a ValueError).
-        DTypeError: If the items are records and `value` is given (also a TypeError).
+        DTypeError: If the value does not fit the items (also a TypeError).
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -276,20 +355,11 @@ def pad(st: Any, path: PathLike, n: int, value: Any = None, clip: bool = False) 
     >>> xt.struct.pad(recipes, "times", 2)["times"].to_py()
     [[5, 20], [8, None]]
     """
-    from extensor._types.masked.value import MaskedTensor
-
     names, field, depth = list_at(st, path)
     rows = rows_of(field, depth)
     if n < 0:
         raise StructureError(
             path="n", expected="0 or more items", received=str(n), mend="Give the number of items."
-        )
-    if value is not None and not isinstance(rows.items, (tf.Tensor, tf.Variable)):
-        raise DTypeError(
-            path=Path(*names) or "the records",
-            expected="a list of numbers or strings, to add a value",
-            received=type(rows.items).__name__,
-            mend="Leave out `value`: the added items are null.",
         )
     lengths = tf.cast(rows.lengths, rows.splits.dtype)
     target = tf.fill(tf.shape(lengths), tf.cast(n, lengths.dtype))
@@ -301,16 +371,8 @@ def pad(st: Any, path: PathLike, n: int, value: Any = None, clip: bool = False) 
     number = tf.where(real, tf.repeat(rows.splits[:-1], target) + position, -1)
     items = _at(rows.items, number)
 
-    def lists(flat: Any) -> Any:
-        return rows.lists(flat, splits)
-
-    if value is None:
-        padded: Any = MaskedTensor(lists(items), lists(real))
-    else:
-        fill = tf.cast(value, items.dtype) if items.dtype != tf.string else tf.constant(value)
-        shape = tf.concat([tf.shape(real), tf.ones([items.shape.rank - 1], tf.int32)], 0)
-        padded = lists(tf.where(tf.reshape(real, shape), items, fill))
-    return put(st, names, padded)
+    items = combined(items, real) if value is None else _with_item(items, real, value, Path(*names))
+    return put(st, names, rows.lists(items, splits))
 
 
 def _root_is_no_field() -> StructureError:

@@ -8,10 +8,11 @@ import tensorflow as tf
 
 from extensor._path import Path, PathLike
 from extensor._struct.index import gather
+from extensor._struct.masked import combined, field, is_masked, records_in
 from extensor._struct.paths.place import answer, list_at, names_of, put
 from extensor._struct.paths.rows import Rows, rows_of
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError, RowError
+from extensor.errors import DTypeError, NullError, RowError
 
 
 def argsort(
@@ -28,7 +29,7 @@ def argsort(
         st: A StructuredTensor.
         path: The path of a list; `()` is the records themselves.
         by: The path of a field of the listed records, with one number, bool or string each. Strings
-            are compared byte by byte, and NaN is last. Default: the items are the keys.
+            are compared byte by byte; NaN and then nulls are last. Default: the items are the keys.
         axis: Which dimension of the records at the path, or of the values, is sorted.
         descending: Whether the largest is first.
         target: The path of a new field for the positions. Default: they are returned alone.
@@ -77,7 +78,8 @@ def sort(
 def unique(st: Any, path: PathLike = (), by: PathLike | None = None, axis: int = -1) -> Any:
     """Returns the records with only the first of equal items of each list, in their order.
 
-    Args and errors are those of `argsort`. Each NaN is an item of its own.
+    Args and errors are those of `argsort`, except that no key may be null. Each NaN is an item of
+    its own.
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -86,7 +88,7 @@ def unique(st: Any, path: PathLike = (), by: PathLike | None = None, axis: int =
     <tf.RaggedTensor [[b'sweet', b'dry'], [b'dry']]>
     """
     names, rows, keys = keyed(st, path, by, axis)
-    first, _, splits = groups(keys, rows)
+    first, _, splits = groups(without_null(keys, path if by is None else by), rows)
     items = gather(rows.items, first)
     return put(st, names, rows.lists(items, splits))
 
@@ -120,7 +122,8 @@ def argmax(
         target: The path of a new field for the positions. Default: they are returned alone.
 
     Returns:
-        A MaskedTensor of integers, null where a list is empty; or the records with it.
+        A MaskedTensor of integers, null where a list is empty or has only nulls; or the records
+        with it.
 
     Raises:
         FieldError: If a path does not exist, or the target exists (also a KeyError).
@@ -155,21 +158,22 @@ def argmin(
 def _extreme(
     st: Any, path: PathLike, by: PathLike | None, target: PathLike | None, largest: bool
 ) -> Any:
-    from extensor._types.masked.value import MaskedTensor
-
     _, rows, keys = keyed(st, path, by, None)
     order = _order(keys, rows, largest)
     padded = tf.concat([order, tf.zeros([1], order.dtype)], 0)
-    first = tf.gather(padded, rows.splits[:-1]) - rows.splits[:-1]
+    first = tf.gather(padded, rows.splits[:-1])
     some = rows.lengths > 0
-    first = tf.where(some, first, tf.zeros_like(first))
-    return answer(st, target, MaskedTensor(rows.outside(first), rows.outside(some)))
+    if is_masked(keys):
+        valid = tf.concat([keys.mask, [False]], 0)
+        some = tf.logical_and(some, tf.gather(valid, first))
+    first = tf.where(some, first - rows.splits[:-1], tf.zeros_like(first))
+    return answer(st, target, rows.outside(combined(first, some)))
 
 
 def keyed(
     st: Any, path: PathLike, by: PathLike | None, axis: int | None
 ) -> tuple[tuple[str, ...], Rows, Any]:
-    """Returns the names of a path, the lists there, and a key for each item."""
+    """Returns the names of a path, the lists there, and a key for each item, masked or not."""
     names, value, depth = list_at(st, path)
     at = Path(*names)
     if axis is not None:
@@ -185,18 +189,38 @@ def keyed(
         depth = position
     keys = value
     if by is not None:
-        if not isinstance(value, StructuredTensor):
+        records = records_in(value)
+        if records is None:
             raise DTypeError(
                 path=at or "by",
                 expected="a list of records, whose field is the key",
                 received=type(value).__name__,
                 mend="Leave out `by` to sort the items themselves.",
             )
-        inner = names_of(value, by)
+        inner = names_of(records, by)
         at = Path(*names, *inner)
-        keys = value.field_value(inner)
+        for i, name in enumerate(inner):
+            keys = field(keys, name, Path(*names, *inner[: i + 1]))
     rows, keys = rows_of(value, depth), rows_of(keys, depth).items
+    if is_masked(keys) and keys.mask.shape.rank == 1:
+        return names, rows, combined(_ordered_keys(keys.values, at), keys.mask)
     return names, rows, _ordered_keys(keys, at)
+
+
+def without_null(keys: Any, path: PathLike) -> Any:
+    """Returns keys that have no mask.
+
+    Raises:
+        NullError: If keys may be null (also a ValueError).
+    """
+    if not is_masked(keys):
+        return keys
+    raise NullError(
+        path=path or "items",
+        expected="keys that are not null",
+        received="keys that may be null",
+        mend="Fill the nulls by xt.struct.fill_null, or leave them out by drop_null.",
+    )
 
 
 def _ordered_keys(keys: Any, at: Path) -> tf.Tensor:
@@ -214,9 +238,13 @@ def _ordered_keys(keys: Any, at: Path) -> tf.Tensor:
     )
 
 
-def _order(keys: tf.Tensor, rows: Rows, descending: bool) -> Any:
+def _order(keys: Any, rows: Rows, descending: bool) -> Any:
     """Returns the numbers of all items in the order of their lists, sorted in each list."""
-    order = _sorted_order(keys, descending)
+    if is_masked(keys):
+        order = _sorted_order(keys.values, descending)
+        order = tf.gather(order, _argsort(tf.cast(tf.gather(keys.mask, order), tf.int32), True))
+    else:
+        order = _sorted_order(keys, descending)
     if rows.is_only:
         return tf.cast(order, rows.splits.dtype)
     by_row = _argsort(tf.gather(rows.numbers, order), False)

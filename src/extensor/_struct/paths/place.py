@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from extensor._path import Path, PathLike
+from extensor._struct import masked
 from extensor._struct.spec import resolve
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, PathError, StructureError
@@ -45,6 +46,13 @@ def records_at(st: Any, names: Names) -> Any:
     value = value_at(st, names)
     if isinstance(value, StructuredTensor):
         return value
+    if masked.records_in(value) is not None:
+        raise FieldError(
+            path=Path(*names),
+            expected="records without nulls",
+            received="records that may be null",
+            mend="Fill the nulls by xt.struct.fill_null, or leave them out by drop_null.",
+        )
     raise FieldError(
         path=Path(*names),
         expected="records, which have fields",
@@ -53,9 +61,19 @@ def records_at(st: Any, names: Names) -> Any:
     )
 
 
+def fields_at(st: Any, names: Names) -> Any:
+    """Returns the records at a path, without their masks: for their rows and the names of fields.
+
+    Raises:
+        FieldError: If there is no such field, or it is not records (also a KeyError).
+    """
+    records = masked.records_in(value_at(st, names))
+    return records_at(st, names) if records is None else records
+
+
 def depth_of(st: Any, names: Names) -> int:
     """Returns how many dimensions a field has from the records that hold it; 0 for the root."""
-    return records_at(st, names[:-1]).rank if names else 0
+    return fields_at(st, names[:-1]).rank if names else 0
 
 
 def list_at(st: Any, path: PathLike) -> tuple[Names, Any, int]:
@@ -93,7 +111,7 @@ def new_field(st: Any, target: PathLike) -> Names:
             received="the path of the records themselves",
             mend="Name the new field.",
         )
-    if names[-1] in records_at(st, names[:-1])._names():
+    if names[-1] in fields_at(st, names[:-1])._names():
         raise FieldError(
             path=Path(*names),
             expected="the path of a new field",
@@ -105,7 +123,14 @@ def new_field(st: Any, target: PathLike) -> Names:
 
 def put(st: Any, names: Names, value: Any) -> Any:
     """Returns the records with a value at a path; `()` replaces the records."""
-    return st.with_updates({names: value}) if names else value
+    if not names:
+        return value
+    if len(names) > 1 and masked.is_masked(value) and masked.is_masked(value_at(st, names[:-1])):
+        # The records that get the value have the masks of its outer dimensions.
+        rank = depth_of(st, names)
+        while masked.is_masked(value) and value.mask.shape.rank < rank:
+            value = value.values
+    return st.with_updates({names: value})
 
 
 def answer(st: Any, target: PathLike | None, value: Any) -> Any:

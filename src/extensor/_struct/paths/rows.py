@@ -10,7 +10,7 @@ those of the records that hold it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tensorflow as tf
@@ -19,6 +19,7 @@ from extensor._path import Path
 from extensor._struct import index, reshape
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.field import row_splits_dtypes, shape_of
+from extensor._struct.masked import combined, is_masked
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import cut, outer_sizes
 from extensor._struct.tensor import StructuredTensor
@@ -31,12 +32,18 @@ class Level:
     splits: Any
     sizes: list[Any] | None = None
     name: str | None = None
+    valid: Any = None
+    """A vector of bools, False for each row that is null; None if no row may be null."""
 
     def around(self, values: Any) -> Any:
         """Returns values cut into the rows of this dimension."""
         if self.sizes is not None:
-            return reshape.split(values, self.sizes)
-        return with_rows(values, self.splits, self.name)
+            return self.masked(reshape.split(values, self.sizes))
+        return self.masked(with_rows(values, self.splits, self.name))
+
+    def masked(self, rows: Any) -> Any:
+        """Returns a value for each row, null for the rows that are null."""
+        return rows if self.valid is None else combined(rows, self.valid)
 
     def row_splits(self, dtype: tf.DType) -> Any:
         """Returns the row splits; those of rows of one length have the given dtype."""
@@ -52,8 +59,23 @@ def with_rows(values: Any, splits: Any, name: str | None = None) -> Any:
     return cut(values, splits, Path())
 
 
+def unmasked(value: Any, rank: int) -> tuple[Any, Any]:
+    """Returns a value without the masks of the given rank, and the mask, or None."""
+    valid = None
+    while is_masked(value) and value.mask.shape.rank == rank:
+        valid = value.mask if valid is None else tf.logical_and(valid, value.mask)
+        value = value.values
+    return value, valid
+
+
 def peeled(value: Any) -> tuple[Any, Level]:
     """Returns a value with its first two dimensions merged, and the second of them."""
+    value, valid = unmasked(value, 1)
+    values, level = _peeled(value)
+    return values, level if valid is None else replace(level, valid=valid)
+
+
+def _peeled(value: Any) -> tuple[Any, Level]:
     if isinstance(value, RaggedStructuredTensor):
         return value.values, Level(value.row_splits, name=value._name)
     if isinstance(value, tf.RaggedTensor):
@@ -138,8 +160,12 @@ def rows_of(value: Any, depth: int) -> Rows:
     """Returns the lists of a value that has `depth` dimensions outside the lists."""
     dtype = splits_dtype(value)
     if depth == 0:
+        value, valid = unmasked(value, 0)
+        only = Level(None, valid=valid)
         splits = tf.stack([tf.zeros([], dtype), tf.cast(size_of(value), dtype)])
-        return Rows(value, splits, only_row, lambda items: items, True)
+        return Rows(
+            value, splits, lambda rows: only.masked(only_row(rows)), only.masked, valid is None
+        )
     levels: list[Level] = []
     for _ in range(depth):
         value, level = peeled(value)
@@ -153,7 +179,7 @@ def rows_of(value: Any, depth: int) -> Rows:
     return Rows(
         value,
         levels[-1].row_splits(dtype),
-        lambda rows: around(rows, levels[:-1]),
+        lambda rows: around(levels[-1].masked(rows), levels[:-1]),
         lambda items: around(items, levels),
     )
 
@@ -191,10 +217,14 @@ def flat_lists(value: Any, depth: int, count: int) -> Any:
         inner, level = peeled(value)
         return level.around(flat_lists(inner, depth - 1, count))
     if depth == 0:
-        return flat_lists(peeled(value)[0], 0, count - 1)
+        value, valid = unmasked(value, 0)
+        return Level(None, valid=valid).masked(flat_lists(peeled(shown(value))[0], 0, count - 1))
     values, first = peeled(value)
     dtype = splits_dtype(value)
-    values, levels = peeled_often(values, count - 1)
+    levels: list[Level] = []
+    for _ in range(count - 1):
+        values, level = peeled(shown(values))
+        levels.append(level)
     levels = [first, *levels]
     if all(level.sizes is not None for level in levels):
         length: Any = 1
@@ -202,8 +232,33 @@ def flat_lists(value: Any, depth: int, count: int) -> Any:
             assert level.sizes is not None
             length = length * level.sizes[1]
         assert first.sizes is not None
-        return reshape.split(values, [first.sizes[0], length])
-    return with_rows(values, composed(levels, dtype))
+        return first.masked(reshape.split(values, [first.sizes[0], length]))
+    return first.masked(with_rows(values, composed(levels, dtype)))
+
+
+def shown(value: Any, depth: int = 1) -> Any:
+    """Returns lists with empty ones in place of those that are null, whatever is hidden in these.
+
+    Args:
+        value: Lists, or any other value, which is returned as it is.
+        depth: The number of dimensions outside the lists.
+    """
+    if depth > 1:
+        inner, level = peeled(value)
+        return level.around(shown(inner, depth - 1))
+    value, valid = unmasked(value, depth)
+    if valid is None:
+        return value
+    if depth == 0:
+        count = tf.where(valid, tf.cast(size_of(value), tf.int64), 0)
+        return index.take(value, (slice(0, count),), Path())
+    rows = rows_of(value, 1)
+    is_shown = tf.repeat(valid, rows.lengths)
+    if hasattr(is_shown, "numpy") and is_shown.numpy().all():
+        return value
+    kept = tf.cast(tf.where(is_shown)[:, 0], rows.splits.dtype)
+    lengths = tf.where(valid, rows.lengths, tf.zeros_like(rows.lengths))
+    return with_rows(index.gather(rows.items, kept), splits_of(lengths))
 
 
 def peeled_often(value: Any, count: int) -> tuple[Any, list[Level]]:

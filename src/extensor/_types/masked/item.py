@@ -11,7 +11,16 @@ from typing import Any, cast
 import tensorflow as tf
 
 from extensor._types.masked.check import static_shape
-from extensor.authoring import batch_of, cast_value, concat_rows, num_rows, rows_spec, take_rows
+from extensor.authoring import (
+    batch_of,
+    cast_value,
+    concat_rows,
+    cut_rows,
+    num_rows,
+    rows_spec,
+    take_rows,
+    uncut_rows,
+)
 from extensor.errors import StructureError
 
 
@@ -36,6 +45,9 @@ def all_valid(values: Any, rank: int | None = None) -> Any:
         return tf.ones_like(values, tf.bool)
     shape = static_shape(values)
     shape = shape if rank is None else shape[:rank]
+    rows = None if rank == 1 or isinstance(values, tf.RaggedTensor) else uncut_rows(values)
+    if rows is not None:
+        return cut_rows(all_valid(rows[0], None if rank is None else rank - 1), rows[1])
     if shape.is_fully_defined():
         return tf.ones(shape, tf.bool)
     if isinstance(values, (tf.Tensor, tf.Variable)):

@@ -57,6 +57,8 @@ def unary(op: Any, x: Any, *args: Any) -> Any:
     """Returns each value transformed, with the same mask."""
     if not isinstance(x, MaskedTensor) or any(isinstance(arg, MaskedTensor) for arg in args):
         return NotImplemented
+    if isinstance(x.values, MaskedTensor):  # null lists of items that may be null
+        return MaskedTensor.combined(op(x.values, *args), x.mask)
     if not item.is_tensor(x.values):
         return NotImplemented
     values, safe = x.values, _safe(op, x.dtype)
@@ -87,6 +89,8 @@ def binary(op: Any, x: Any, y: Any, *args: Any) -> Any:
     operands = [operand for operand in (x, y) if isinstance(operand, MaskedTensor)]
     if not operands or any(isinstance(arg, MaskedTensor) for arg in args):
         return NotImplemented
+    if any(isinstance(operand.values, MaskedTensor) for operand in operands):
+        return _of_null_lists(op, x, y, args)
     if not all(item.is_tensor(operand.values) for operand in operands):
         return NotImplemented
     is_scaling = _is_scaling(op, x, y)
@@ -98,6 +102,24 @@ def binary(op: Any, x: Any, y: Any, *args: Any) -> Any:
     a, b = (_guarded(operand, operands, mask, safe) for operand in (x, y))
     values = op(a, b, *args)
     return MaskedTensor.of_parts(values, mask if fits else item.spread(mask, values))
+
+
+def _of_null_lists(op: Any, x: Any, y: Any, args: tuple[Any, ...]) -> Any:
+    """Returns the result for operands of which some have a mask of lists and one of items."""
+    ranks = {_shape(operand).rank for operand in (x, y)} - {0}
+    if len(ranks) > 1:
+        return NotImplemented
+    inner: list[Any] = []
+    masks: list[Any] = []
+    for operand in (x, y):
+        while isinstance(operand, MaskedTensor) and isinstance(operand.values, MaskedTensor):
+            masks.append(operand.mask)
+            operand = operand.values
+        inner.append(operand)
+    result = op(*inner, *args)
+    for mask in sorted(masks, key=lambda mask: -mask.shape.rank):
+        result = MaskedTensor.combined(result, mask)
+    return result
 
 
 def _is_scaling(op: Any, x: Any, y: Any) -> bool:

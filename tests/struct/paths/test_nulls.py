@@ -1,0 +1,227 @@
+"""Operations at paths through nulls: of items, records and lists."""
+
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from extensor.errors import DTypeError, FieldError, NullError, StructureError
+
+S = xt.struct
+Dense, Ragged = xt.DenseStructuredTensor, xt.RaggedStructuredTensor
+
+PLAIN = [
+    {"id": 1, "sizes": [3, None, 1], "steps": [{"m": 5, "l": [1, 2]}, None, {"m": 2, "l": None}]},
+    {"id": 2, "sizes": [], "steps": None},
+    {"id": 3, "sizes": [4], "steps": [{"m": 7, "l": []}]},
+]
+
+
+@pytest.fixture(scope="module")
+def records():
+    policy = {"sizes[*]": "mask", "steps": "mask", "steps[*]": "mask", "steps[*].l": "mask"}
+    return S.constant(PLAIN, nulls=policy)
+
+
+def each_step(change):
+    def changed(r):
+        steps = r["steps"] and [s and {**s, **change(s)} for s in r["steps"]]
+        return {**r, "steps": steps}
+
+    return changed
+
+
+def null_last(items, key=lambda x: x, reverse=False):
+    rest = sorted((x for x in items if x is not None), key=key, reverse=reverse)
+    return rest + [None] * (len(items) - len(rest))
+
+
+CASES = {
+    "num": (lambda t: S.num(t, "steps", "n"), lambda r: {**r, "n": r["steps"] and len(r["steps"])}),
+    "num, inner": (
+        lambda t: S.num(t, "steps.l", "steps.n"),
+        each_step(lambda s: {"n": None if s["l"] is None else len(s["l"])}),
+    ),
+    "local_index": (
+        lambda t: S.local_index(t, "steps", "at"),
+        lambda r: {**r, "at": r["steps"] and list(range(len(r["steps"])))},
+    ),
+    "has": (lambda t: S.has(t, "steps", "h"), lambda r: {**r, "h": bool(r["steps"])}),
+    "broadcast": (
+        lambda t: S.broadcast(t, "id", "steps.id"),
+        lambda r: each_step(lambda s: {"id": r["id"]})(r),
+    ),
+    "broadcast, inside": (
+        lambda t: S.broadcast(t, "steps.m", "steps.again"), each_step(lambda s: {"again": s["m"]})
+    ),
+    "promote": (
+        lambda t: S.promote(t, "steps.m", "all"),
+        lambda r: {**r, "all": r["steps"] and [s and s["m"] for s in r["steps"]]},
+    ),
+    "promote lists": (
+        lambda t: S.promote(t, "steps.l", "all"),
+        lambda r: {**r, "all": r["steps"] and [
+            x for s in r["steps"] if s and s["l"] for x in s["l"]]},
+    ),
+    "promote_and_broadcast": (
+        lambda t: S.promote_and_broadcast(t, {"id": "id", "all": "sizes"}, "steps"),
+        lambda r: each_step(lambda s: {"id": r["id"], "all": r["sizes"]})(r),
+    ),
+    "apply": (
+        lambda t: S.apply(t, lambda m: m * 2, "steps.m", "steps.twice"),
+        each_step(lambda s: {"twice": s["m"] * 2}),
+    ),
+    "rename": (
+        lambda t: S.rename(t, {"steps.m": "minutes"}),
+        lambda r: {**r, "steps": r["steps"] and [
+            s and {"minutes": s["m"], "l": s["l"]} for s in r["steps"]]},
+    ),
+    "truncate": (
+        lambda t: S.truncate(t, "steps", 1), lambda r: {**r, "steps": r["steps"] and r["steps"][:1]}
+    ),
+    "firsts": (
+        lambda t: S.firsts(t, "sizes"), lambda r: {**r, "sizes": (r["sizes"] or [None])[0]}
+    ),
+    "firsts of null lists": (
+        lambda t: S.firsts(t, "steps"), lambda r: {**r, "steps": (r["steps"] or [None])[0]}
+    ),
+    "explode": (
+        lambda t: S.explode(t, "sizes"), lambda r: [{**r, "sizes": x} for x in r["sizes"]]
+    ),
+    "explode null lists": (
+        lambda t: S.explode(t, "steps"), lambda r: [{**r, "steps": x} for x in r["steps"] or []]
+    ),
+    "sort": (
+        lambda t: S.sort(t, "sizes", descending=True),
+        lambda r: {**r, "sizes": null_last(r["sizes"], reverse=True)},
+    ),
+    "sort records": (
+        lambda t: S.sort(t, "steps", by="m"),
+        lambda r: {**r, "steps": r["steps"] and null_last(r["steps"], lambda s: s["m"])},
+    ),
+    "argsort": (
+        lambda t: S.argsort(t, "sizes", target="order"),
+        lambda r: {**r, "order": [2, 0, 1][: len(r["sizes"])] if len(r["sizes"]) > 1 else
+                   [0] * len(r["sizes"])},
+    ),
+    "argmax": (
+        lambda t: S.argmax(t, "steps", by="m", target="top"),
+        lambda r: {**r, "top": 0 if r["steps"] else None},
+    ),
+    "argmin": (
+        lambda t: S.argmin(t, "sizes", target="low"),
+        lambda r: {**r, "low": {3: 2, 0: None, 1: 0}[len(r["sizes"])]},
+    ),
+    "filter_by": (
+        lambda t: S.filter_by(t, "steps", t["steps.m"] > 4),
+        lambda r: {**r, "steps": r["steps"] and [s for s in r["steps"] if s and s["m"] > 4]},
+    ),
+    "drop_null": (
+        lambda t: S.drop_null(t, "steps"),
+        lambda r: {**r, "steps": r["steps"] and [s for s in r["steps"] if s]},
+    ),
+    "pad": (
+        lambda t: S.pad(t, "sizes", 2), lambda r: {**r, "sizes": (r["sizes"] + [None] * 2)[
+            : max(2, len(r["sizes"]))]},
+    ),
+    "pad by a value": (
+        lambda t: S.pad(t, "sizes", 2, value=9),
+        lambda r: {**r, "sizes": (r["sizes"] + [9] * 2)[: max(2, len(r["sizes"]))]},
+    ),
+    "pad null lists": (
+        lambda t: S.pad(t, "steps", 2),
+        lambda r: {**r, "steps": r["steps"] and (
+            r["steps"] + [None])[: max(2, len(r["steps"]))]},
+    ),
+    "fill_null": (
+        lambda t: S.fill_null(t, "sizes", 9),
+        lambda r: {**r, "sizes": [9 if x is None else x for x in r["sizes"]]},
+    ),
+    "fill_null, lists": (
+        lambda t: S.fill_null(t, "steps.l", [7, 8]),
+        each_step(lambda s: {"l": [7, 8] if s["l"] is None else s["l"]}),
+    ),
+    "fill_null, lists of nullable records": (
+        lambda t: S.fill_null(t, "steps", []), lambda r: {**r, "steps": r["steps"] or []}
+    ),
+    "fill_null, records": (
+        lambda t: S.fill_null(S.fill_null(t, "steps", []), "steps", {"m": -1, "l": None}),
+        lambda r: {**r, "steps": [s or {"m": -1, "l": None} for s in r["steps"] or []]},
+    ),
+    "cartesian": (
+        lambda t: S.cartesian(t, {"a": "sizes", "b": "steps"}, "all").with_only("all.a"),
+        lambda r: {"all": [{"a": a} for a in r["sizes"] for _ in r["steps"] or []]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operations_are_those_of_plain_python(name, records):
+    operation, expected = CASES[name]
+    wanted = [expected(r) for r in PLAIN]
+    if isinstance(wanted[0], list):
+        wanted = [r for each in wanted for r in each]
+    assert records.to_py() == PLAIN
+    assert operation(records).to_py() == wanted
+    assert tf.function(operation, autograph=False)(records).to_py() == wanted
+
+
+def test_what_is_hidden_in_null_lists_stays_hidden():
+    lists = xt.types.MaskedTensor(tf.ragged.constant([[1, 2], [3]]), [True, False])
+    hidden = Dense([2], {"l": lists, "n": [1, 2]})
+    rows = Dense([1], {"r": Ragged.from_row_splits(hidden, [0, 2])})
+    assert S.promote(rows, "r.l", "l")["l"].to_list() == [[1, 2]]
+    assert S.promote(rows[0], "r.l", "l")["l"].numpy().tolist() == [1, 2]
+    assert tf.function(S.promote)(rows, "r.l", "l")["l"].to_list() == [[1, 2]]
+    assert S.explode(hidden, "l").to_py() == [{"n": 1, "l": 1}, {"n": 1, "l": 2}]
+    assert S.explode(hidden[1], "l").to_py() == []
+    assert S.num(hidden, "l").to_py() == [2, None]
+    assert S.num(hidden[1], "l").to_py() is None
+
+
+PAIRS = [{"steps": [{"m": 5, "l": [1]}, {"m": 20, "l": []}]}, {"steps": [{"m": 8, "l": [3, 4]}]}]
+ADDED = {"m": -1, "l": [9]}
+
+
+@pytest.mark.parametrize("value", [ADDED, S.constant(ADDED)], ids=["dict", "record"])
+@pytest.mark.parametrize("graph", [False, True])
+def test_pad_and_fill_null_take_a_record(value, graph):
+    recipes = S.constant(PAIRS)
+    wanted = [{"steps": r["steps"] + [ADDED] * (3 - len(r["steps"]))} for r in PAIRS]
+    call = tf.function(lambda f: f(), autograph=False) if graph else lambda f: f()
+    assert call(lambda: S.pad(recipes, "steps", 3, value)).to_py() == wanted
+    filled = call(lambda: S.fill_null(S.pad(recipes, "steps", 3), "steps", value))
+    assert filled.to_py() == wanted
+    assert call(lambda: S.pad(recipes[1], "steps", 3, value)).to_py() == wanted[1]
+    single = recipes[1].with_updates(steps=xt.types.MaskedTensor(recipes[1]["steps"], [False]))
+    assert call(lambda: S.fill_null(single, "steps", value)).to_py() == {"steps": [ADDED]}
+
+
+def test_lists_of_lists_are_padded_by_a_list():
+    records = S.constant([{"x": [[1], [2, 3]]}, {"x": []}])
+    assert S.pad(records, "x", 2, value=[7]).to_py() == [{"x": [[1], [2, 3]]}, {"x": [[7], [7]]}]
+    filled = S.fill_null(S.pad(records, "x", 2), "x", [7])
+    assert filled.to_py() == [{"x": [[1], [2, 3]]}, {"x": [[7], [7]]}]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "path"),
+    [
+        (lambda t: S.pad(t, "steps", 3, value={"m": 1}), FieldError, "value for steps"),
+        (lambda t: S.pad(t, "steps", 3, value={"m": "x", "l": []}), DTypeError,
+         "value for steps.m"),
+        (lambda t: S.pad(t, "steps", 3, value=0), StructureError, "value for steps"),
+        (lambda t: S.pad(t, "steps.l", 3, value=1.5), DTypeError, "steps.l"),
+        (lambda t: S.pad(t, "steps.l", 3, value="x"), DTypeError, "steps.l"),
+        (lambda t: S.pad(t, "steps.l", 3, value=2**40), DTypeError, "steps.l"),
+        (lambda t: S.fill_null(S.pad(t, "steps", 3), "steps.m", 0), NullError, "steps.m"),
+        (lambda t: S.fill_null(S.pad(t, "steps", 3), "steps.x", 0), FieldError, "steps.x"),
+        (lambda t: S.unique(S.pad(t, "steps", 3), "steps", by="m"), NullError, "m"),
+        (lambda t: S.group_by(S.pad(t, "steps", 3), "steps", by="m"), NullError, "m"),
+        (lambda t: S.explode(S.pad(t, "steps", 3), "steps.l"), FieldError, "steps"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_one_error(call, error, path):
+    with pytest.raises(error) as caught:
+        call(S.constant(PAIRS))
+    assert caught.value.path == path
+    assert caught.value.mend
