@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 import pytest
 import tensorflow as tf
+from typing_extensions import NotRequired, Required
 
 import extensor as xt
 from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
@@ -238,3 +239,22 @@ def test_importing_extensor_imports_neither_attrs_nor_pydantic(run_python):
         assert "pydantic" not in found, found
         """
     )
+
+
+class Partial(TypedDict, total=False):
+    title: Required[str]
+    minutes: float
+    tags: NotRequired[list[str] | None]
+
+
+def test_a_key_that_may_be_missing_is_nullable():
+    spec = spec_from(Partial, shape=[None])
+    assert not isinstance(spec.field_specs["title"], Masked)
+    rows = [{"title": "tea"}, {"title": "bread", "minutes": 30.0, "tags": ["dry"]}]
+    assert spec.cast(rows).to_py(text=True) == [
+        {"title": "tea", "minutes": None, "tags": None},
+        {"title": "bread", "minutes": 30.0, "tags": ["dry"]},
+    ]
+    assert spec_from(spec.python_class(), shape=[None]) == spec
+    with pytest.raises(FieldError, match="title"):
+        spec.cast([{"minutes": 1.0}])

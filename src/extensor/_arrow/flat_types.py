@@ -101,7 +101,7 @@ class StringType(ColumnType):
     def _read(self, array: pa.Array, location: Location) -> Any:
         if pa.types.is_dictionary(array.type):
             return DictionaryType(array.type, self).read(array, location)
-        return buffers.strings_in(array, location.path)
+        return buffers.strings_in(array, location)
 
     def _write(self, value: Any, path: Path) -> pa.Array:
         if is_flat(value) and value.dtype == tf.string:
@@ -121,7 +121,7 @@ class StringViewType(StringType):
         array.validate(full=True)
 
     def _read(self, array: pa.Array, location: Location) -> Any:
-        return buffers.strings_in(array.cast(self._with_offsets()), location.path)
+        return buffers.strings_in(array.cast(self._with_offsets()), location)
 
     def _write_strings(self, strings: tf.Tensor, path: Path) -> pa.Array:
         return buffers.strings_out(strings, self._with_offsets(), path).cast(self.arrow)
@@ -134,7 +134,7 @@ class FixedSizeBinaryType(StringType):
     """Bytes of one length, converted through bytes with offsets."""
 
     def _read(self, array: pa.Array, location: Location) -> Any:
-        return buffers.strings_in(array.cast(pa.large_binary()), location.path)
+        return buffers.strings_in(array.cast(pa.large_binary()), location)
 
     def _write_strings(self, strings: tf.Tensor, path: Path) -> pa.Array:
         try:

@@ -28,17 +28,17 @@ class ListViewType(ListType):
         buffers.views_of(array, path)
 
     def _read(self, array: pa.Array, location: Location) -> Any:
-        offsets, sizes = buffers.views_of(array, location.path)
+        offsets, sizes = buffers.views_of(array, location)
         if location.hidden is not None:
             sizes = np.where(location.hidden, 0, sizes)
         splits = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        row_splits = buffers.splits_in(splits, location.splits, location.path)
+        row_splits = buffers.splits_in(splits, location.splits, location)
         shifts = (offsets - splits[:-1])[sizes > 0]  # all the same: the lists follow one another
         first, total = int(shifts[0]) if len(shifts) else 0, int(splits[-1])
         if (shifts == first).all():
             values = array.values.slice(first, total)
         else:
-            expect_selectable(array.values, location.path)
+            expect_selectable(array.values, location)
             places = np.repeat(offsets - splits[:-1], sizes) + np.arange(total)
             values = taken(array.values, places)
         return self._rows(values, row_splits, location.below(splits))

@@ -53,12 +53,18 @@ class Location:
 
     @property
     def path(self) -> Path:
-        """The path of the column. It is made when it is needed, which is mostly for errors."""
+        """The path of the column. It is made when it is needed, which is mostly for errors.
+
+        So functions that need a path for errors alone get the location itself.
+        """
         if self._path is None:
             assert self.parent is not None
             outer = self.parent.path
             self._path = outer if self._name is None else outer / self._name
         return self._path
+
+    def __str__(self) -> str:
+        return str(self.path)
 
     def mask(self, valid: np.ndarray[Any, Any] | None, count: int) -> tf.Tensor:
         """Returns a mask as a tensor, which columns share if they have none, or the same few bits.

@@ -239,14 +239,14 @@ class ListType(ColumnType):
         return type(self)(self.arrow, self.values.with_vocabulary(words))
 
     def _read(self, array: pa.Array, location: Location) -> Any:
-        offsets = buffers.offsets_of(array, location.path)
+        offsets = buffers.offsets_of(array, location)
         if location.hidden is not None:
-            shown = without_hidden(array, offsets, location.hidden, location.path)
+            shown = without_hidden(array, offsets, location.hidden, location)
             if shown is not array:
-                array, offsets = shown, buffers.offsets_of(shown, location.path)
+                array, offsets = shown, buffers.offsets_of(shown, location)
         first, last = int(offsets[0]), int(offsets[-1])
         values = array.values.slice(first, last - first)
-        row_splits = buffers.row_splits_in(array, offsets, location.splits, location.path)
+        row_splits = buffers.row_splits_in(array, offsets, location.splits, location)
         starts = offsets - first if first else offsets
         return self._rows(values, row_splits, location.below(starts))
 
@@ -255,7 +255,7 @@ class ListType(ColumnType):
         inner = self.values.read(values, location)
         if isinstance(inner, StructuredTensor):
             return with_item_dim(RaggedStructuredTensor.of_parts(inner, row_splits), self._dim)
-        return cut(inner, row_splits, location.path)
+        return cut(inner, row_splits, location)
 
     def _write(self, value: Any, path: Path) -> pa.Array:
         rows = uncut_rows(value)

@@ -74,7 +74,7 @@ def refuse_nulls(array: pa.Array, location: Location) -> None:
         f"{location.record(int(np.argmax(nulls)))}",
         mend=f"Choose what to do with nulls: nulls={{{key(path)!r}: ...}} with {choices}."
         if location.path
-        else "Drop these records before the conversion, by Array.drop_null.",
+        else "Leave these records out before the conversion: an Arrow array has drop_null for it.",
     )
 
 
@@ -124,7 +124,7 @@ def _bits(valid: Any) -> pa.Buffer:
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
-def without_hidden(array: pa.Array, offsets: Any, hidden: Any, path: Path) -> pa.Array:
+def without_hidden(array: pa.Array, offsets: Any, hidden: Any, path: Path | Location) -> pa.Array:
     """Returns an array of lists in which each hidden list is empty.
 
     Args:

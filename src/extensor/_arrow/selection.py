@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from extensor._arrow.location import Location
 from extensor._path import Path
 from extensor.errors import StructureError
 
 
-def expect_selectable(array: pa.Array, path: Path) -> None:
+def expect_selectable(array: pa.Array, path: Path | Location) -> None:
     """Raises unless all values inside an array are valid: selecting reads by inner offsets.
 
     Raises:

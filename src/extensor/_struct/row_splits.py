@@ -128,7 +128,7 @@ def row_lengths_or_zero(row_splits: tf.Tensor) -> tf.Tensor:
     return tf.concat([row_splits[:1], row_splits[1:] - row_splits[:-1]], axis=0)
 
 
-def cut(values: Any, row_splits: Any, at: Path) -> Any:
+def cut(values: Any, row_splits: Any, at: object) -> Any:
     """Returns a field's values cut into rows. Runs no op.
 
     Raises:

@@ -125,7 +125,18 @@ def hints_of(cls: Any, path: str) -> dict[str, Any]:
             received="a field without one",
             mend="Annotate it, such as `title: str`.",
         )
-    return {name: hints[name] for name in names}
+    may_miss: Any = getattr(cls, "__optional_keys__", ())  # of a TypedDict
+    return {name: _of_key(hints[name], name in may_miss) for name in names}
+
+
+def _of_key(hint: Any, may_miss: bool) -> Any:
+    """Returns the annotation of a field; that of a key that may be missing is nullable."""
+    kind = getattr(get_origin(hint), "__name__", None)
+    if kind == "NotRequired":
+        may_miss, hint = True, get_args(hint)[0]
+    elif kind == "Required":
+        may_miss = False
+    return typing.Union[hint, None] if may_miss else hint  # noqa: UP007
 
 
 def _local_hints(cls: type, path: str, error: NameError) -> dict[str, Any]:
