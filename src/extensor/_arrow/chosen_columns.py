@@ -27,14 +27,18 @@ def chosen_columns(columns: Iterable[PathLike], schema: pa.Schema) -> list[tuple
             received=repr(columns),
             mend='Write columns=["title", "ingredients.amount"].',
         )
-    leaves = leaf_paths(schema)
+    known: dict[str, set[tuple[str, ...]]] = {}
+    """All paths that begin with a name."""
     chosen: list[tuple[str, ...]] = []
     for column in columns:
         # A string equal to a column's name means that column, even if it contains a dot.
-        named = isinstance(column, str) and column in schema.names
+        named = isinstance(column, str) and bool(schema.get_all_field_indices(str(column)))
         wanted = (str(column),) if named else Path.of(column).names
-        if not wanted or not any(leaf[: len(wanted)] == wanted for leaf in leaves):
-            raise _no_column(wanted, leaves)
+        if wanted and wanted[0] not in known:
+            numbers = schema.get_all_field_indices(wanted[0])
+            known[wanted[0]] = prefixes(leaf_paths([schema.field(i) for i in numbers]))
+        if not wanted or wanted not in known[wanted[0]]:
+            raise _no_column(wanted, leaf_paths(schema))
         chosen.append(wanted)
     if not chosen:
         raise StructureError(
@@ -48,15 +52,19 @@ def chosen_columns(columns: Iterable[PathLike], schema: pa.Schema) -> list[tuple
 
 def pruned_schema(schema: pa.Schema, chosen: list[tuple[str, ...]]) -> pa.Schema:
     """Returns the schema of the chosen columns, in the order of `chosen`."""
-    names = list(dict.fromkeys(path[0] for path in chosen))
-    columns = pa.schema([schema.field(names_of(schema, Path()).index(name)) for name in names])
+    numbers = {name: i for i, name in enumerate(names_of(schema, Path()))}
+    names = dict.fromkeys(path[0] for path in chosen)
+    columns = pa.schema([schema.field(numbers[name]) for name in names])
     return pa.schema(_pruned_fields(columns, chosen), metadata=schema.metadata)
 
 
 def _pruned_fields(fields: Any, chosen: list[tuple[str, ...]]) -> list[pa.Field]:
+    by_name: dict[str, list[tuple[str, ...]]] = {}
+    for path in chosen:
+        by_name.setdefault(path[0], []).append(path[1:])
     kept: list[pa.Field] = []
     for field in fields:
-        below = [path[1:] for path in chosen if path[0] == field.name]
+        below = by_name.get(field.name)
         if below:
             kept.append(field if () in below else field.with_type(_pruned_type(field.type, below)))
     return kept
@@ -73,6 +81,16 @@ def _pruned_type(arrow: pa.DataType, chosen: list[tuple[str, ...]]) -> pa.DataTy
 def leaf_paths(fields: Any, outer: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     """Returns the path of each leaf column as names; a file stores leaf columns one by one."""
     return [leaf for field in fields for leaf in _leaves_of(field.type, (*outer, field.name))]
+
+
+def prefixes(paths: Iterable[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    """Returns paths, and the paths of all fields that contain them.
+
+    >>> from extensor._arrow.chosen_columns import prefixes
+    >>> sorted(prefixes([("steps", "minutes"), ("title",)]))
+    [('steps',), ('steps', 'minutes'), ('title',)]
+    """
+    return {path[:n] for path in paths for n in range(1, len(path) + 1)}
 
 
 def _leaves_of(arrow: pa.DataType, path: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.location import splits_dtype
 from extensor._arrow.null_policy import policies_of
 from extensor._arrow.schema import spec_from_schema
@@ -193,4 +192,4 @@ class _ParquetSource:
 
 def _share(file: PlannedFile) -> float:
     """Returns the share of the leaf columns of a file that is read."""
-    return 1.0 if file.columns is None else len(file.columns) / max(1, len(leaf_paths(file.schema)))
+    return 1.0 if file.columns is None else len(file.columns) / max(1, len(file.layout.leaves))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from extensor._arrow.arrow_type import holds, is_string_view
 from extensor._files.files import File
 from extensor.errors import FormatError
 
@@ -37,13 +36,21 @@ def opened(
         MissingFileError, DirectoryError: As `File.open`.
         FormatError: If it is no Parquet file, or truncated.
     """
-    with file.open() as stream:
-        with readable(file.path):
-            found = pq.ParquetFile(
-                stream, metadata=metadata, read_dictionary=dictionaries, **READ_OPTIONS
-            )
-        with found:
-            yield found
+    with file.open() as stream, parsed(file, stream, metadata, dictionaries) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def parsed(
+    file: File, stream: pa.NativeFile, metadata: Any = None, dictionaries: list[str] | None = None
+) -> Generator[pq.ParquetFile]:
+    """Yields a file that is open as a stream; see `opened`."""
+    with readable(file.path):
+        found = pq.ParquetFile(
+            stream, metadata=metadata, read_dictionary=dictionaries, **READ_OPTIONS
+        )
+    with found:
+        yield found
 
 
 class readable:  # noqa: N801 - used like a function
@@ -68,6 +75,10 @@ class readable:  # noqa: N801 - used like a function
                 received=f"a file that cannot be read as Parquet ({reason})",
                 mend="Write the file again; a truncated file has no footer.",
             ) from error
+
+
+State = tuple[Any, ...] | None
+"""The identity of a file, its size and time of change; None if unknown."""
 
 
 def state_of(file: File) -> tuple[Any, ...]:
@@ -103,22 +114,21 @@ def check_count(path: str, expected: int, count: int) -> None:
         )
 
 
-def dictionary_columns(file: pq.ParquetFile) -> list[str]:
+def dictionary_columns(file: pq.ParquetFile, strings: Sequence[int]) -> list[str]:
     """Returns the columns whose strings are stored as a dictionary in all row groups.
 
     When a dictionary grows too large, a writer stores the other strings plainly, each with a length
     of four bytes. So a column of fewer than four bytes a value is all dictionary.
+
+    Args:
+        file: The file.
+        strings: The numbers of the stored columns of strings to read.
     """
     metadata, schema = file.metadata, file.schema
-    if any(holds(field.type, is_string_view) for field in file.schema_arrow):
-        return []  # Arrow cannot convert dictionaries to string views
-    if sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)) < _SMALL:
+    if not strings or _num_bytes(metadata) < _SMALL:
         return []
-    strings = [i for i in range(len(schema)) if schema.column(i).physical_type == "BYTE_ARRAY"]
-    groups = [
-        checked_row_group(file, i, [schema.column(j).path for j in strings])
-        for i in range(metadata.num_row_groups if strings else 0)
-    ]
+    paths = [schema.column(i).path for i in strings]
+    groups = [checked_row_group(file, i, paths) for i in range(metadata.num_row_groups)]
     names: list[str] = []
     for i in strings if groups else ():
         chunks = [group.column(i) for group in groups]
@@ -128,6 +138,10 @@ def dictionary_columns(file: pq.ParquetFile) -> list[str]:
         ):
             names.append(chunks[0].path_in_schema)
     return names
+
+
+def _num_bytes(metadata: Any) -> int:
+    return sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
 
 
 def checked_row_group(file: pq.ParquetFile, number: int, columns: list[str]) -> Any:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, file_at, files_at
 from extensor._formats.parquet.filters import filter_expression
-from extensor._formats.parquet.opened import check_count, opened, readable
+from extensor._formats.parquet.layout import Layout
+from extensor._formats.parquet.opened import State, check_count, opened, readable, state_of
 from extensor._formats.parquet.partitions import partition_fields, partition_of
 from extensor._path import Path
 from extensor.errors import DTypeError, FieldError, StructureError
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 # The suffixes of the files of a folder that are read.
 SUFFIXES = (".parquet", ".parq", ".pq")
+
+# The footers of the files of a plan are kept in memory up to so many bytes in all.
+FOOTER_BYTES = 1 << 24
 
 _Found = tuple[File, dict[str, str | None]]
 
@@ -55,20 +58,29 @@ class PlannedFile:
     Attributes:
         file: Where it is.
         partition: The values in the names of its folders, as text; None for null.
-        schema: The Arrow schema of all columns that it stores.
+        layout: The columns that it stores.
         num_rows: The number of all its records.
         num_row_groups: The number of all its row groups.
         row_groups: The row groups to read, in order.
+        state: The identity, size and time of change of a local file.
+        footer: The footer of a local file, if it is kept.
         columns: The stored columns to read, in the words of Parquet; None for all.
     """
 
     file: File
     partition: dict[str, str | None]
-    schema: pa.Schema
+    layout: Layout
     num_rows: int
     num_row_groups: int
     row_groups: tuple[RowGroup, ...]
+    state: State = None
+    footer: Any = None
     columns: tuple[str, ...] | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of all columns that it stores."""
+        return self.layout.schema
 
 
 class ParquetPlan:
@@ -80,6 +92,7 @@ class ParquetPlan:
         filters: The condition for records, as in `read_parquet`. It leaves out the files and row
             groups that cannot fulfil it by their folders' names and their statistics.
         row_groups: The numbers of the row groups to read, counted through all files. Default: all.
+        keep_footers: Whether to keep the footers of local files, for reading them once soon.
 
     Raises:
         The errors of `read_parquet`, except those for nulls and types.
@@ -98,22 +111,25 @@ class ParquetPlan:
         wanted: WantedTable | None = None,
         filters: Any = None,
         row_groups: Iterable[int] | None = None,
+        keep_footers: bool = False,
     ) -> None:
         self.wanted = wanted = WantedTable() if wanted is None else wanted
         self.filter: pc.Expression | None = None
         found = _found(paths)
-        first = _footer(*found[0])
+        footers = _Footers(FOOTER_BYTES if keep_footers else 0)
+        first = footers.read(*found[0])
         named = partition_fields([partition for _, partition in found])
         # What a file stores counts more than the names of its folders.
-        self._partition_fields = [f for f in named if f.name not in first.schema.names]
+        self._partition_fields = [f for f in named if f.name not in first.layout.names]
         kept = found
         if filters is not None:
             schema = self._with_partition(first.schema)
             self.filter = filter_expression(filters, schema)
             if row_groups is None:  # they are counted through all files
                 kept = _of_partitions(found, self._partition_fields, schema, self.filter)
-        files = [first if each is found[0] else _footer(*each) for each in kept]
-        known = files or [first]  # without any file there would be no schema
+        files = [first if each is found[0] else footers.read(*each) for each in kept]
+        # Without any file there would be no schema. The others have the layout of one of these.
+        known = list({f.layout: f for f in reversed(files or [first])}.values())[::-1]
         self.whole_schema: pa.Schema = self._with_partition(_merged([f.schema for f in known]))
         self.schema: pa.Schema = self._records_schema(known)
         numbers = _row_group_numbers(row_groups, sum(len(file.row_groups) for file in files))
@@ -126,7 +142,7 @@ class ParquetPlan:
             if self.filter is not None and groups:
                 groups = self._filtered(file, groups, self.filter)
             if groups or (numbers is None and self.filter is None):
-                columns = _stored_columns(file, self.schema)
+                columns = file.layout.stored_columns(self.schema)
                 chosen.append(replace(file, row_groups=groups, columns=columns))
         self.files: tuple[PlannedFile, ...] = tuple(chosen)
 
@@ -145,7 +161,7 @@ class ParquetPlan:
             file.file.system,
             partition_expression=_guarantee(
                 file.partition,
-                [f for f in self._partition_fields if f.name not in file.schema.names],
+                [f for f in self._partition_fields if f.name not in file.layout.names],
             ),
             row_groups=[group.number for group in groups],
         )
@@ -184,16 +200,18 @@ class ParquetPlan:
 
     def _check_schema(self, schema: pa.Schema, files: list[PlannedFile]) -> None:
         """Raises for a column of `schema=` that no file has, or that must not be null."""
+        names = frozenset(self.whole_schema.names)
+        of_files = [frozenset(self._with_partition(file.schema).names) for file in files]
         for field in schema:
-            if field.name not in self.whole_schema.names:
+            if field.name not in names:
                 raise FieldError(
                     path=Path(field.name),
                     expected="one column of this name",
                     received=f"the columns {', '.join(self.whole_schema.names[:20])}",
                     mend="Correct schema=.",
                 )
-            for file in () if field.nullable else files:
-                if field.name not in self._with_partition(file.schema).names:
+            for file, stored in () if field.nullable else zip(files, of_files, strict=True):
+                if field.name not in stored:
                     raise StructureError(
                         path=Path(field.name),
                         expected="a column in every file, as schema= has no nulls in it",
@@ -237,21 +255,39 @@ def _found(paths: Any) -> list[_Found]:
     return found
 
 
-def _footer(file: File, partition: dict[str, str | None]) -> PlannedFile:
-    with opened(file) as source, readable(file.path):
-        metadata = source.metadata
-        groups: list[RowGroup] = []
-        for i in range(metadata.num_row_groups):
-            group = metadata.row_group(i)
-            groups.append(RowGroup(i, group.num_rows, group.total_byte_size))
-        check_count(file.path, metadata.num_rows, sum(group.num_rows for group in groups))
-        schema = source.schema_arrow
-        leaf_paths(schema)  # raises for a name that is not UTF-8
-        # Parquet stores leaf columns only, in the order in which Arrow nests them.
-        stored = tuple(source.schema.column(i).path for i in range(len(source.schema)))
-        return PlannedFile(
-            file, partition, schema, metadata.num_rows, len(groups), tuple(groups), stored
-        )
+class _Footers:
+    """Reads the footers of files; what follows from their schemas, once for equal schemas.
+
+    Args:
+        room: How many bytes of footers are kept.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._layout: Layout | None = None
+
+    def read(self, file: File, partition: dict[str, str | None]) -> PlannedFile:
+        """Returns a file with all of its row groups.
+
+        Raises:
+            MissingFileError, DirectoryError, FormatError: As `opened`.
+        """
+        state = state_of(file) if file.is_local else None
+        with opened(file) as source, readable(file.path):
+            metadata = source.metadata
+            groups: list[RowGroup] = []
+            for i in range(metadata.num_row_groups):
+                group = metadata.row_group(i)
+                groups.append(RowGroup(i, group.num_rows, group.total_byte_size))
+            check_count(file.path, metadata.num_rows, sum(group.num_rows for group in groups))
+            if self._layout is None or not self._layout.is_of(source):
+                self._layout = Layout(source)
+            layout, count = self._layout, metadata.num_rows
+            self._room -= metadata.serialized_size
+            kept = metadata if state is not None and self._room >= 0 else None
+            return PlannedFile(
+                file, partition, layout, count, len(groups), tuple(groups), state, kept
+            )
 
 
 def _of_partitions(
@@ -292,27 +328,9 @@ def _merged(schemas: list[pa.Schema]) -> pa.Schema:
         for field in schema:
             fields.setdefault(field.name, field)
     # The first schema as it is: two columns of one name are refused where they are read.
-    added = [field for name, field in fields.items() if name not in schemas[0].names]
+    names = frozenset(schemas[0].names)
+    added = [field for name, field in fields.items() if name not in names]
     return pa.schema([*schemas[0], *added], metadata=schemas[0].metadata)
-
-
-def _stored_columns(file: PlannedFile, schema: pa.Schema) -> tuple[str, ...] | None:
-    """Returns the stored columns that hold the fields of a schema; None for all."""
-    stored, leaves = file.columns or (), leaf_paths(file.schema)
-    wanted = leaf_paths(schema)
-    chosen = {
-        i
-        for i, leaf in enumerate(leaves)
-        if any(leaf[: len(path)] == path or path[: len(leaf)] == leaf for path in wanted)
-    }
-    # A field that is cast to a type of other inner fields is read as a whole.
-    found = {leaves[i][0] for i in chosen}
-    chosen |= {
-        i for i, leaf in enumerate(leaves) if leaf[0] in schema.names and leaf[0] not in found
-    }
-    if len(chosen) == len(leaves):
-        return None
-    return tuple(stored[i] for i in sorted(chosen))
 
 
 def _row_group_numbers(row_groups: Any, count: int) -> set[int] | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import contextlib
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from extensor._arrow.arrow_type import holds
+from extensor._arrow.arrow_type import holds, is_string_view
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import FilePath
 from extensor._formats.parquet.filters import filtered
@@ -16,6 +17,7 @@ from extensor._formats.parquet.opened import (
     check_count,
     dictionary_columns,
     opened,
+    parsed,
     readable,
     replaced,
     state_of,
@@ -84,7 +86,7 @@ def read_parquet(
     if isinstance(columns, FieldsUsed):
         columns = smallest_columns(paths, columns)
     wanted = WantedTable(_listed(columns), schema, nulls, row_splits_dtype)
-    plan = ParquetPlan(paths, wanted, filters, row_groups)
+    plan = ParquetPlan(paths, wanted, filters, row_groups, keep_footers=True)
     tables = [
         table_of(plan, file, file.row_groups, keep_dictionaries=True) for file in plan.files
     ] or [plan.schema.empty_table()]
@@ -121,12 +123,10 @@ def table_of(
         FormatError: If the file is damaged, or changed since it was planned.
         DTypeError: If a column does not convert to the wanted schema.
     """
-    with opened(file.file) as source:
-        _check_same(file, source)
-        with readable(file.file.path):
-            names = dictionary_columns(source) if keep_dictionaries else []
-            table = _with_dictionaries(file, source, groups, names) if names else None
-            table = _read(file, source, groups) if table is None else table
+    with _reopened(file) as source, readable(file.file.path):
+        names = _dictionaries(plan, file, source) if keep_dictionaries else []
+        table = _with_dictionaries(file, source, groups, names) if names else None
+        table = _read(file, source, groups) if table is None else table
     check_count(file.file.path, sum(group.num_rows for group in groups), table.num_rows)
     if plan.filter is not None:
         table = filtered(table, _mask(plan, file, groups))
@@ -150,8 +150,7 @@ def batches_of(
     """
     path = file.file.path
     mask = _mask(plan, file, groups) if plan.filter is not None else None
-    with opened(file.file) as source:
-        _check_same(file, source)
+    with _reopened(file) as source:
         pieces, count = _pieces(file, source, groups, rows), 0
         state = state_of(file.file)
         while True:
@@ -173,6 +172,21 @@ def batches_of(
         check_count(path, sum(group.num_rows for group in groups), count)
 
 
+@contextlib.contextmanager
+def _reopened(file: PlannedFile) -> Generator[pq.ParquetFile]:
+    """Yields a file of a plan that is open for reading.
+
+    Raises:
+        FormatError: If the file changed since it was planned.
+    """
+    with file.file.open() as stream:
+        is_same = file.state is not None and state_of(file.file) == file.state
+        with parsed(file.file, stream, file.footer if is_same else None) as source:
+            if not is_same:
+                _check_same(file, source)
+            yield source
+
+
 def _check_same(file: PlannedFile, source: pq.ParquetFile) -> None:
     with readable(file.file.path):
         is_same = source.metadata.num_rows == file.num_rows
@@ -183,12 +197,23 @@ def _check_same(file: PlannedFile, source: pq.ParquetFile) -> None:
         raise replaced(file.file.path, expected)
 
 
+def _dictionaries(plan: ParquetPlan, file: PlannedFile, source: pq.ParquetFile) -> list[str]:
+    """Returns the columns to read as Arrow dictionary arrays."""
+    stored = file.schema
+    numbers = [i for name in plan.schema.names for i in stored.get_all_field_indices(name)]
+    types = [*plan.schema.types, *(stored.field(i).type for i in numbers)]
+    if any(holds(arrow, is_string_view) for arrow in types):
+        return []  # Arrow cannot convert dictionaries to string views
+    return dictionary_columns(source, file.layout.strings(plan.schema))
+
+
 def _read(file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup]) -> pa.Table:
     try:
         numbers = [group.number for group in groups]
+        options: Any = {"columns": file.columns, "use_threads": _is_large(groups)}
         if len(groups) == file.num_row_groups:
-            return source.read(columns=file.columns)
-        return source.read_row_groups(numbers, columns=file.columns)
+            return source.read(**options)
+        return source.read_row_groups(numbers, **options)
     except pa.ArrowNotImplementedError:
         return _by_group(file, source, groups)
 
@@ -197,9 +222,13 @@ def _by_group(file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGro
     # One row group at a time, because Arrow cannot join dictionaries inside lists and structs.
     if not groups:
         return source.read_row_groups([], columns=file.columns)
-    return pa.concat_tables(
-        [source.read_row_group(group.number, columns=file.columns) for group in groups]
-    )
+    options: Any = {"columns": file.columns, "use_threads": _is_large(groups)}
+    return pa.concat_tables([source.read_row_group(group.number, **options) for group in groups])
+
+
+def _is_large(groups: Sequence[RowGroup]) -> bool:
+    """Returns whether threads save more time than they cost."""
+    return sum(group.num_bytes for group in groups) > 1 << 20
 
 
 def _with_dictionaries(
@@ -217,12 +246,13 @@ def _pieces(
     file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup], rows: int
 ) -> Iterator[pa.RecordBatch]:
     numbers = [group.number for group in groups]
-    if not any(holds(field.type, pa.types.is_dictionary) for field in source.schema_arrow):
-        yield from source.iter_batches(rows, row_groups=numbers, columns=file.columns)
+    options: Any = {"columns": file.columns, "use_threads": _is_large(groups)}
+    if not any(holds(field.type, pa.types.is_dictionary) for field in file.schema):
+        yield from source.iter_batches(rows, row_groups=numbers, **options)
         return
     # Arrow cannot join the dictionaries of several row groups inside lists and structs.
     for number in numbers:
-        yield from source.iter_batches(rows, row_groups=[number], columns=file.columns)
+        yield from source.iter_batches(rows, row_groups=[number], **options)
 
 
 def _mask(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> pa.ChunkedArray:
@@ -242,8 +272,10 @@ def _mask(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> p
 
 def _wanted(plan: ParquetPlan, file: PlannedFile, table: pa.Table) -> pa.Table:
     """Returns the columns of the plan, of the stored columns of a file."""
+    if table.schema.equals(plan.schema):
+        return table
     for field in plan.schema:
-        if field.name not in file.schema.names:
+        if field.name not in file.layout.names:
             table = table.append_column(field, _added(file, field, table.num_rows))
     # pyarrow selects columns by dotted paths. For a name that contains a dot, it may read other
     # columns too.

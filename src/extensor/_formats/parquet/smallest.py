@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from extensor._arrow.chosen_columns import leaf_paths
 from extensor._formats.parquet.opened import checked_row_group, opened, readable
 from extensor._formats.parquet.plan import ParquetPlan, PlannedFile
 from extensor._path import Path
@@ -22,7 +21,7 @@ def smallest_columns(paths: Any, fields: FieldsUsed) -> list[str]:
 
 def _bytes_of(file: PlannedFile, path: Path) -> int:
     """Returns the compressed bytes of a field in the first row group of a file."""
-    leaves = enumerate(leaf_paths(file.schema))
+    leaves = enumerate(file.layout.leaves)
     numbers = [i for i, leaf in leaves if leaf[: len(path.names)] == path.names]
     with opened(file.file) as source, readable(file.file.path):
         names = [source.metadata.schema.column(i).path for i in numbers]

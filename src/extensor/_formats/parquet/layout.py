@@ -1,0 +1,72 @@
+"""The columns that a Parquet file stores: computed once for all files that store the same."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from extensor._arrow.chosen_columns import leaf_paths, prefixes
+
+
+class Layout:
+    """The columns that a file stores. Files that store the same columns share one layout.
+
+    Args:
+        source: A file that is open for reading.
+
+    Attributes:
+        schema: The Arrow schema of all columns.
+        names: The names of the columns of the schema.
+        leaves: The path of each leaf column, as `leaf_paths` returns them.
+    """
+
+    def __init__(self, source: pq.ParquetFile) -> None:
+        self.schema: pa.Schema = source.schema_arrow
+        self.leaves = leaf_paths(self.schema)  # raises for a name that is not UTF-8
+        self.names = frozenset(self.schema.names)
+        # Parquet stores leaf columns only, in the order in which Arrow nests them.
+        self._parquet = parquet = source.schema
+        columns = [parquet.column(i) for i in range(len(parquet))]
+        self._stored = tuple(column.path for column in columns)
+        self._strings = [i for i, c in enumerate(columns) if c.physical_type == "BYTE_ARRAY"]
+        self._last: tuple[pa.Schema | None, tuple[str, ...] | None] = None, None
+
+    def is_of(self, source: pq.ParquetFile) -> bool:
+        """Returns whether an open file has this layout."""
+        return source.schema.equals(self._parquet) and source.schema_arrow.equals(self.schema)
+
+    def stored_columns(self, schema: pa.Schema) -> tuple[str, ...] | None:
+        """Returns the stored columns that hold the fields of a schema; None for all.
+
+        The columns are in the words of Parquet.
+        """
+        if self._last[0] is not schema:
+            self._last = schema, self._stored_columns(schema)
+        return self._last[1]
+
+    def strings(self, schema: pa.Schema) -> list[int]:
+        """Returns the numbers of the stored columns of strings that hold fields of a schema."""
+        columns = self.stored_columns(schema)
+        if columns is None:
+            return self._strings
+        read = frozenset(columns)
+        return [i for i in self._strings if self._stored[i] in read]
+
+    def _stored_columns(self, schema: pa.Schema) -> tuple[str, ...] | None:
+        if schema is self.schema:
+            return None
+        wanted = leaf_paths(schema)
+        ends, inner = set(wanted), prefixes(wanted)
+        chosen = {
+            i
+            for i, leaf in enumerate(self.leaves)
+            if leaf in inner or any(leaf[:n] in ends for n in range(1, len(leaf)))
+        }
+        # A field that is cast to a type of other inner fields is read as a whole.
+        found, names = {self.leaves[i][0] for i in chosen}, set(schema.names)
+        chosen |= {
+            i for i, leaf in enumerate(self.leaves) if leaf[0] in names and leaf[0] not in found
+        }
+        if len(chosen) == len(self.leaves):
+            return None
+        return tuple(self._stored[i] for i in sorted(chosen))
