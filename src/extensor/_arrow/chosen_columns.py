@@ -96,6 +96,8 @@ def prefixes(paths: Iterable[tuple[str, ...]]) -> set[tuple[str, ...]]:
 def _leaves_of(arrow: pa.DataType, path: tuple[str, ...]) -> list[tuple[str, ...]]:
     if isinstance(arrow, pa.BaseExtensionType):
         return _leaves_of(arrow.storage_type, path)
+    if not pa.types.is_nested(arrow):
+        return [path]
     if pa.types.is_struct(arrow):
         return leaf_paths(arrow.fields, path)
     if pa.types.is_map(arrow):
@@ -103,7 +105,7 @@ def _leaves_of(arrow: pa.DataType, path: tuple[str, ...]) -> list[tuple[str, ...
         return [*_leaves_of(arrow.key_type, key), *_leaves_of(arrow.item_type, value)]
     if pa.types.is_union(arrow):
         return [path]  # a union is read as a whole
-    return _leaves_of(arrow.value_type, path) if pa.types.is_nested(arrow) else [path]
+    return _leaves_of(arrow.value_type, path)
 
 
 def _no_column(wanted: tuple[str, ...], leaves: list[tuple[str, ...]]) -> FieldError:

@@ -57,11 +57,11 @@ class Layout:
             return None
         wanted = leaf_paths(schema)
         ends, inner = set(wanted), prefixes(wanted)
-        chosen = {
-            i
-            for i, leaf in enumerate(self.leaves)
-            if leaf in inner or any(leaf[:n] in ends for n in range(1, len(leaf)))
-        }
+
+        def is_wanted(leaf: tuple[str, ...]) -> bool:
+            return leaf in inner or any(leaf[:n] in ends for n in range(1, len(leaf)))
+
+        chosen = {i for i, leaf in enumerate(self.leaves) if is_wanted(leaf)}
         # A field that is cast to a type of other inner fields is read as a whole.
         found, names = {self.leaves[i][0] for i in chosen}, set(schema.names)
         chosen |= {

@@ -323,6 +323,8 @@ def _guarantee(partition: dict[str, str | None], fields: list[pa.Field]) -> pc.E
 
 
 def _merged(schemas: list[pa.Schema]) -> pa.Schema:
+    if len(schemas) == 1:
+        return schemas[0]
     fields: dict[str, pa.Field] = {}
     for schema in schemas:
         for field in schema:
