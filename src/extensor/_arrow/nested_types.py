@@ -53,6 +53,7 @@ class StructType(ColumnType):
     def __init__(self, arrow: pa.DataType, fields: dict[str, ColumnType], dims: Dims = ()) -> None:
         super().__init__(arrow)
         self.fields = fields
+        self._checked: tuple[Path | None, list[Path]] = None, []
         self._dims = dims
         self._arrow_types: ArrowTypes | None = None
         self.copies_strings = any(field.copies_strings for field in fields.values())
@@ -98,8 +99,12 @@ class StructType(ColumnType):
     def check(self, array: pa.Array, path: Path) -> None:
         """Checks the fields too."""
         super().check(array, path)
-        for i, (name, field) in enumerate(self.fields.items()):
-            field.check(array.field(i), path / name)
+        last, paths = self._checked
+        if last is not path:  # made once for all chunks of a column
+            paths = [path / name for name in self.fields]
+            self._checked = path, paths
+        for i, field in enumerate(self.fields.values()):
+            field.check(array.field(i), paths[i])
 
     def _read(self, array: pa.Array, location: Location) -> DenseStructuredTensor:
         columns = [array.field(i) for i in range(len(self.fields))]
