@@ -21,6 +21,7 @@ from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.inferred import inferred
 from extensor._formats.python.objects import is_object_class
 from extensor._formats.python.place import Place, shown
+from extensor._formats.python.typed import typed
 from extensor._formats.python.wanted import Lists, collection_levels
 from extensor._protocol.casting import cast_value
 from extensor._struct.deep_nesting import refuse_deep_nesting
@@ -195,7 +196,11 @@ def of_spec(
         levels.append((size, offsets))
         flat = list(itertools.chain.from_iterable(flat))
         wanted = wanted.items
-    array = columns.array(flat, wanted, place)
+    made = typed(flat, wanted, place) if nulls is None else None
+    if made is None:
+        array = columns.array(flat, wanted, place)
+    else:
+        array, columns.policies = made
     splits = next(iter(spec._row_splits_dtypes()), tf.int64)
     built = _built(array, levels, columns, splits, _policy(columns, nulls))
     return _with_metadata(spec.cast(built), spec)
