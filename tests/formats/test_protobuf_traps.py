@@ -231,6 +231,56 @@ def test_a_required_field_that_is_missing_is_an_error():
         in_graph([b""], cls)
 
 
+@pytest.fixture(scope="module")
+def holder():
+    """Holders of messages that have required fields."""
+    file = file_of("proto2")
+    inner = file.message_type.add(name="In")
+    add(inner, "x", INT, required=True)
+    add(inner, "below", ".t.Below", required=True)
+    add(file.message_type.add(name="Below"), "y", TEXT, required=True)
+    message = file.message_type.add(name="M")
+    message.oneof_decl.add(name="kind")
+    add(message, "a", ".t.In").oneof_index = 0
+    add(message, "b", INT).oneof_index = 0
+    add(message, "one", ".t.In")
+    return message_class(file, "t.M")
+
+
+@pytest.mark.parametrize("nulls", [None, "mask", "default"])
+def test_a_message_that_is_not_there_may_lack_its_required_fields(holder, nulls):
+    inner = {"x": 7, "below": {"y": "z"}}
+    messages = [holder(), holder(a=inner), holder(b=1), holder(one=inner)]
+    serialized = [message.SerializeToString() for message in messages]
+    for chosen in (messages, messages[:1], messages[:0]):
+        wanted = [record(message, nulls or "list") for message in chosen]
+        assert both(serialized[: len(chosen)], holder, nulls=nulls) == wanted
+    lacking = holder(a={"x": 7, "below": {}}).SerializePartialToString()
+    with pytest.raises(xt.errors.FormatError, match=r"record 1, kind\.a\.below\.y: .*required"):
+        xt.from_proto([serialized[0], lacking], holder, nulls=nulls)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"kind\.a\.below\.y: .*required"):
+        in_graph([serialized[0], lacking], holder, nulls=nulls)
+
+
+@pytest.mark.parametrize("packed", [b"\x02\x05\x06", b"\x01\x05", b"\x00"])
+@pytest.mark.parametrize("kind", ["one", "optional", "required", "default"])
+def test_a_packed_value_of_a_field_that_is_not_repeated_is_an_unknown_field(kind, packed):
+    file = file_of("proto3" if kind in ("one", "optional") else "proto2")
+    message = file.message_type.add(name="M")
+    field = add(message, "x", INT, optional=kind == "optional", required=kind == "required")
+    if kind == "default":
+        field.default_value = "3"
+    cls = message_class(file, "t.M")
+    for serialized in (b"\x0a" + packed + b"\x08\x09", b"\x08\x09\x0a" + packed):
+        assert xt.from_proto([serialized], cls).to_py() == [record(cls.FromString(serialized))]
+    if kind != "required":
+        wanted = [record(cls.FromString(b"\x0a" + packed))]
+        assert xt.from_proto([b"\x0a" + packed], cls).to_py() == wanted
+    else:
+        with pytest.raises(xt.errors.FormatError, match="record 0, x: .*required"):
+            xt.from_proto([b"\x0a" + packed], cls)
+
+
 def test_nulls_fill_a_field_that_is_not_there(recipe):
     serialized = [recipe(best={"tool": "pot"}).SerializeToString(), b""]
     got = both(serialized, recipe, columns=["best.tool"],

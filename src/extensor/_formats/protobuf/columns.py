@@ -34,7 +34,7 @@ _SECONDS = 2**63 // 10**9 - 1
 
 
 class SplitError(Exception):
-    """A field that a message may have once is there several times, as no serializer writes it."""
+    """A message has two fields of one oneof, as no serializer writes it."""
 
 
 class BadMessageError(Exception):
@@ -61,7 +61,7 @@ def read_table(record: Record, serialized: Sequence[bytes], function: str) -> pa
         function: The function that needs ptars, for the error.
 
     Raises:
-        SplitError: If a field is in several parts.
+        SplitError: If a message has two fields of one oneof.
         BadMessageError: If bytes are not a message of the type.
         MissingDependencyError: If ptars is not installed (also an ImportError).
     """
@@ -100,8 +100,18 @@ def _in_order(count: int, column: Callable[[str], pa.Array]) -> list[pa.Array]:
     return [column(f"f{i}") for i in range(count)]
 
 
-def _columns(record: Record, arrays: Sequence[pa.Array], count: int) -> list[pa.Array]:
-    """Returns the columns of the fields of a record, from those of the fields on the wire."""
+def _columns(
+    record: Record, arrays: Sequence[pa.Array], count: int, rows: pa.Array | None = None
+) -> list[pa.Array]:
+    """Returns the columns of the fields of a record, from those of the fields on the wire.
+
+    Args:
+        record: The fields.
+        arrays: The fields on the wire, as ptars reads them.
+        count: The number of messages.
+        rows: Whether each message is there; None if all are. The columns have placeholders where
+            it is not.
+    """
     rest = iter(arrays)
     columns: list[pa.Array] = []
     for field in record.fields:
@@ -110,31 +120,29 @@ def _columns(record: Record, arrays: Sequence[pa.Array], count: int) -> list[pa.
         elif isinstance(field.type, Cut):
             _expect_none(field, next(rest))
         else:
-            columns.append(_column(field, field.type, next(rest)))
+            columns.append(_column(field, field.type, next(rest), rows))
     return columns
 
 
-def _column(field: Field, kind: Type, array: pa.Array) -> pa.Array:
+def _column(field: Field, kind: Type, array: pa.Array, rows: pa.Array | None) -> pa.Array:
     if field.count is Count.NULLABLE:
         return _values(field, kind, array, True)
-    if field.count is Count.ONE:
-        if isinstance(kind, Leaf) and kind.has_own_default:
+    if field.count is Count.REQUIRED and array.null_count:
+        missing = array.is_null() if rows is None else pc.and_(array.is_null(), rows)
+        if pc.any(missing).as_py():
+            raise BadMessageError(
+                field.path,
+                "a value, because the field is required",
+                "a message without the field",
+                "The program that wrote the message left it out.",
+            )
+    if field.count in (Count.ONE, Count.REQUIRED):
+        if isinstance(kind, Leaf):
             return array.fill_null(pa.scalar(kind.default, array.type))
         return _values(field, kind, array, False)
+    if field.count is Count.OPTIONAL:
+        return _list_of_one(field, kind, array)
     values = _values(field, kind, array.values, False)
-    if field.count is not Count.MANY:
-        lengths = np.diff(array.offsets)
-        if lengths.size and lengths.max() > 1:
-            raise SplitError
-        if field.count is Count.REQUIRED:
-            if lengths.size and lengths.min() < 1:
-                raise BadMessageError(
-                    field.path,
-                    "a value, because the field is required",
-                    "a message without the field",
-                    "The program that wrote the message left it out.",
-                )
-            return values
     if field.is_map and isinstance(kind, Record) and len(kind.shown) == 2:
         key, value = struct_fields(values)
         if pa.types.is_large_list(array.type):
@@ -143,6 +151,20 @@ def _column(field: Field, kind: Type, array: pa.Array) -> pa.Array:
     item = field.arrow.type.value_field.with_type(values.type)
     make = pa.large_list if pa.types.is_large_list(array.type) else pa.list_
     return type(array).from_arrays(array.offsets, values, make(item))
+
+
+def _list_of_one(field: Field, kind: Type, array: pa.Array) -> pa.Array:
+    """Returns a list of one value where there is one, and of none where there is a null."""
+    lengths = np.asarray(array.is_valid())
+    values = _values(field, kind, array.drop_null() if array.null_count else array, False)
+    is_large = len(values) > _LARGE
+    offsets = np.zeros([len(array) + 1], np.int64 if is_large else np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    item = field.arrow.type.value_field.with_type(values.type)
+    make = pa.large_list if is_large else pa.list_
+    return pa.Array.from_buffers(
+        make(item), len(array), [None, pa.py_buffer(offsets)], children=[values]
+    )
 
 
 def _values(field: Field, kind: Type, array: pa.Array, has_nulls: bool) -> pa.Array:
@@ -160,7 +182,8 @@ def _values(field: Field, kind: Type, array: pa.Array, has_nulls: bool) -> pa.Ar
     children = _in_order(array.type.num_fields, array.field)
     bitmap = array.buffers()[0] if has_nulls and array.null_count else None
     if isinstance(kind, Record):
-        columns = _columns(kind, children, len(array))
+        rows = array.is_valid() if array.null_count else None
+        columns = _columns(kind, children, len(array), rows)
         fields = [f.arrow.with_type(c.type) for f, c in zip(kind.shown, columns, strict=True)]
         arrow = pa.struct(fields)
         return pa.Array.from_buffers(arrow, len(array), [bitmap], children=columns)

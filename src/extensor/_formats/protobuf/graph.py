@@ -43,12 +43,16 @@ class GraphReader:
     def __init__(self, row_splits_dtype: tf.DType) -> None:
         self._splits = row_splits_dtype
 
-    def records(self, record: Record, serialized: Any) -> DenseStructuredTensor:
+    def records(
+        self, record: Record, serialized: Any, there: Any = None
+    ) -> DenseStructuredTensor:
         """Returns messages as records.
 
         Args:
             record: The fields to read.
             serialized: The messages, a tensor of strings of shape `[n]`.
+            there: Whether each message is there; None if all are. The fields have placeholders
+                where it is not.
         """
         decoded = iter(_decoded(serialized, record.on_wire()))
         fields: dict[str, Any] = {}
@@ -60,19 +64,20 @@ class GraphReader:
                 next(decoded)
                 continue
             else:
-                fields[field.name] = self._field(field, *next(decoded))
+                fields[field.name] = self._field(field, *next(decoded), there)
             form = form_of(fields[field.name], 1)
             types[field.name] = ArrowType(without_fields(field.arrow), form)
         rows = None if fields else tf.zeros(tf.shape(serialized), tf.bool)
         return DenseStructuredTensor.of_parts(1, fields, rows, None, Metadata(types))
 
-    def _field(self, field: Field, counts: Any, values: Any) -> Any:
+    def _field(self, field: Field, counts: Any, values: Any, there: Any) -> Any:
         """Returns the value of a field.
 
         Args:
             field: The field.
             counts: The number of values of each message.
             values: All values, if the field is a list, else one value of each message.
+            there: Whether each message is there; None if all are.
         """
         kind = field.type
         if field.count is Count.MANY:
@@ -82,13 +87,13 @@ class GraphReader:
             inner = self._values(field, kind, tf.boolean_mask(values, present))
             return self._cut(inner, tf.cast(present, tf.int32), field.path)
         if field.count is Count.REQUIRED:
-            _assert(tf.reduce_all(present), f"{field.path}: a message lacks a required field.")
-            return self._values(field, kind, values)
-        if field.count is Count.ONE:
+            has = present if there is None else tf.logical_or(present, tf.logical_not(there))
+            _assert(tf.reduce_all(has), f"{field.path}: a message lacks a required field.")
+        if field.count in (Count.REQUIRED, Count.ONE):
             if isinstance(kind, Leaf) and kind.has_own_default:
                 return tf.where(present, values, tf.constant(kind.default, kind.dtype))
-            return self._values(field, kind, values)
-        return _without_nulls(field, self._values(field, kind, values), present)
+            return self._values(field, kind, values, present)
+        return _without_nulls(field, self._values(field, kind, values, present), present)
 
     def _cut(self, values: Any, counts: Any, path: Path) -> Any:
         splits = tf.concat(
@@ -98,12 +103,19 @@ class GraphReader:
             return RaggedStructuredTensor.of_parts(values, splits)
         return cut(values, splits, path)
 
-    def _values(self, field: Field, kind: Type, values: Any) -> Any:
-        """Returns values of a type, from numbers, or from serialized messages."""
+    def _values(self, field: Field, kind: Type, values: Any, there: Any = None) -> Any:
+        """Returns values of a type, from numbers, or from serialized messages.
+
+        Args:
+            field: The field.
+            kind: The type.
+            values: The numbers, or the messages.
+            there: Whether each of them is there; None if all are.
+        """
         if isinstance(kind, Leaf):
             return values
         if isinstance(kind, Record):
-            return self.records(kind, values)
+            return self.records(kind, values, there)
         parts = [part for _, part in _decoded(values, inner_fields(kind))]
         if isinstance(kind, Wrapper):
             return parts[0]
@@ -129,10 +141,10 @@ class GraphReader:
             present[0] = tf.logical_or(present[0], tf.equal(number, 0))
         variants: dict[str, Any] = {}
         for member, rows, (counts, values) in zip(field.members, present, members, strict=True):
-            kept = self._values(member, member.type, tf.boolean_mask(values, rows))
+            there = tf.boolean_mask(tf.greater(counts, 0), rows) if is_nullable else None
+            kept = self._values(member, member.type, tf.boolean_mask(values, rows), there)
             if is_nullable and field.policy == "mask":
-                mask = tf.boolean_mask(tf.greater(counts, 0), rows)
-                kept = MaskedTensor.of_parts(kept, mask)
+                kept = MaskedTensor.of_parts(kept, there)
             variants[member.name] = kept
         if is_nullable:
             return UnionTensor.of_parts(codes, variants, tuple(variants))

@@ -22,15 +22,14 @@ from extensor._path import Path
 ROOT = "extensor.M"
 """The full name of the type of the records."""
 
-_LISTS = (Count.MANY, Count.OPTIONAL, Count.REQUIRED)
 _NEVER_PACKED = (Proto.TYPE_STRING, Proto.TYPE_BYTES)
 
 
 def file_of(record: Record) -> FileDescriptorProto:
     """Returns a file with the message type of a record and all inside it, for ptars.
 
-    A field that a record has once, or at most once, is a repeated field here: then the number of
-    its values on the wire is known.
+    A field that the message may lack is optional here: then it is known whether it is there. Only
+    the fields that are repeated in the message are repeated here: to them alone belong packed values.
     """
     file = FileDescriptorProto(name="extensor.proto", package="extensor", syntax="proto3")
     _add_message(file.message_type.add(name="M"), f".{ROOT}", inner_fields(record))
@@ -63,14 +62,14 @@ def _add_message(message: DescriptorProto, name: str, fields: list[Field]) -> No
     optional: list[Proto] = []
     for i, field in enumerate(fields):
         proto = message.field.add(name=f"f{i}", json_name=f"f{i}", number=field.number)
-        is_list = field.count in _LISTS
+        is_list = field.count is Count.MANY
         proto.label = Proto.LABEL_REPEATED if is_list else Proto.LABEL_OPTIONAL
         if is_list and isinstance(field.type, Leaf) and field.type.wire not in _NEVER_PACKED:
             proto.options.packed = field.is_packed
         if isinstance(field.type, Leaf):
             proto.type = _type(field.type)
-            is_one = field.count is Count.ONE and field.type.has_own_default
-            if field.count is Count.NULLABLE or is_one:
+            is_zero = field.count is Count.ONE and not field.type.has_own_default
+            if not is_list and not is_zero:
                 proto.proto3_optional = True
                 optional.append(proto)
         elif isinstance(field.type, Cut):
