@@ -445,3 +445,108 @@ def test_the_files_of_protobuf_and_tensorflow_are_read_and_written_unchanged():
     assert [m.message_type[0].field if m.message_type else [] for m in again] == [
         m.message_type[0].field if m.message_type else [] for m in messages
     ]
+
+
+@pytest.fixture(scope="module")
+def shelf():
+    """Messages with maps of each type of key."""
+    file = file_of()
+    book = file.message_type.add(name="Book")
+    add(book, "title", TEXT)
+    add(book, "pages", INT)
+    message = file.message_type.add(name="Shelf")
+    add(message, "name", TEXT)
+    of_key = {"colors": TEXT, "counts": Proto.TYPE_INT64, "flags": Proto.TYPE_BOOL, "books": TEXT}
+    for name, key in of_key.items():
+        entry = message.nested_type.add(name=f"{name.title()}Entry")
+        entry.options.map_entry = True
+        add(entry, "key", key)
+        add(entry, "value", ".t.Book" if name == "books" else TEXT)
+        add(message, name, f".t.Shelf.{entry.name}", repeated=True)
+    return message_class(file, "t.Shelf")
+
+
+@pytest.fixture(scope="module")
+def shelves(shelf):
+    full = shelf(name="a", colors={"red": "r", "": "none", "x.y": "z"}, counts={-5: "five"})
+    full.flags[True] = "yes"
+    full.books["b"].pages = 7
+    return [full, shelf(name="b"), shelf(colors={"blue": "b"}, books={"b": {}, "c": {}}), full]
+
+
+KEYS = {
+    'colors["red"]': ("colors", "red", b"r"),
+    "colors['x.y']": ("colors", "x.y", b"z"),
+    'colors[""]': ("colors", "", b"none"),
+    "colors[blue]": ("colors", "blue", b"b"),
+    "counts[-5]": ("counts", -5, b"five"),
+    "flags[true]": ("flags", True, b"yes"),
+    "flags[false]": ("flags", False, None),
+}
+
+
+@pytest.mark.parametrize("nulls", [None, "mask", "default"])
+def test_one_key_of_a_map_is_a_column(shelf, shelves, nulls):
+    serialized = [message.SerializeToString() for message in shelves]
+    absent = {None: [], "mask": None, "default": b""}[nulls]
+    got = both(serialized, shelf, columns=[*KEYS, "name"], nulls=nulls)
+    for message, ours in zip(shelves, got, strict=True):
+        assert ours["name"] == message.name.encode()
+        for name, key, _ in KEYS.values():
+            theirs = getattr(message, name)
+            there = theirs[key].encode() if key in theirs else None
+            wanted = absent if there is None else [there] if nulls is None else there
+            text = {True: "true", False: "false"}.get(key) if name == "flags" else str(key)
+            assert ours[name][text] == wanted
+    for name, key, value in KEYS.values():
+        found = [getattr(message, name).get(key) for message in shelves]
+        assert value is None or value.decode() in found
+    for few in (serialized[1:2], []):
+        assert both(few, shelf, columns=['colors["red"]']) == [{"colors": {"red": []}}] * len(few)
+
+
+def test_the_value_of_a_key_may_be_a_message(shelf, shelves):
+    serialized = [message.SerializeToString() for message in shelves]
+    got = both(serialized, shelf, columns=['books["b"].pages', 'books["c"].pages'])
+    assert [ours["books"] for ours in got] == [
+        {"b": [{"pages": 7}], "c": []},
+        {"b": [], "c": []},
+        {"b": [{"pages": 0}], "c": [{"pages": 0}]},
+        {"b": [{"pages": 7}], "c": []},
+    ]
+    whole = both(serialized[:1], shelf, columns=['books["b"]'], nulls={"books.b": "mask"})
+    assert whole == [{"books": {"b": {"title": b"", "pages": 7}}}]
+
+
+def test_the_last_entry_with_a_key_counts_and_an_entry_may_lack_its_value(shelf):
+    twice = shelf(colors={"red": "1"}).SerializeToString() + shelf(
+        colors={"red": "2"}
+    ).SerializeToString()
+    without = b"\x12\x05\x0a\x03red"
+    wanted = [{"colors": {"red": [shelf.FromString(one).colors["red"].encode()]}}
+              for one in (twice, without)]  # fmt: skip
+    assert both([twice, without], shelf, columns=['colors["red"]']) == wanted
+
+
+def test_a_spec_pins_the_keys_of_a_map(shelf, shelves):
+    serialized = [message.SerializeToString() for message in shelves]
+    records = xt.from_proto(serialized, shelf, columns=['colors["red"]', 'books["b"].pages'])
+    spec = xt.spec_of(records)
+    again = xt.from_proto(serialized, shelf, schema=spec)
+    assert xt.spec_of(again) == spec
+    assert again.to_py() == records.to_py() == in_graph(serialized, shelf, schema=spec).to_py()
+
+
+def test_keys_that_a_map_cannot_have_are_refused(shelf):
+    for column in ("counts[red]", "counts[99999999999999999999]", "flags[1]"):
+        with pytest.raises(xt.errors.FieldError, match="a key of the type"):
+            xt.from_proto([], shelf, columns=[column])
+    for column in ('name["a"]', 'books["b"]["c"]', '["a"]', 'books["b"].page'):
+        with pytest.raises(xt.errors.FieldError):
+            xt.from_proto([], shelf, columns=[column])
+    with pytest.raises(xt.errors.FieldError, match="keys in brackets, or key and value"):
+        xt.from_proto([], shelf, columns=['colors["red"]', "colors.key"])
+    with pytest.raises(xt.errors.StructureError, match="the same fields"):
+        xt.from_proto([], shelf, columns=['books["b"].pages', 'books["c"]'])
+    with pytest.raises(xt.errors.PathError):
+        xt.from_proto([], shelf, columns=['colors["red"'])

@@ -13,6 +13,7 @@ import pyarrow.compute
 from extensor._arrow.struct_fields import struct_fields
 from extensor._dependency import needed
 from extensor._formats.protobuf.fields import (
+    ChosenKeys,
     Count,
     Cut,
     Field,
@@ -142,6 +143,8 @@ def _column(field: Field, kind: Type, array: pa.Array, rows: pa.Array | None) ->
         return _values(field, kind, array, False)
     if field.count is Count.OPTIONAL:
         return _list_of_one(field, kind, array)
+    if isinstance(kind, ChosenKeys):
+        return _of_keys(kind, array)
     values = _values(field, kind, array.values, False)
     if field.is_map and isinstance(kind, Record) and len(kind.shown) == 2:
         key, value = struct_fields(values)
@@ -164,6 +167,29 @@ def _list_of_one(field: Field, kind: Type, array: pa.Array) -> pa.Array:
     make = pa.large_list if is_large else pa.list_
     return pa.Array.from_buffers(
         make(item), len(array), [None, pa.py_buffer(offsets)], children=[values]
+    )
+
+
+def _of_keys(kind: ChosenKeys, array: pa.Array) -> pa.Array:
+    """Returns some keys of maps as records."""
+    keys, values = _in_order(2, array.values.field)
+    value = kind.fields[0].type  # an entry without a value has the default value
+    if isinstance(value, Leaf):
+        values = values.fill_null(pa.scalar(value.default, values.type))
+    else:
+        children = _in_order(values.type.num_fields, values.field)
+        values = pa.Array.from_buffers(values.type, len(values), [None], children=children)
+    rows = np.repeat(np.arange(len(array)), np.diff(array.offsets))
+    columns: list[pa.Array] = []
+    for field, key in zip(kind.shown, kind.keys, strict=True):
+        found = np.flatnonzero(pc.equal(keys, pa.scalar(key, keys.type)))
+        places = np.full([len(array)], -1)
+        places[rows[found]] = found  # of entries with one key, the last counts
+        chosen = values.take(pa.array(places, mask=places < 0))
+        columns.append(_column(field, value, chosen, None))
+    return pa.StructArray.from_arrays(
+        columns,
+        fields=[f.arrow.with_type(c.type) for f, c in zip(kind.shown, columns, strict=True)],
     )
 
 

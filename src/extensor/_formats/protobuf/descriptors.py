@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import functools
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,6 +18,7 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 from extensor._arrow.null_policy import Nulls
 from extensor._formats.protobuf.fields import (
     AnyField,
+    ChosenKeys,
     Count,
     Cut,
     Field,
@@ -39,7 +42,23 @@ _WRAPPERS = {
 }
 
 Chosen = dict[str, Any]
-"""The names of the chosen fields, each with those inside it, or with None for all."""
+"""The names of the chosen fields, each with those inside it, or with None for all. Inside of a map,
+the names may be keys of the map."""
+
+
+class _Key(str):
+    """A key of a map, in brackets.
+
+    Attributes:
+        text: The key alone, as text.
+    """
+
+    text: str
+
+    def __new__(cls, text: str) -> _Key:
+        made = super().__new__(cls, f'["{text}"]')
+        made.text = text
+        return made
 
 
 def descriptor_of(message: Any) -> Descriptor:
@@ -214,10 +233,14 @@ class _Fields:
         around: Mapping[str, int],
         is_member: bool = False,
     ) -> Field:
-        inside = None if wanted is None else _item_of(wanted)
-        kind = self._type(found, chosen, inside, path, around)
         entry = found.message_type if found.message_type is not None else None
         is_map = entry is not None and entry.GetOptions().map_entry
+        if is_map and wanted is not None and pa.types.is_struct(wanted):  # the schema has keys
+            chosen = {_Key(inner): of for inner, of in (chosen or {}).items()}
+        if chosen and any(isinstance(inner, _Key) for inner in chosen):
+            return self._keys_of(found, is_map, name, chosen, wanted, path, around)
+        inside = None if wanted is None else _item_of(wanted)
+        kind = self._type(found, chosen, inside, path, around)
         made = Field(
             name,
             path,
@@ -235,6 +258,50 @@ class _Fields:
         if made.count is not Count.OPTIONAL:
             return made
         return self._with_policy(made, kind.arrow, wanted)
+
+    def _keys_of(
+        self,
+        found: FieldDescriptor,
+        is_map: bool,
+        name: str,
+        chosen: Chosen,
+        wanted: Any,
+        path: Path,
+        around: Mapping[str, int],
+    ) -> Field:
+        """Returns a field that has some keys of a map."""
+        keys = [key for key in chosen if isinstance(key, _Key)]
+        if not is_map or len(keys) < len(chosen):
+            raise FieldError(
+                path=path,
+                expected="either keys in brackets, or key and value"
+                if is_map
+                else "no key in brackets, because the field is not a map",
+                received=", ".join(chosen),
+                mend="Check the spelling.",
+            )
+        if any(chosen[key] != chosen[keys[0]] for key in keys):
+            raise StructureError(
+                path=path,
+                expected="the same fields for each key of the map",
+                received=f"others for {keys[0]} than for {keys[-1]}",
+                mend="Choose these fields for each key.",
+            )
+        of_key, of_value = (found.message_type.fields_by_name[n] for n in ("key", "value"))
+        leaf = _leaf(of_key)
+        fields: list[Field] = []
+        for key in keys:
+            at = path / key.text
+            of_wanted = None if wanted is None else wanted.field(key.text).type
+            inside = None if of_wanted is None else _item_of(of_wanted)
+            kind = self._type(of_value, chosen[key], inside, at, around)
+            if isinstance(kind, Cut):
+                raise _no_field(at, [])
+            made = Field(key.text, at, of_value.number, Count.OPTIONAL, kind)
+            fields.append(self._with_policy(made, kind.arrow, of_wanted))
+        values = tuple(_key_of(key.text, leaf, path) for key in keys)
+        kind = ChosenKeys(found.message_type.full_name, tuple(fields), leaf, values)
+        return Field(name, path, found.number, Count.MANY, kind, is_map=True)
 
     def _with_policy(self, made: Any, arrow: pa.DataType, wanted: Any) -> Any:
         policy = self._absent.policy(made.path, arrow)
@@ -318,6 +385,29 @@ class _Fields:
     def _expect_no_inner(self, chosen: Chosen | None, path: Path) -> None:
         if chosen:
             raise _no_field(path / next(iter(chosen)), [])
+
+
+def _key_of(text: str, leaf: Leaf, path: Path) -> Any:
+    """Returns a key of a map.
+
+    Raises:
+        FieldError: If the keys of the map are of another type (also a KeyError).
+    """
+    key: Any = text
+    with contextlib.suppress(KeyError, ValueError, OverflowError, pa.ArrowException):
+        if pa.types.is_string(leaf.arrow):
+            return text.encode()
+        if pa.types.is_boolean(leaf.arrow):
+            return {"true": True, "false": False}[text]
+        key = int(text)
+        pa.scalar(key, leaf.arrow)  # raises if it does not fit
+        return key
+    raise FieldError(
+        path=path,
+        expected=f"a key of the type {leaf.arrow}",
+        received=repr(text),
+        mend="Check the spelling.",
+    )
 
 
 def _count(found: FieldDescriptor) -> Count:
@@ -450,7 +540,7 @@ def _chosen(columns: Iterable[PathLike], descriptor: Descriptor) -> Chosen:
     for column in columns:
         # A string equal to a name means that field, even if it contains a dot.
         is_name = isinstance(column, str) and column in known
-        names = (str(column),) if is_name else Path.of(column).names
+        names = (column,) if is_name else _steps(column)
         if not names:
             raise _no_field(Path(), list(known))
         _choose(chosen, names)
@@ -464,7 +554,39 @@ def _chosen(columns: Iterable[PathLike], descriptor: Descriptor) -> Chosen:
     return chosen
 
 
-def _choose(chosen: Chosen, names: tuple[str, ...]) -> None:
+_KEY = re.compile(
+    r"""
+      (?P<name> "(?:\\.|[^"\\])*" | \[\*\] )  # a name in quotes, or the items of a list
+    | \[ (?: "(?P<double>(?:\\.|[^"\\])*)" | '(?P<single>[^']*)' | (?P<bare>[^\]\["'*]+) ) \]
+    """,
+    re.VERBOSE,
+)
+
+
+def _steps(column: PathLike) -> tuple[Any, ...]:
+    """Returns the names of a path. A key of a map is in brackets after the name of the map."""
+    if not isinstance(column, str):
+        return Path.of(column).names
+    steps: list[Any] = []
+    start = 0
+    for found in _KEY.finditer(column):
+        key = next(
+            (found[kind] for kind in ("double", "single", "bare") if found[kind] is not None), None
+        )
+        if key is not None:
+            steps += _names_in(column, start, found.start())
+            steps.append(_Key(re.sub(r"\\(.)", r"\1", key) if found["double"] else key))
+            start = found.end()
+    return (*steps, *_names_in(column, start, len(column)))
+
+
+def _names_in(column: str, start: int, end: int) -> tuple[str, ...]:
+    """Returns the names of a part of a path, before or after a key."""
+    has_dot = start > 0 and column.startswith(".", start)
+    return Path.parse(column[start + has_dot : end]).names if end > start else ()
+
+
+def _choose(chosen: Chosen, names: tuple[Any, ...]) -> None:
     first, *rest = names
     if not rest:
         chosen[first] = None

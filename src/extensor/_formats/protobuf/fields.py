@@ -116,6 +116,19 @@ class Record:
         ]
 
 
+@dataclass(frozen=True)
+class ChosenKeys(Record):
+    """A map of which some keys are read: a record with a field for each key.
+
+    Attributes:
+        key: The type of the keys.
+        keys: The keys, one for each field.
+    """
+
+    key: Leaf
+    keys: tuple[Any, ...]
+
+
 Type = Leaf | Wrapper | Time | Record | Cut
 
 
@@ -149,6 +162,8 @@ class Field:
     def arrow(self) -> pa.Field:
         """The Arrow field."""
         arrow = _arrow(self.type)
+        if isinstance(self.type, ChosenKeys):
+            return pa.field(self.name, arrow, False)
         if self.is_map and arrow.num_fields == 2:
             key, value = arrow.fields
             return pa.field(self.name, pa.map_(key.type, value), False)

@@ -10,6 +10,7 @@ from extensor._arrow.arrow_type import without_fields
 from extensor._arrow.null_policy import Fill
 from extensor._formats.protobuf.fields import (
     AnyField,
+    ChosenKeys,
     Count,
     Cut,
     Field,
@@ -43,9 +44,7 @@ class GraphReader:
     def __init__(self, row_splits_dtype: tf.DType) -> None:
         self._splits = row_splits_dtype
 
-    def records(
-        self, record: Record, serialized: Any, there: Any = None
-    ) -> DenseStructuredTensor:
+    def records(self, record: Record, serialized: Any, there: Any = None) -> DenseStructuredTensor:
         """Returns messages as records.
 
         Args:
@@ -80,6 +79,8 @@ class GraphReader:
             there: Whether each message is there; None if all are.
         """
         kind = field.type
+        if isinstance(kind, ChosenKeys):
+            return self._of_keys(kind, counts, values)
         if field.count is Count.MANY:
             return self._cut(self._values(field, kind, values), counts, field.path)
         present = tf.greater(counts, 0)
@@ -94,6 +95,31 @@ class GraphReader:
                 return tf.where(present, values, tf.constant(kind.default, kind.dtype))
             return self._values(field, kind, values, present)
         return _without_nulls(field, self._values(field, kind, values, present), present)
+
+    def _of_keys(self, kind: ChosenKeys, counts: Any, entries: Any) -> Any:
+        """Returns some keys of maps as records. The other values are not decoded further."""
+        (_, keys), (has_value, values) = _decoded(entries, inner_fields(kind))
+        value = kind.fields[0].type
+        if isinstance(value, Leaf) and value.has_own_default:
+            values = tf.where(has_value > 0, values, tf.constant(value.default, value.dtype))
+        count, total = tf.size(counts), tf.size(entries)
+        values = tf.concat([values, tf.zeros([1], values.dtype)], 0)
+        rows = tf.repeat(tf.range(count), counts)
+        fields: dict[str, Any] = {}
+        types: dict[str, ArrowType] = {}
+        for field, key in zip(kind.fields, kind.keys, strict=True):
+            assert isinstance(field, Field)
+            found = tf.where(tf.equal(keys, tf.constant(key, kind.key.dtype)))[:, 0]
+            # Of entries with one key, the last counts.
+            last = tf.math.unsorted_segment_max(
+                tf.cast(found, tf.int32), tf.gather(rows, found), count
+            )
+            present = last >= 0
+            chosen = tf.gather(values, tf.where(present, last, total))
+            made = self._field(field, tf.cast(present, tf.int32), chosen, None)
+            fields[field.name] = made
+            types[field.name] = ArrowType(without_fields(field.arrow), form_of(made, 1))
+        return DenseStructuredTensor.of_parts(1, fields, None, None, Metadata(types))
 
     def _cut(self, values: Any, counts: Any, path: Path) -> Any:
         splits = tf.concat(

@@ -66,7 +66,9 @@ def from_proto(
             tensor of strings of shape `[]` or `[n]`. Also messages of protobuf themselves.
         message: The class of the messages, or its descriptor.
         columns: The paths of the fields to read, such as `["title", "steps.minutes"]`. Other fields
-            are not decoded. The name of one field of a oneof reads this field alone. Default: all.
+            are not decoded. The name of one field of a oneof reads this field alone, and
+            `attributes["color"]` one key of a map: then `attributes` is a record with the optional
+            field `color`. Default: all.
         schema: The spec of the records, or a pyarrow Schema. Default: as the message type says.
         nulls: What a field becomes that a message does not have. Default: an empty list. Or a
             policy of `xt.from_arrow`, or a dict of policies by path. `"default"` is the default

@@ -16,7 +16,17 @@ from google.protobuf.descriptor_pb2 import (
 )
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 
-from extensor._formats.protobuf.fields import Count, Cut, Field, Leaf, Record, Time, Type, Wrapper
+from extensor._formats.protobuf.fields import (
+    ChosenKeys,
+    Count,
+    Cut,
+    Field,
+    Leaf,
+    Record,
+    Time,
+    Type,
+    Wrapper,
+)
 from extensor._path import Path
 
 ROOT = "extensor.M"
@@ -28,8 +38,8 @@ _NEVER_PACKED = (Proto.TYPE_STRING, Proto.TYPE_BYTES)
 def file_of(record: Record) -> FileDescriptorProto:
     """Returns a file with the message type of a record and all inside it, for ptars.
 
-    A field that the message may lack is optional here: then it is known whether it is there. Only
-    the fields that are repeated in the message are repeated here: to them alone belong packed values.
+    A field that the message may lack is optional here: then it is known whether it is there. No
+    other field is repeated than in the message: packed values belong to repeated fields alone.
     """
     file = FileDescriptorProto(name="extensor.proto", package="extensor", syntax="proto3")
     _add_message(file.message_type.add(name="M"), f".{ROOT}", inner_fields(record))
@@ -38,6 +48,8 @@ def file_of(record: Record) -> FileDescriptorProto:
 
 def inner_fields(kind: Type) -> list[Field]:
     """Returns the fields of a message that the wire has for a value."""
+    if isinstance(kind, ChosenKeys):
+        return [_field("key", 1, kind.key), _field("value", 2, kind.fields[0].type)]
     if isinstance(kind, Record):
         return kind.on_wire()
     if isinstance(kind, Wrapper):
@@ -49,8 +61,8 @@ def inner_fields(kind: Type) -> list[Field]:
     ]
 
 
-def _field(name: str, number: int, leaf: Leaf) -> Field:
-    return Field(name, Path(name), number, Count.ONE, leaf)
+def _field(name: str, number: int, kind: Type) -> Field:
+    return Field(name, Path(name), number, Count.ONE, kind)
 
 
 def _type(leaf: Leaf) -> Any:
