@@ -4,9 +4,17 @@ import random
 
 import pyarrow as pa
 import pytest
+import tensorflow as tf
 
 import extensor as xt
-from tests.formats import emulators, test_firestore, test_spanner
+from tests.formats import (
+    emulators,
+    postgres,
+    test_firestore,
+    test_realtime_database,
+    test_spanner,
+)
+from tests.formats.test_realtime_database import app, server  # noqa: F401
 from tests.fuzz import cases
 
 COUNT = 1_000
@@ -26,6 +34,13 @@ def firestore_name():
     collection = test_firestore.client(emulators.firestore()).collection("streams")
     xt.write_firestore(_records(), collection, id_field="id")
     return "streams"
+
+
+@pytest.fixture(scope="module")
+def postgresql():
+    with postgres.server() as running:
+        xt.write_database(_records(), "streams", running.uri)
+        yield running
 
 
 def _records():
@@ -54,11 +69,40 @@ def test_firestore_stream(firestore_name, seed):
     check(proxy, dice, lambda: xt.read_firestore(collection, timeout=0.5), 500_000)
 
 
+@pytest.mark.parametrize("seed", cases.seeds(1000))
+def test_postgresql_stream(postgresql, seed):
+    dice = random.Random(seed)
+    proxy = emulators.Proxy(f"127.0.0.1:{postgresql.port}")
+    uri = postgresql.uri.replace(str(postgresql.port), proxy.address.rpartition(":")[2])
+    query, size = "select k, x from streams order by k", dice.choice([None, 7, 400])
+
+    def read():
+        found = xt.read_database(query, uri, batch_size=size)
+        return found if size is None else tf.concat(list(found), 0)
+
+    check(proxy, dice, read, 340_000)
+
+
+@pytest.fixture(scope="module")
+def firebase(server, app):  # noqa: F811
+    node = test_realtime_database.reference_of(app, server.address, "streams")
+    xt.write_realtime_database(_records().without("id"), node)
+    return server
+
+
+@pytest.mark.parametrize("seed", cases.seeds(1000))
+def test_realtime_database_stream(firebase, app, seed):  # noqa: F811
+    dice = random.Random(seed)
+    proxy = emulators.Proxy(firebase.address)
+    node = test_realtime_database.reference_of(app, proxy.address, "streams")
+    check(proxy, dice, lambda: xt.read_realtime_database(node), 330_000)
+
+
 def check(proxy, dice, read, size):
     proxy.cut_after(dice.randrange(1, size), for_ever=dice.random() < 0.5)
     try:
         records = read()
-    except xt.errors.ServerError:
+    except (xt.errors.ServerError, xt.errors.DatabaseError):
         assert proxy.cuts == 1
     else:
         assert records["k"].numpy().tolist() == list(range(COUNT))
