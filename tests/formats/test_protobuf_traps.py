@@ -277,8 +277,31 @@ def test_a_packed_value_of_a_field_that_is_not_repeated_is_an_unknown_field(kind
         wanted = [record(cls.FromString(b"\x0a" + packed))]
         assert xt.from_proto([b"\x0a" + packed], cls).to_py() == wanted
     else:
-        with pytest.raises(xt.errors.FormatError, match="record 0, x: .*required"):
+        with pytest.raises(xt.errors.FormatError, match=r"record 0, x: .*required"):
             xt.from_proto([b"\x0a" + packed], cls)
+
+
+def test_packed_numbers_that_are_cut_are_an_error():
+    file = file_of()
+    inner = file.message_type.add(name="In")
+    add(inner, "x", Proto.TYPE_DOUBLE, repeated=True)
+    message = file.message_type.add(name="M")
+    add(message, "f", Proto.TYPE_FLOAT, repeated=True)
+    add(message, "one", ".t.In")
+    add(message, "many", ".t.In", repeated=True)
+    cls = message_class(file, "t.M")
+    good = cls(f=[1, 2], one={"x": [3]}, many=[{"x": [4]}, {}]).SerializeToString()
+    unpacked = b"\x0d" + b"\x00" * 4
+    wanted = [record(cls.FromString(one)) for one in (good, unpacked, b"")]
+    assert both([good, unpacked, b""], cls) == wanted
+    seven, inside = b"\x0a\x07" + b"\x01" * 7, b"\x0a\x0c" + b"\x01" * 12
+    for bad, path in ((seven, "f"), (b"\x12\x0e" + inside, "one.x"),
+                      (b"\x1a\x0e" + inside, "many.x")):  # fmt: skip
+        with pytest.raises(xt.errors.FormatError, match=f"^record 1, {path}: .*packed"):
+            xt.from_proto([good, bad], cls)
+        with pytest.raises(tf.errors.DataLossError):
+            in_graph([good, bad], cls)
+        assert xt.from_proto([bad], cls, columns=["many.x"] if path == "f" else ["f"]).shape == [1]
 
 
 def test_nulls_fill_a_field_that_is_not_there(recipe):
@@ -519,9 +542,10 @@ def test_the_value_of_a_key_may_be_a_message(shelf, shelves):
 
 
 def test_the_last_entry_with_a_key_counts_and_an_entry_may_lack_its_value(shelf):
-    twice = shelf(colors={"red": "1"}).SerializeToString() + shelf(
-        colors={"red": "2"}
-    ).SerializeToString()
+    twice = (
+        shelf(colors={"red": "1"}).SerializeToString()
+        + shelf(colors={"red": "2"}).SerializeToString()
+    )
     without = b"\x12\x05\x0a\x03red"
     wanted = [{"colors": {"red": [shelf.FromString(one).colors["red"].encode()]}}
               for one in (twice, without)]  # fmt: skip

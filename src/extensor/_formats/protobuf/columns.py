@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 
 from extensor._arrow.struct_fields import struct_fields
 from extensor._dependency import needed
 from extensor._formats.protobuf.fields import (
+    AnyField,
     ChosenKeys,
     Count,
     Cut,
@@ -24,12 +27,20 @@ from extensor._formats.protobuf.fields import (
     Type,
     Wrapper,
 )
-from extensor._formats.protobuf.wire import ROOT, file_of
+from extensor._formats.protobuf.wire import ROOT, file_of, inner_fields
 from extensor._path import Path
 
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 _LARGE = 2**31 - 1
+_FIXED = {
+    Proto.TYPE_FLOAT,
+    Proto.TYPE_DOUBLE,
+    Proto.TYPE_FIXED32,
+    Proto.TYPE_FIXED64,
+    Proto.TYPE_SFIXED32,
+    Proto.TYPE_SFIXED64,
+}
 _SECONDS = 2**63 // 10**9 - 1
 """Seconds, before and after 1970, that fit into 64 bits as nanoseconds."""
 
@@ -67,11 +78,24 @@ def read_table(record: Record, serialized: Sequence[bytes], function: str) -> pa
         MissingDependencyError: If ptars is not installed (also an ImportError).
     """
     needed("ptars", "protobuf", function)
+    batch = _batch(record, serialized)
+    packed = _with_packed(record)
+    if packed.fields:
+        parts = _batch(packed, serialized)
+        _expect_whole(packed, _in_order(parts.num_columns, parts.column))
+    columns = _columns(record, _in_order(batch.num_columns, batch.column), len(serialized))
+    arrays = {field.name: column for field, column in zip(record.shown, columns, strict=True)}
+    schema = pa.schema([f.with_type(arrays[f.name].type) for f in record.schema])
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _batch(record: Record, serialized: Sequence[bytes]) -> pa.RecordBatch:
+    """Returns messages as ptars reads them."""
     # Offsets of 32 bits count the values of all messages; a value has a byte or more.
     is_large = sum(map(len, serialized)) > _LARGE
     handler = _handler(file_of(record).SerializeToString(deterministic=True), is_large)
     try:
-        batch = handler.list_to_record_batch(serialized)
+        return handler.list_to_record_batch(serialized)
     except ValueError as error:
         raise BadMessageError(
             None,
@@ -79,10 +103,42 @@ def read_table(record: Record, serialized: Sequence[bytes], function: str) -> pa
             str(error).rpartition("message: ")[2],
             "The bytes are damaged, cut, or of another message type.",
         ) from error
-    columns = _columns(record, _in_order(batch.num_columns, batch.column), len(serialized))
-    arrays = {field.name: column for field, column in zip(record.shown, columns, strict=True)}
-    schema = pa.schema([f.with_type(arrays[f.name].type) for f in record.schema])
-    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _with_packed(kind: Record) -> Record:
+    """Returns the fields of a message that are lists of numbers of 4 or 8 bytes, as bytes.
+
+    ptars skips what remains where packed numbers are cut. Their bytes tell it.
+    """
+    fields: list[AnyField] = []
+    for field in inner_fields(kind):
+        if isinstance(field.type, Record):
+            inner = _with_packed(field.type)
+            if inner.fields:
+                fields.append(dataclasses.replace(field, type=inner))
+            continue
+        leaf = field.type
+        if field.count is Count.MANY and isinstance(leaf, Leaf) and leaf.wire in _FIXED:
+            zero = bytes(leaf.arrow.bit_width // 8)
+            fields.append(dataclasses.replace(field, type=Leaf(Proto.TYPE_BYTES, zero)))
+    return Record(kind.name, tuple(fields))
+
+
+def _expect_whole(packed: Record, arrays: list[pa.Array]) -> None:
+    for field, array in zip(packed.on_wire(), arrays, strict=True):
+        values = array.values if field.count is Count.MANY else array
+        if isinstance(field.type, Record):
+            _expect_whole(field.type, _in_order(values.type.num_fields, values.field))
+            continue
+        assert isinstance(field.type, Leaf)
+        width = len(field.type.default)
+        if (np.asarray(pc.binary_length(values)) % width).any():
+            raise BadMessageError(
+                field.path,
+                f"packed values of {width} bytes each",
+                "packed values that are cut",
+                "The bytes are damaged, cut, or of another message type.",
+            )
 
 
 @functools.lru_cache(64)
