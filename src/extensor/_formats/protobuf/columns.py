@@ -229,15 +229,15 @@ def _list_of_one(field: Field, kind: Type, array: pa.Array) -> pa.Array:
 def _of_keys(kind: ChosenKeys, array: pa.Array) -> pa.Array:
     """Returns some keys of maps as records."""
     keys, values = _in_order(2, array.values.field)
-    value = kind.fields[0].type  # an entry without a value has the default value
-    if isinstance(value, Leaf):
+    value = kind.value
+    if isinstance(value, Leaf):  # an entry without a value has the default value
         values = values.fill_null(pa.scalar(value.default, values.type))
     else:
         children = _in_order(values.type.num_fields, values.field)
         values = pa.Array.from_buffers(values.type, len(values), [None], children=children)
     rows = np.repeat(np.arange(len(array)), np.diff(array.offsets))
     columns: list[pa.Array] = []
-    for field, key in zip(kind.shown, kind.keys, strict=True):
+    for field, key in zip(kind.on_wire(), kind.keys, strict=True):
         found = np.flatnonzero(pc.equal(keys, pa.scalar(key, keys.type)))
         places = np.full([len(array)], -1)
         places[rows[found]] = found  # of entries with one key, the last counts

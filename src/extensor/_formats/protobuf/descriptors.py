@@ -271,6 +271,7 @@ class _Fields:
     ) -> Field:
         """Returns a field that has some keys of a map."""
         keys = [key for key in chosen if isinstance(key, _Key)]
+        entry: Any = found.message_type
         if not is_map or len(keys) < len(chosen):
             raise FieldError(
                 path=path,
@@ -287,7 +288,7 @@ class _Fields:
                 received=f"others for {keys[0]} than for {keys[-1]}",
                 mend="Choose these fields for each key.",
             )
-        of_key, of_value = (found.message_type.fields_by_name[n] for n in ("key", "value"))
+        of_key, of_value = entry.fields_by_name["key"], entry.fields_by_name["value"]
         leaf = _leaf(of_key)
         fields: list[Field] = []
         for key in keys:
@@ -300,8 +301,8 @@ class _Fields:
             made = Field(key.text, at, of_value.number, Count.OPTIONAL, kind)
             fields.append(self._with_policy(made, kind.arrow, of_wanted))
         values = tuple(_key_of(key.text, leaf, path) for key in keys)
-        kind = ChosenKeys(found.message_type.full_name, tuple(fields), leaf, values)
-        return Field(name, path, found.number, Count.MANY, kind, is_map=True)
+        of_keys = ChosenKeys(entry.full_name, tuple(fields), leaf, fields[0].type, values)
+        return Field(name, path, found.number, Count.MANY, of_keys, is_map=True)
 
     def _with_policy(self, made: Any, arrow: pa.DataType, wanted: Any) -> Any:
         policy = self._absent.policy(made.path, arrow)

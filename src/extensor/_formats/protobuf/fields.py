@@ -122,10 +122,12 @@ class ChosenKeys(Record):
 
     Attributes:
         key: The type of the keys.
+        value: The type of the values.
         keys: The keys, one for each field.
     """
 
     key: Leaf
+    value: Type
     keys: tuple[Any, ...]
 
 

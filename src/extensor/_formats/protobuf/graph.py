@@ -99,7 +99,7 @@ class GraphReader:
     def _of_keys(self, kind: ChosenKeys, counts: Any, entries: Any) -> Any:
         """Returns some keys of maps as records. The other values are not decoded further."""
         (_, keys), (has_value, values) = _decoded(entries, inner_fields(kind))
-        value = kind.fields[0].type
+        value = kind.value
         if isinstance(value, Leaf) and value.has_own_default:
             values = tf.where(has_value > 0, values, tf.constant(value.default, value.dtype))
         count, total = tf.size(counts), tf.size(entries)
@@ -107,8 +107,7 @@ class GraphReader:
         rows = tf.repeat(tf.range(count), counts)
         fields: dict[str, Any] = {}
         types: dict[str, ArrowType] = {}
-        for field, key in zip(kind.fields, kind.keys, strict=True):
-            assert isinstance(field, Field)
+        for field, key in zip(kind.on_wire(), kind.keys, strict=True):
             found = tf.where(tf.equal(keys, tf.constant(key, kind.key.dtype)))[:, 0]
             # Of entries with one key, the last counts.
             last = tf.math.unsorted_segment_max(

@@ -49,7 +49,7 @@ def file_of(record: Record) -> FileDescriptorProto:
 def inner_fields(kind: Type) -> list[Field]:
     """Returns the fields of a message that the wire has for a value."""
     if isinstance(kind, ChosenKeys):
-        return [_field("key", 1, kind.key), _field("value", 2, kind.fields[0].type)]
+        return [_field("key", 1, kind.key), _field("value", 2, kind.value)]
     if isinstance(kind, Record):
         return kind.on_wire()
     if isinstance(kind, Wrapper):
