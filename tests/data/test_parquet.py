@@ -94,7 +94,9 @@ def test_the_spec_follows_from_the_schema_alone(table, splits, drop_remainder):
         pq.write_table(table.slice(0, 0), f"{name}/none.parquet")
         pq.write_table(table, f"{name}/some.parquet")
         empty, some = (
-            xt.data.parquet(f"{name}/{n}.parquet", 2, None, drop_remainder, splits).element_spec
+            xt.data.parquet(
+                f"{name}/{n}.parquet", 2, None, None, drop_remainder, splits
+            ).element_spec
             for n in ("none", "some")
         )
     assert empty == some

@@ -1,148 +1,368 @@
-"""Files as streams: the records of the files, in any order, from any place."""
+"""Datasets of Arrow, JSON, TFRecord and Parquet files: one contract for all."""
 
 import gzip
+import importlib
 import json
-import pathlib
+import os
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
+from google.protobuf import descriptor_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
 from extensor import errors
 
-SCHEMA = pa.schema({"n": pa.int64(), "list": pa.list_(pa.string())})
-SHUFFLE = xt.data.Shuffle(seed=4, window=30)
-KINDS = [".arrow", ".feather", ".arrows", ".jsonl", ".jsonl.gz", ".tfrecord", ".tfrecord.gz"]
+ROWS = 60
+SHUFFLE = xt.data.Shuffle(seed=5, window=15)
+Name = descriptor_pb2.UninterpretedOption.NamePart
 
 
-def read(paths, *args, **kwargs):
-    if ".tfrecord" in paths[0]:
-        kwargs.setdefault("schema", SCHEMA)
-    return door(xt.data, paths)(paths, *args, **kwargs)
+def rows_of(number):
+    """The records of one file of three."""
+    each = range(20 * number, 20 * number + 20)
+    return [{"l": [k] * (k % 3), "n": k, "t": f"text {k}"} for k in each]
 
 
-def door(module, paths, prefix=""):
-    """The function of a module that reads files of this format."""
-    kind = pathlib.Path(paths[0]).suffixes[0].removeprefix(".")
-    names = {"jsonl": "json", "tfrecord": "tfrecord"}
-    return getattr(module, prefix + names.get(kind, "arrow"))
+def table_of(number):
+    types = {"l": pa.list_(pa.int64()), "n": pa.int64(), "t": pa.string()}
+    return pa.Table.from_pylist(rows_of(number), pa.schema(types))
 
 
-def written(folder, sizes, suffix):
-    """Files of so many records each, numbered through, in record batches of seven."""
-    paths, first = [], 0
-    for number, size in enumerate(sizes):
-        path = folder / f"{number}{suffix}"
-        paths.append(str(path))
-        numbers = list(range(first, first + size))
-        first += size
-        lists = [[str(n)] * (n % 3) for n in numbers]
-        table = pa.table({"n": numbers, "list": lists}, schema=SCHEMA)
-        if ".json" in suffix:
-            text = "".join(f"{json.dumps(row)}\n" for row in table.to_pylist()).encode()
-            path.write_bytes(gzip.compress(text) if suffix.endswith(".gz") else text)
-            continue
-        if ".tfrecord" in suffix:
-            xt.write_tfrecord(xt.from_arrow(table), str(path))
-            continue
-        make = pa.ipc.new_stream if suffix == ".arrows" else pa.ipc.new_file
-        with make(str(path), SCHEMA) as writer:
-            writer.write_table(table, max_chunksize=7)
-    return paths
+def write_ipc(make, path, number):
+    table = table_of(number)
+    with make(path, table.schema) as writer:
+        writer.write_table(table, max_chunksize=6)
+
+
+def write_arrow(folder, number):
+    write_ipc(pa.ipc.new_file, f"{folder}/{number}.arrow", number)
+
+
+def write_feather(folder, number):
+    write_ipc(pa.ipc.new_file, f"{folder}/{number}.feather", number)
+
+
+def write_arrows(folder, number):
+    write_ipc(pa.ipc.new_stream, f"{folder}/{number}.arrows", number)
+
+
+def write_jsonl(folder, number):
+    lines = [json.dumps(row) + "\n" for row in rows_of(number)]
+    with open(f"{folder}/{number}.jsonl", "w") as file:
+        file.write("\n".join(lines))  # with empty lines
+
+
+def write_json_gz(folder, number):
+    with gzip.open(f"{folder}/{number}.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows_of(number))
+
+
+def write_json_array(folder, number):
+    with open(f"{folder}/{number}.json", "w") as file:
+        json.dump(rows_of(number), file, indent=1)
+
+
+def write_tfrecord(folder, number):
+    xt.write_tfrecord(xt.struct.constant(rows_of(number)), f"{folder}/{number}.tfrecord")
+
+
+def write_tfrecord_gz(folder, number):
+    xt.write_tfrecord(xt.struct.constant(rows_of(number)), f"{folder}/{number}.tfrecord.gz")
+
+
+def write_parquet(folder, number):
+    pq.write_table(table_of(number), f"{folder}/{number}.parquet", row_group_size=6)
+
+
+SOURCES = {
+    "arrow": (write_arrow, xt.data.arrow, xt.read_arrow),
+    "feather": (write_feather, xt.data.arrow, xt.read_arrow),
+    "arrow stream": (write_arrows, xt.data.arrow, xt.read_arrow),
+    "json": (write_jsonl, xt.data.json, xt.read_json),
+    "json, compressed": (write_json_gz, xt.data.json, xt.read_json),
+    "json, one array": (write_json_array, xt.data.json, xt.read_json),
+    "tfrecord": (write_tfrecord, xt.data.tfrecord, xt.read_tfrecord),
+    "tfrecord, compressed": (write_tfrecord_gz, xt.data.tfrecord, xt.read_tfrecord),
+    "parquet": (write_parquet, xt.data.parquet, xt.read_parquet),
+}
+IN_ANY_ORDER = ["arrow", "json", "tfrecord"]
+
+
+@pytest.fixture(autouse=True)
+def small_groups(monkeypatch):
+    for name in ("json", "tfrecord"):
+        monkeypatch.setattr(importlib.import_module(f"extensor._data.{name}"), "_BLOCK", 250)
+
+
+@pytest.fixture(params=SOURCES)
+def source(request, tmp_path):
+    """A function that makes a dataset, and one that reads the whole, of three files."""
+    return opened(request.param, tmp_path)
+
+
+def opened(name, folder):
+    write, make, read = SOURCES[name]
+    for number in range(3):
+        write(folder, number)
+    return lambda *args, **options: make(folder, *args, **options), lambda **o: read(folder, **o)
 
 
 def numbers(dataset):
     return [batch["n"].numpy().tolist() for batch in dataset]
 
 
-def flat(batches):
-    return [n for batch in batches for n in batch]
+def flat(found):
+    return [n for batch in found for n in batch]
 
 
-@pytest.fixture(params=KINDS)
-def paths(request, tmp_path):
-    return written(tmp_path, [40, 0, 25], request.param)
+SCHEMA = pa.schema({"n": pa.int32(), "l": pa.list_(pa.int64())})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"columns": ["n"]},
+        {"schema": SCHEMA},
+        {"schema": SCHEMA, "columns": ["l"]},
+        {"row_splits_dtype": tf.int32},
+    ],
+    ids=lambda options: " ".join(options) or "all",
+)
+def test_batches_are_those_of_the_whole(source, options):
+    make, read = source
+    whole = read(**options)
+    dataset = make(7, **options)
+    found = list(dataset)
+    assert [len(batch.to_py()) for batch in found] == [7] * 8 + [4]
+    assert [row for batch in found for row in batch.to_py()] == whole.to_py()
+    assert len(dataset) == 9
+    assert xt.spec_of(found[0]) == xt.spec_of(whole[:7])
+    assert all(dataset.element_spec.is_compatible_with(batch) for batch in found)
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=3), st.integers(1, 9), st.booleans())
-def test_batches_are_the_records_in_order(tmp_path_factory, sizes, size, drop_remainder):
-    paths = written(tmp_path_factory.mktemp("files"), sizes, ".arrow")
-    dataset = read(paths, size, drop_remainder=drop_remainder)
-    count = sum(sizes)
-    stop = count - size + 1 if drop_remainder else count
-    expected = [list(range(i, min(i + size, count))) for i in range(0, stop, size)]
+def test_batches_of_files_of_any_size_are_the_records_in_order(
+    tmp_path_factory, sizes, size, drop_remainder
+):
+    folder, first = tmp_path_factory.mktemp("files"), 0
+    for number, rows in enumerate(sizes):
+        table = pa.table({"n": pa.array(range(first, first + rows), pa.int64())})
+        with pa.ipc.new_file(f"{folder}/{number}.arrow", table.schema) as writer:
+            writer.write_table(table, max_chunksize=7)
+        first += rows
+    dataset = xt.data.arrow(folder, size, drop_remainder=drop_remainder)
+    stop = first - size + 1 if drop_remainder else first
+    expected = [list(range(i, min(i + size, first))) for i in range(0, stop, size)]
     assert numbers(dataset) == expected
-    assert int(dataset.cardinality()) == len(expected)
+    assert len(dataset) == len(expected)
 
 
-def test_records_are_those_of_the_whole(paths):
-    dataset = read(paths, 8)
-    given = {"schema": SCHEMA} if ".tfrecord" in paths[0] else {}
-    whole = door(xt, paths, "read_")(paths, **given)
-    assert [row for batch in dataset for row in batch.to_py()] == whole.to_py()
-    only = next(iter(read(paths, 8, columns=["list"])))
-    assert only.field_names() == ("list",)
-    assert only["list"].to_list() == whole["list"][:8].to_list()
+def test_a_remainder_is_dropped_and_epochs_are_counted(source):
+    make, _ = source
+    dataset = make(7, drop_remainder=True, epochs=2)
+    assert len(dataset) == 16
+    assert dataset.element_spec.shape == [7]
+    assert numbers(dataset) == [list(range(i, i + 7)) for i in range(0, 56, 7)] * 2
 
 
-def test_an_epoch_in_another_order_has_each_record_once(paths):
-    epochs = numbers(read(paths, 5, shuffle=SHUFFLE, epochs=2))
-    first, second = flat(epochs[:13]), flat(epochs[13:])
-    assert sorted(first) == sorted(second) == list(range(65))
+def test_a_shuffled_epoch_has_each_record_once_in_a_new_order(source):
+    make, _ = source
+    dataset = make(7, shuffle=SHUFFLE)
+    first, second = numbers(dataset), numbers(dataset)
+    assert sorted(flat(first)) == sorted(flat(second)) == list(range(ROWS))
     assert first != second
-    assert first != list(range(65))
-    assert numbers(read(paths, 5, shuffle=SHUFFLE, epochs=2)) == epochs
+    assert [len(batch) for batch in first] == [7] * 8 + [4]
+    assert numbers(make(7, shuffle=SHUFFLE)) == first
 
 
 @pytest.mark.parametrize("shuffle", [None, SHUFFLE])
-def test_shards_have_each_record_once(paths, shuffle):
-    shards = [numbers(read(paths, 4, shuffle=shuffle, shard=(i, 2))) for i in range(2)]
-    assert sorted(flat(shards[0]) + flat(shards[1])) == list(range(65))
-    is_stream = paths[0].endswith(
-        (".arrows", ".gz", ".jsonl", ".tfrecord")
-    )  # may be of one shard as a whole
-    assert all(shards) or is_stream
+@pytest.mark.parametrize("count", [2, 5])
+def test_shards_have_each_record_once(source, shuffle, count):
+    make, _ = source
+    shards = [make(4, shuffle=shuffle, shard=(i, count)) for i in range(count)]
+    found = [numbers(shard) for shard in shards]
+    assert sorted(n for shard in found for n in flat(shard)) == list(range(ROWS))
+    assert [len(shard) for shard in shards] == [len(each) for each in found]
+    assert xt.data.steps_per_shard(shards[0]) == min(map(len, found))
+
+
+@pytest.mark.parametrize("name", IN_ANY_ORDER)
+def test_the_records_of_a_file_are_divided_among_shards(name, tmp_path):
+    make, _ = opened(name, tmp_path)
+    found = flat(numbers(make(4, shard=(0, 2))))
+    assert {n // 20 for n in found} == {0, 1, 2}
+    assert 20 < len(found) < 40
 
 
 @pytest.mark.parametrize("shuffle", [None, SHUFFLE])
-@pytest.mark.parametrize("steps", [0, 3, 13, 20])
-def test_a_state_and_a_checkpoint_go_on_at_the_exact_batch(paths, tmp_path, shuffle, steps):
-    def dataset(**state):
-        return read(paths, 5, shuffle=shuffle, epochs=2, **state)
+@pytest.mark.parametrize("step", [0, 1, 5, 9, 11])
+def test_a_state_goes_on_at_the_exact_batch(source, shuffle, step):
+    make, _ = source
+    arguments = {"shuffle": shuffle, "epochs": 2}
+    dataset = make(7, **arguments)
+    state = json.loads(json.dumps(xt.data.state(dataset, step)))
+    found = numbers(dataset)
+    assert numbers(make(7, **arguments, state=state)) == found[step:]
 
-    expected = numbers(dataset())[steps:]
-    state = json.loads(json.dumps(xt.data.state(dataset(), steps)))
-    resumed = numbers(dataset(state=state))
-    assert resumed[: len(expected)] == expected
-    assert len(resumed) == len(expected)
-    iterator = iter(dataset())
+
+def test_a_state_of_other_columns_is_an_error(source):
+    make, _ = source
+    state = xt.data.state(make(7), 1)
+    with pytest.raises(errors.StructureError, match=r"^state, digest: "):
+        make(7, columns=["n"], state=state)
+
+
+@pytest.mark.parametrize("shuffle", [None, SHUFFLE])
+@pytest.mark.parametrize("steps", [0, 3, 13, 16])
+def test_a_checkpoint_goes_on_at_the_exact_batch(source, tmp_path, shuffle, steps):
+    make, _ = source
+    iterator = iter(make(7, shuffle=shuffle, epochs=2))
     for _ in range(steps):
         next(iterator)
-    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
-    again = iter(dataset())
+    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "saved" / "it"))
+    again = iter(make(7, shuffle=shuffle, epochs=2))
     tf.train.Checkpoint(iterator=again).restore(saved)
-    assert numbers(again) == expected
+    assert numbers(again) == numbers(iterator)
 
 
-def test_a_state_of_other_files_is_an_error(paths):
-    state = xt.data.state(read(paths, 5), 3)
-    with pytest.raises(errors.StructureError, match="state, digest"):
-        read(paths[:1], 5, state=state)
+@pytest.mark.parametrize("name", [*IN_ANY_ORDER, "parquet"])
+@pytest.mark.parametrize("schema", [None, SCHEMA])
+def test_a_checkpoint_goes_on_in_another_process(name, tmp_path, run_python, schema):
+    (tmp_path / "files").mkdir()
+    make, _ = opened(name, tmp_path / "files")
+    iterator = iter(make(7, shuffle=SHUFFLE, schema=schema))
+    for _ in range(4):
+        next(iterator)
+    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
+    text = schema and 'pa.schema({"n": pa.int32(), "l": pa.list_(pa.int64())})'
+    done = run_python(f"""
+import importlib, json, pyarrow as pa, tensorflow as tf, extensor as xt
+importlib.import_module("extensor._data.{name}")._BLOCK = 250
+shuffle = xt.data.Shuffle{tuple(SHUFFLE)}
+files = {str(tmp_path / "files")!r}
+iterator = iter(xt.data.{name}(files, 7, shuffle=shuffle, schema={text}))
+tf.train.Checkpoint(iterator=iterator).restore({saved!r})
+print(json.dumps([batch["n"].numpy().tolist() for batch in iterator]))
+""")
+    assert json.loads(done.stdout.splitlines()[-1]) == numbers(iterator)
 
 
-def test_a_cut_file_is_an_error_that_names_it(tmp_path):
-    (path,) = written(tmp_path, [40], ".arrow")
-    content = (tmp_path / "0.arrow").read_bytes()
-    (tmp_path / "0.arrow").write_bytes(content[: len(content) // 2])
-    with pytest.raises(errors.FormatError, match=r"0\.arrow"):
-        numbers(xt.data.arrow(path, 5))
+@pytest.mark.parametrize("name", [*IN_ANY_ORDER, "parquet"])
+def test_another_process_makes_the_dataset_of_its_recipe(name, tmp_path):
+    make, _ = opened(name, tmp_path)
+    stream = importlib.import_module("extensor._data.stream")
+    dataset = make(7, schema=SCHEMA, shuffle=SHUFFLE)
+    made = stream._feed_of(stream.feeds[dataset].recipe)
+    assert made.plan.digest == stream.feeds[dataset].plan.digest
+    assert numbers(stream.stream(made)) == numbers(make(7, schema=SCHEMA, shuffle=SHUFFLE))
 
 
-def test_files_of_other_columns_are_an_error(tmp_path):
-    (path,) = written(tmp_path, [3], ".arrow")
-    xt.write_arrow(xt.DenseStructuredTensor([1], {"other": [1]}), str(tmp_path / "b.arrow"))
-    with pytest.raises(errors.ExtensorError, match=r"b\.arrow|n"):
-        xt.data.arrow([path, str(tmp_path / "b.arrow")], 2)
+def raises_while_read(make):
+    with pytest.raises(errors.ExtensorError) as caught:
+        list(make())
+    return caught.value
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_file_that_is_cut_is_named(name, tmp_path):
+    make, _ = opened(name, tmp_path)
+    [path] = tmp_path.glob("1.*")
+    path.write_bytes(path.read_bytes()[:-7])
+    error = raises_while_read(lambda: make(7))
+    assert isinstance(error, errors.FormatError)
+    assert str(path) in str(error)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_file_that_vanishes_is_named_during_iteration(name, tmp_path):
+    make, _ = opened(name, tmp_path)
+    dataset = make(7)
+    [path] = tmp_path.glob("1.*")
+    os.remove(path)
+    error = raises_while_read(lambda: dataset)
+    assert isinstance(error, errors.MissingFileError)
+    assert str(path) in str(error)
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if name != "parquet"])
+def test_a_file_that_gets_other_records_is_named_during_iteration(name, tmp_path):
+    make, _ = opened(name, tmp_path)
+    dataset = make(7)
+    [path] = tmp_path.glob("1.*")
+    (tmp_path / "other").mkdir()
+    rows = globals()["rows_of"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(globals(), "rows_of", lambda number: rows(number)[:3])
+        SOURCES[name][0](tmp_path / "other", 1)
+    os.replace(tmp_path / "other" / path.name, path)
+    error = raises_while_read(lambda: dataset)
+    assert isinstance(error, errors.FormatError)
+    assert str(path) in str(error)
+
+
+def test_no_file_is_an_error_at_once(tmp_path):
+    for make in (xt.data.arrow, xt.data.json, xt.data.tfrecord, xt.data.parquet):
+        with pytest.raises(errors.StructureError, match="at least one file"):
+            make(tmp_path, 7)
+
+
+@pytest.mark.parametrize("name", ["arrow", "parquet"])
+def test_an_added_nullable_column_is_filled_when_asked(name, tmp_path):
+    make, _ = opened(name, tmp_path)
+    table = table_of(1).append_column("added", pa.array(range(20), pa.int64()))
+    if name == "arrow":
+        with pa.ipc.new_file(f"{tmp_path}/1.arrow", table.schema) as writer:
+            writer.write_table(table)
+    else:
+        pq.write_table(table, f"{tmp_path}/1.parquet")
+    with pytest.raises(errors.StructureError, match=r"1\.(arrow|parquet)"):
+        make(7)
+    nulls = {"added": xt.fill(-1)}
+    dataset = make(7, schema=table.schema, nulls=nulls)
+    added = [n for batch in dataset for n in batch["added"].numpy().tolist()]
+    assert added == [-1] * 20 + list(range(20)) + [-1] * 20
+    required = table.schema.set(3, pa.field("added", pa.int64(), nullable=False))
+    with pytest.raises(errors.ExtensorError, match="added"):
+        list(make(7, schema=required))
+
+
+@pytest.mark.parametrize("options", [{}, {"columns": ["name_part"]}, {"shuffle": SHUFFLE}])
+def test_messages_of_a_class_are_read_as_from_proto_reads_them(tmp_path, options):
+    messages = [Name(name_part=str(i), is_extension=i % 2 == 0) for i in range(30)]
+    serialized = [message.SerializeToString() for message in messages]
+    path = str(tmp_path / "names.tfrecord")
+    with tf.io.TFRecordWriter(path) as writer:
+        for one in serialized:
+            writer.write(one)
+    dataset = xt.data.tfrecord(path, 7, message=Name, **options)
+    expected = xt.from_proto(serialized, Name, columns=options.get("columns")).to_py()
+    found = [row for batch in dataset for row in batch.to_py()]
+    assert len(dataset) == 5
+    assert sorted(found, key=str) == sorted(expected, key=str)
+    if not options.get("shuffle"):
+        assert found == expected
+
+
+def test_damage_inside_a_record_is_found(tmp_path):
+    write_tfrecord(tmp_path, 0)
+    path = tmp_path / "0.tfrecord"
+    dataset = xt.data.tfrecord(path, 7)
+    content = bytearray(path.read_bytes())
+    content[-8] ^= 1  # in the last record
+    path.write_bytes(content)
+    error = raises_while_read(lambda: dataset)
+    assert isinstance(error, errors.FormatError)
+    assert str(path) in str(error)
+
+
+def test_an_error_of_json_names_the_line_of_the_file(tmp_path):
+    lines = [json.dumps(row) for row in rows_of(0)]
+    lines[15] = '{"n": "many", "l": []}'
+    (tmp_path / "0.jsonl").write_text("\n".join(lines))
+    error = raises_while_read(lambda: xt.data.json(tmp_path, 7, schema=SCHEMA))
+    assert "line 16" in str(error)

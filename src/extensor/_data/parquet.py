@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.location import splits_dtype
 from extensor._arrow.null_policy import policies_of
 from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
@@ -32,9 +31,10 @@ def parquet(
     paths: FilePath | Iterable[FilePath],
     batch_size: int,
     columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
+    schema: Any = None,
     drop_remainder: bool = False,
-    row_splits_dtype: Any = tf.int64,
-    nulls: Any = "error",
+    row_splits_dtype: Any = None,
+    nulls: Any = None,
     shuffle: Shuffle | None = None,
     shard: tuple[int, int] | Literal["service"] | None = None,
     epochs: int = 1,
@@ -51,7 +51,10 @@ def parquet(
         columns: Paths of the fields to read, as in `read_parquet`; other fields are not decoded.
             "auto" for all fields, except that `fit`, `evaluate` and `predict` of a model of
             `xt.keras` read only the fields that the model and the functions of `map` use. None for
-            all fields, always.
+            all fields, always. With `schema`, "auto" is None.
+        schema: The spec of the records, or a pyarrow Schema, as in `read_parquet`: a nullable
+            column that some of the files do not have is null there. Default: the schema of the
+            files, which must agree.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
             then part of the static shape.
         row_splits_dtype: As in `from_arrow`.
@@ -88,22 +91,20 @@ def parquet(
         columns = smallest_columns(paths, columns)
     if columns is not None and not isinstance(columns, str):
         columns = list(columns)
-    splits = splits_dtype(row_splits_dtype)
     is_auto = isinstance(columns, str) and columns == "auto"
     rest: Any = (shuffle, shard, epochs, state)
 
     def read(columns: Any, nulls: Any) -> tf.data.Dataset:
-        return stream(_feed(paths, batch_size, columns, drop_remainder, splits, nulls, *rest))
+        wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+        own = wanted.schema, drop_remainder, wanted.row_splits_dtype, wanted.nulls
+        return stream(_feed(paths, batch_size, columns, *own, *rest))
 
     def reread(fields: FieldsUsed) -> tf.data.Dataset:
         names = smallest_columns(paths, fields)
         return read(names, policies_of(nulls, names))
 
-    if not is_auto:
-        return read(columns, nulls)
-    dataset = read(None, nulls)
-
-    return prunable(dataset, reread)
+    dataset = read(None if is_auto else columns, nulls)
+    return prunable(dataset, reread) if is_auto and schema is None else dataset
 
 
 _SLAB_ROWS, _SLAB_BYTES = PART_ROWS, PART_BYTES
@@ -113,6 +114,7 @@ def _feed(
     paths: Any,
     batch_size: Any,
     columns: Any,
+    schema: pa.Schema | None,
     drop_remainder: bool,
     row_splits_dtype: tf.DType,
     nulls: Any,
@@ -122,7 +124,7 @@ def _feed(
     state: Any,
 ) -> Feed:
     """Returns the feed of `parquet`, with the same arguments."""
-    source = _ParquetSource(paths, columns)
+    source = _ParquetSource(paths, columns, schema)
     plan = Plan(source, batch_size, drop_remainder, shuffle, shard, epochs, _SLAB_ROWS, _SLAB_BYTES)
     if state is not None:
         plan.begin_at(state)
@@ -133,6 +135,7 @@ def _feed(
         paths=source.paths,
         batch_size=plan.batch_size,
         columns=columns,
+        schema=schema,
         drop_remainder=drop_remainder,
         row_splits_dtype=row_splits_dtype,
         nulls=nulls,
@@ -156,8 +159,8 @@ MAKERS["parquet"] = _feed_again
 class _ParquetSource:
     """The row groups of Parquet files."""
 
-    def __init__(self, paths: Any, columns: Any) -> None:
-        self._plan = plan = ParquetPlan(paths, WantedTable(columns))
+    def __init__(self, paths: Any, columns: Any, schema: pa.Schema | None) -> None:
+        self._plan = plan = ParquetPlan(paths, WantedTable(columns, schema))
         files = [file.file for file in plan.files]
         self.paths = [file.inner if file.is_local else file.path for file in files]
         self.schema = plan.schema
