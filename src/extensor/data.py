@@ -2,10 +2,14 @@
 
 from extensor._data.arrow import arrow
 from extensor._data.batches import batches
+from extensor._data.database import database
 from extensor._data.fields_used import fields_used
+from extensor._data.firestore import firestore
 from extensor._data.json import json
 from extensor._data.parquet import parquet
-from extensor._data.plan import Shuffle
+from extensor._data.position import Shuffle
+from extensor._data.proto import proto
+from extensor._data.spanner import spanner
 from extensor._data.state import state, steps_per_shard
 from extensor._data.tfrecord import tfrecord
 from extensor._describe.comparison import Comparison, Drift
@@ -24,10 +28,14 @@ __all__ = [
     "Words",
     "arrow",
     "batches",
+    "database",
     "describe",
     "fields_used",
+    "firestore",
     "json",
     "parquet",
+    "proto",
+    "spanner",
     "state",
     "steps_per_shard",
     "tfrecord",

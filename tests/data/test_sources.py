@@ -94,7 +94,7 @@ IN_ANY_ORDER = ["arrow", "json", "tfrecord"]
 
 @pytest.fixture(autouse=True)
 def small_groups(monkeypatch):
-    for name in ("json", "tfrecord"):
+    for name in ("json", "serialized"):
         monkeypatch.setattr(importlib.import_module(f"extensor._data.{name}"), "_BLOCK", 250)
 
 
@@ -239,10 +239,11 @@ def test_a_checkpoint_goes_on_in_another_process(name, tmp_path, run_python, sch
     for _ in range(4):
         next(iterator)
     saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
+    module = "serialized" if name == "tfrecord" else name
     text = schema and 'pa.schema({"n": pa.int32(), "l": pa.list_(pa.int64())})'
     done = run_python(f"""
 import importlib, json, pyarrow as pa, tensorflow as tf, extensor as xt
-importlib.import_module("extensor._data.{name}")._BLOCK = 250
+importlib.import_module("extensor._data.{module}")._BLOCK = 250
 shuffle = xt.data.Shuffle{tuple(SHUFFLE)}
 files = {str(tmp_path / "files")!r}
 iterator = iter(xt.data.{name}(files, 7, shuffle=shuffle, schema={text}))
@@ -339,7 +340,7 @@ def test_messages_of_a_class_are_read_as_from_proto_reads_them(tmp_path, options
     with tf.io.TFRecordWriter(path) as writer:
         for one in serialized:
             writer.write(one)
-    dataset = xt.data.tfrecord(path, 7, message=Name, **options)
+    dataset = xt.data.proto(path, Name, 7, **options)
     expected = xt.from_proto(serialized, Name, columns=options.get("columns")).to_py()
     found = [row for batch in dataset for row in batch.to_py()]
     assert len(dataset) == 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 from extensor.errors import StructureError
@@ -19,3 +20,11 @@ def positive(value: Any, name: str, mend: str) -> int:
             path=f"xt.data: {name}", expected="a positive number", received=repr(value), mend=mend
         )
     return int(value)
+
+
+def listed(columns: Any) -> tuple[Any, bool]:
+    """Returns the argument `columns` of readers, and whether models choose the fields: "auto"."""
+    if isinstance(columns, str) and columns == "auto":
+        return None, True
+    is_list = isinstance(columns, Iterable) and not isinstance(columns, (str, bytes))
+    return (list(columns) if is_list else columns), False

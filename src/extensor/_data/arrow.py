@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.wanted_table import WantedTable
-from extensor._data.plan import Shuffle
+from extensor._data.argument import listed
 from extensor._data.planned import Format, Group, Groups, makes_again, planned, whole
+from extensor._data.position import Shuffle
 from extensor._files.files import File, FilePath, files_at
 from extensor._formats.arrow import SUFFIXES, batches_in, opened, readable, reader_of
 from extensor._path import PathLike
@@ -21,7 +22,7 @@ from extensor.errors import StructureError
 def arrow(
     paths: FilePath | Iterable[FilePath],
     batch_size: int,
-    columns: Iterable[PathLike] | None = None,
+    columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
     schema: Any = None,
     drop_remainder: bool = False,
     row_splits_dtype: Any = None,
@@ -40,7 +41,9 @@ def arrow(
         paths: One file, folder or glob pattern, or several, of one schema; their records are
             concatenated.
         batch_size: The number of records in a batch. A batch may have records of several files.
-        columns: Paths of the fields to read, as in `read_arrow`. Default: all.
+        columns: Paths of the fields to read, as in `read_arrow`. "auto" for
+            all fields, except that models of `xt.keras` read only those that they use, as in
+            `parquet`. None for all fields, always.
         schema: The spec of the records, or a pyarrow Schema, to which the columns are cast without
             loss. A nullable column that a file does not have is null there. Default: the schema of
             the files, which must agree.
@@ -71,10 +74,10 @@ def arrow(
     [55. 30.]
     [45.]
     """
-    names = columns if columns is None or isinstance(columns, (str, bytes)) else list(columns)
+    names, is_auto = listed(columns)
     wanted = WantedTable(names, schema, nulls, row_splits_dtype)
     rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return planned(_FORMAT, _files_at(paths), wanted, *rest)
+    return planned(_FORMAT, _files_at(paths), wanted, is_auto, *rest)
 
 
 def _files_at(paths: Any) -> list[File]:
@@ -93,23 +96,15 @@ def _opened(files: Sequence[File], wanted: WantedTable) -> Groups:
             groups += _groups(file, stream, found)
     schema = wanted.schema if wanted.schema is not None else _common(files, schemas)
 
-    def batches(group: Group) -> Iterator[pa.RecordBatch]:
-        for batch in _batches(group, schema.names):
-            yield whole(_pruned(batch, wanted), schema)
-
-    return Groups(schema, groups, batches)
+    return Groups(schema, groups, _records)
 
 
 _FORMAT = makes_again(Format("arrow", _opened), _files_at)
 
 
-def _pruned(batch: pa.RecordBatch, wanted: WantedTable) -> pa.RecordBatch:
-    if wanted.schema is not None or wanted.columns is None:
-        return batch
-    table = wanted.table(pa.Table.from_batches([batch]))
-    return pa.RecordBatch.from_arrays(
-        [column.combine_chunks() for column in table.columns], schema=table.schema
-    )
+def _records(group: Group, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in _batches(group, schema.names):
+        yield whole(batch, schema)
 
 
 def _groups(file: File, stream: pa.NativeFile, schema: pa.Schema) -> list[Group]:

@@ -3,56 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, cast
+from typing import Any, Literal
 
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.location import splits_dtype
-from extensor._arrow.read import from_arrow
-from extensor._arrow.schema import spec_from_schema
-from extensor._data.argument import positive
-from extensor._data.failing import failing_dataset
-from extensor._data.feed import empty_dataset
-from extensor._data.plan import PART_BYTES, PART_ROWS
-from extensor._data.slab import batches_of
-from extensor._data.stream import stream_to_its_end
-from extensor.errors import DTypeError, ExtensorError, StructureError
+from extensor._arrow.wanted_table import WantedTable
+from extensor._data.argument import listed
+from extensor._data.ordered import OrderedPlan, ordered
+from extensor._data.position import Shuffle
+from extensor._path import PathLike
+from extensor.errors import DTypeError, StructureError
 
 
 def batches(
     source: Iterable[pa.RecordBatch] | Callable[[], Iterable[pa.RecordBatch]],
     schema: pa.Schema,
     batch_size: int,
+    columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
     drop_remainder: bool = False,
-    row_splits_dtype: Any = tf.int64,
-    nulls: Any = "error",
+    row_splits_dtype: Any = None,
+    nulls: Any = None,
+    shuffle: Shuffle | None = None,
+    shard: tuple[int, int] | None = None,
+    epochs: int = 1,
+    state: dict[str, Any] | None = None,
 ) -> tf.data.Dataset:
     """Returns a dataset that streams Arrow record batches in structured batches.
 
-    Use it for sources that give Arrow data piece by piece, such as queries of a database.
+    Use it for sources that give Arrow data piece by piece. They are read from their beginning, so
+    `shard`, `state` and checkpoints expect that a source gives the same records in the same order
+    each time.
 
     Args:
         source: The record batches: an iterable that can be iterated again, or a function that
-            returns an iterable for each pass. A generator gives one pass only.
+            returns an iterable for each epoch. A generator gives one epoch only.
         schema: The schema of the record batches.
         batch_size: The number of records in a batch, whatever the sizes of the record batches.
-        drop_remainder: Whether to drop a last batch that is not full. The batch size is then part
-            of the static shape.
+        columns: Paths of the fields to convert. "auto" for all fields, except that models of
+            `xt.keras` convert only those that they use, as in `parquet`. None for all fields,
+            always.
+        drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
+            then part of the static shape.
         row_splits_dtype: As in `from_arrow`.
         nulls: What to do with nulls, as in `from_arrow`.
+        shuffle: How to shuffle, an `xt.data.Shuffle`: mixes each `window` records that follow one
+            another.
+        shard: The number of this shard, and the number of shards. A shard has each record whose
+            number, divided by the number of shards, leaves the number of the shard. All shards read
+            the whole source.
+        epochs: The number of epochs in a pass.
+        state: Where the first pass begins, from `xt.data.state`. The batches before are read and
+            dropped.
 
     Returns:
-        A dataset of StructuredTensors of shape `[batch_size]`, of unknown cardinality. An iterator
-        that is restored from a checkpoint reads the source from its beginning, and drops what it
-        had read.
+        A dataset of StructuredTensors of shape `[batch_size]`, of unknown cardinality.
 
     Raises:
-        StructureError: If `batch_size` is not a positive number (also a ValueError). During
-            iteration: if a record batch has another schema, or an iterator is read a second time.
+        StructureError: If `batch_size` or `epochs` is not a positive number, or `state` is of
+            another dataset (also a ValueError). During iteration: if a record batch has another
+            schema, or an iterator is read a second time, or the source ends before `state`.
+        RowError: If there is no shard of this number (also an IndexError).
         DTypeError: If `source` is neither iterable nor a function (also a TypeError). During
             iteration: if it yields anything but record batches and tables.
-        UnsupportedTypeError: As in `from_arrow`.
+        FieldError, UnsupportedTypeError: As in `from_arrow`.
 
     >>> import pyarrow as pa
     >>> import extensor as xt
@@ -63,7 +77,9 @@ def batches(
     [3 4]
     [5]
     """
-    size = positive(batch_size, "batch_size", "Give the number of records in a batch.")
+    plan = OrderedPlan(
+        "xt.data.batches", None, None, batch_size, drop_remainder, shuffle, shard, epochs
+    )
     if not callable(source) and not isinstance(source, Iterable):
         raise DTypeError(
             path="xt.data.batches: source",
@@ -71,41 +87,28 @@ def batches(
             received=type(source).__name__,
             mend="Give a list, or a function such as lambda: reader().",
         )
-    splits = splits_dtype(row_splits_dtype)
-    spec = spec_from_schema(schema, size if drop_remainder else None, splits, nulls)
-    return stream_to_its_end(_Source(source, schema, size, drop_remainder, spec, splits, nulls))
+    if not isinstance(schema, pa.Schema):
+        raise DTypeError(
+            path="xt.data.batches: schema",
+            expected="the pyarrow Schema of the record batches",
+            received=repr(schema)[:80],
+            mend="Give batch.schema of one of them.",
+        )
+    names, is_auto = listed(columns)
+    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
+    assert wanted.schema is not None
+    return ordered(plan, _Source(source, schema), wanted.schema, wanted, is_auto, state)
 
 
 class _Source:
-    """The feed of `batches`."""
+    """The record batches of an iterable."""
 
-    recipe = ""  # another process has no access to a Python iterable
-
-    def __init__(
-        self,
-        source: Any,
-        schema: pa.Schema,
-        size: int,
-        drop_remainder: bool,
-        spec: Any,
-        splits: tf.DType,
-        nulls: Any,
-    ) -> None:
-        self.schema = schema
-        self.size = size
-        self.drop_remainder = drop_remainder
-        self.spec = spec
-        self.splits = splits
-        self.nulls = nulls
+    def __init__(self, source: Any, schema: pa.Schema) -> None:
         self._source = source
+        self._schema = schema
         self._is_read = False
 
-    def begin(self) -> tuple[int, int]:
-        """Returns the epoch and step of a pass, which a stream does not count."""
-        return 0, 0
-
-    def open(self, epoch: int, step: int) -> _Pass:
-        """Begins a pass."""
+    def __call__(self, fields: pa.Schema) -> Iterator[pa.RecordBatch]:
         source: Any = self._source() if callable(self._source) else self._source
         if iter(source) is source and not callable(self._source):
             if self._is_read:
@@ -116,78 +119,16 @@ class _Source:
                     mend="Give a function that returns a new iterator.",
                 )
             self._is_read = True
-        return _Pass(self, iter(source))
+        return self._batches(source)
 
-
-class _Pass:
-    """One pass over the record batches."""
-
-    def __init__(self, feed: _Source, pieces: Iterator[Any]) -> None:
-        self._feed = feed
-        self._pieces = pieces
-        self._number = 0
-        self._records = 0
-        self._parts = self._tables()
-        self.is_over = False
-
-    def load(self, number: int) -> tf.data.Dataset:
-        """Returns a dataset of the batches of a part."""
-        feed = self._feed
-        while not self.is_over:
-            table = next(self._parts, None)
-            self._number += 1
-            if table is None:
-                self.is_over = True
-            elif self._number > number:
-                first, self._records = self._records, self._records + table.num_rows
-                size = min(feed.size, table.num_rows)
-                try:
-                    records = from_arrow(table, feed.splits, feed.nulls)
-                except ExtensorError as error:
-                    received = f"{error.received} of those from record {first} on"
-                    return failing_dataset(
-                        type(error)(
-                            path=error.path,
-                            expected=error.expected,
-                            received=received,
-                            mend=error.mend,
-                        ),
-                        feed.spec,
-                    )
-                return batches_of(records, size, feed.spec)
-            else:
-                self._records += table.num_rows
-        return empty_dataset()
-
-    def close(self) -> None:
-        """Closes the iterator, if it can be closed."""
-        self.is_over = True
-        close = cast("Callable[[], None] | None", getattr(self._pieces, "close", None))
-        if close is not None and hasattr(self._pieces, "gi_frame"):
-            close()
-
-    def _tables(self) -> Iterator[pa.Table]:
-        """Yields tables of a multiple of the batch size, and the remainder at the end."""
-        size, pending = self._feed.size, list[pa.RecordBatch]()
-        rows = nbytes = 0
-        for number, piece in enumerate(self._pieces):
-            for batch in self._checked(number, piece):
-                pending.append(batch)
-                rows += batch.num_rows
-                nbytes += batch.nbytes
-                if rows >= size and (rows >= PART_ROWS or nbytes >= PART_BYTES):
-                    table = pa.Table.from_batches(pending)
-                    yield table.slice(0, rows - rows % size)
-                    pending = table.slice(rows - rows % size).to_batches()
-                    rows %= size
-                    nbytes = sum(batch.nbytes for batch in pending)
-        if rows:
-            table = pa.Table.from_batches(pending)
-            full = rows - rows % size
-            if full:
-                yield table.slice(0, full)
-            if full < rows and not self._feed.drop_remainder:
-                yield table.slice(full)
+    def _batches(self, source: Iterable[Any]) -> Iterator[pa.RecordBatch]:
+        pieces = iter(source)
+        try:
+            for number, piece in enumerate(pieces):
+                yield from self._checked(number, piece)
+        finally:
+            if hasattr(pieces, "gi_frame"):
+                pieces.close()  # pyright: ignore[reportAttributeAccessIssue]
 
     def _checked(self, number: int, piece: Any) -> Iterable[pa.RecordBatch]:
         where = f"xt.data.batches, record batch {number}"
@@ -198,10 +139,10 @@ class _Pass:
                 received=type(piece).__name__,
                 mend="Convert it first, such as with pa.record_batch.",
             )
-        if not piece.schema.equals(self._feed.schema):
+        if not piece.schema.equals(self._schema):
             raise StructureError(
                 path=where,
-                expected=f"the schema {', '.join(map(str, self._feed.schema))}",
+                expected=f"the schema {', '.join(map(str, self._schema))}",
                 received=", ".join(map(str, piece.schema)),
                 mend="Cast it to the schema, or give its schema.",
             )

@@ -102,8 +102,8 @@ class Pass:
                 ahead[1].cancel()
             batches = self._load(number)
         if self.reads_ahead and number + 1 < self._feed.parts and not self._is_closed:
-            with contextlib.suppress(RuntimeError):  # Python is exiting
-                self._ahead = number + 1, _readers().submit(self._load, number + 1)
+            future = submit(self._load, number + 1)
+            self._ahead = None if future is None else (number + 1, future)
         return batches
 
     def close(self) -> None:
@@ -291,6 +291,13 @@ def _located(error: ExtensorError, first: int, place: str) -> ExtensorError:
 def empty_dataset() -> tf.data.Dataset:
     """Returns a dataset without elements."""
     return tf.data.Dataset.range(0)
+
+
+def submit(read: Callable[[int], Any], number: int) -> Future[Any] | None:
+    """Reads a part in the background; returns None if Python is exiting."""
+    with contextlib.suppress(RuntimeError):
+        return _readers().submit(read, number)
+    return None
 
 
 @functools.cache

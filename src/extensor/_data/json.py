@@ -10,8 +10,9 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.wanted_table import WantedTable
-from extensor._data.plan import Shuffle
+from extensor._data.argument import listed
 from extensor._data.planned import Format, Group, Groups, makes_again, planned, whole
+from extensor._data.position import Shuffle
 from extensor._files.files import File, FilePath, files_at
 from extensor._formats.json.source import SUFFIXES, Text
 from extensor._formats.json.stream import Block, batches_as, blocks, table_of, with_types_of
@@ -26,7 +27,7 @@ _RECORD = re.compile(rb"[^\s][^\n]*")
 def json(
     paths: FilePath | Iterable[FilePath],
     batch_size: int,
-    columns: Iterable[PathLike] | None = None,
+    columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
     schema: Any = None,
     drop_remainder: bool = False,
     row_splits_dtype: Any = None,
@@ -46,7 +47,9 @@ def json(
     Args:
         paths: One file, folder or glob pattern, or several; their records are concatenated.
         batch_size: The number of records in a batch. A batch may have records of several files.
-        columns: Paths of the fields to read, as in `read_json`. Default: all.
+        columns: Paths of the fields to read, as in `read_json`. "auto" for
+            all fields, except that models of `xt.keras` read only those that they use, as in
+            `parquet`. None for all fields, always.
         schema: The spec of the records, or a pyarrow Schema, as in `read_json`. Default: that of
             all records.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
@@ -77,10 +80,10 @@ def json(
     [b'Tea' b'Bread']
     [b'Soup']
     """
-    names = columns if columns is None or isinstance(columns, (str, bytes)) else list(columns)
+    names, is_auto = listed(columns)
     wanted = WantedTable(names, schema, nulls, row_splits_dtype)
     rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return planned(_FORMAT, _files_at(paths), wanted, *rest)
+    return planned(_FORMAT, _files_at(paths), wanted, is_auto, *rest)
 
 
 def _files_at(paths: Any) -> list[File]:
@@ -105,15 +108,18 @@ def _opened(files: Sequence[File], wanted: WantedTable) -> Groups:
             found.append(Group(file, name, rows, len(block.data), at))
         groups += found if found and found[0].at else _one(found)
     if wanted.schema is not None:
-        return Groups(wanted.schema, groups, lambda group: _typed(group, wanted))
-    schema = wanted.pruned(pa.schema(record.fields))
+        return Groups(wanted.schema, groups, _typed)
+    whole_schema = wanted.pruned(pa.schema(record.fields))
 
-    def batches(group: Group) -> Iterator[pa.RecordBatch]:
+    def batches(group: Group, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        if not schema.equals(whole_schema):
+            yield from _typed(group, schema)
+            return
         for text, line in _texts(group):
             for batch in batches_as(table_of(text, line), record, group.file.path):
                 yield from wanted.table(pa.Table.from_batches([batch])).to_batches()
 
-    return Groups(schema, groups, batches)
+    return Groups(whole_schema, groups, batches)
 
 
 _FORMAT = makes_again(Format("json", _opened), _files_at)
@@ -125,11 +131,11 @@ def _one(groups: list[Group]) -> list[Group]:
     return [group._replace(rows=rows, nbytes=nbytes) for group in groups[:1]]
 
 
-def _typed(group: Group, wanted: WantedTable) -> Iterator[pa.RecordBatch]:
-    assert wanted.schema is not None
+def _typed(group: Group, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    wanted = WantedTable(schema=schema)
     for text, line in _texts(group):
         for batch in table_of(text, line, wanted).to_batches():
-            yield whole(batch, wanted.schema)
+            yield whole(batch, schema)
 
 
 def _texts(group: Group) -> Iterator[tuple[Text, int]]:

@@ -14,8 +14,10 @@ import tensorflow as tf
 from extensor._arrow.null_policy import policies_of
 from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
+from extensor._data.argument import listed
 from extensor._data.feed import Feed
-from extensor._data.plan import PART_BYTES, PART_ROWS, Plan, Shuffle
+from extensor._data.plan import PART_BYTES, PART_ROWS, Plan
+from extensor._data.position import Shuffle
 from extensor._data.prunable import prunable
 from extensor._data.recipe import arguments_of, recipe, shuffle_of
 from extensor._data.stream import MAKERS, stream
@@ -51,7 +53,7 @@ def parquet(
         columns: Paths of the fields to read, as in `read_parquet`; other fields are not decoded.
             "auto" for all fields, except that `fit`, `evaluate` and `predict` of a model of
             `xt.keras` read only the fields that the model and the functions of `map` use. None for
-            all fields, always. With `schema`, "auto" is None.
+            all fields, always.
         schema: The spec of the records, or a pyarrow Schema, as in `read_parquet`: a nullable
             column that some of the files do not have is null there. Default: the schema of the
             files, which must agree.
@@ -89,22 +91,25 @@ def parquet(
     """
     if isinstance(columns, FieldsUsed):
         columns = smallest_columns(paths, columns)
-    if columns is not None and not isinstance(columns, str):
-        columns = list(columns)
-    is_auto = isinstance(columns, str) and columns == "auto"
-    rest: Any = (shuffle, shard, epochs, state)
+    names, is_auto = listed(columns)
 
-    def read(columns: Any, nulls: Any) -> tf.data.Dataset:
+    def feed_of(columns: Any, nulls: Any, state: Any) -> Feed:
         wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
         own = wanted.schema, drop_remainder, wanted.row_splits_dtype, wanted.nulls
-        return stream(_feed(paths, batch_size, columns, *own, *rest))
+        return _feed(paths, batch_size, columns, *own, shuffle, shard, epochs, state)
+
+    feed = feed_of(names, nulls, state)
+    if not is_auto:
+        return stream(feed)
 
     def reread(fields: FieldsUsed) -> tf.data.Dataset:
-        names = smallest_columns(paths, fields)
-        return read(names, policies_of(nulls, names))
+        # With a schema, the first file may lack some of the fields.
+        chosen = smallest_columns(paths, fields) if schema is None else list(fields)
+        narrow = feed_of(chosen, policies_of(feed.nulls, chosen), None)
+        narrow.plan.position = feed.plan.position
+        return stream(narrow)
 
-    dataset = read(None if is_auto else columns, nulls)
-    return prunable(dataset, reread) if is_auto and schema is None else dataset
+    return prunable(stream(feed), reread)
 
 
 _SLAB_ROWS, _SLAB_BYTES = PART_ROWS, PART_BYTES

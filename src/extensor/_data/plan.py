@@ -7,46 +7,19 @@ and any part can be loaded without the parts before it.
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, cast
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import decoded_schema
-from extensor._data.argument import positive
-from extensor.errors import DTypeError, FormatError, RowError, StructureError
+from extensor._data.position import Positioned, Shuffle
 
 # The approximate maximal size of a part without shuffling, in records and in bytes of the source. A
 # part has at least one batch.
 PART_ROWS = 1 << 15
 PART_BYTES = 1 << 22
-
-_VERSION = 1
-
-
-class Shuffle(NamedTuple):
-    """How records are shuffled: `shuffle=` of the functions of `xt.data`.
-
-    An epoch reads the row groups of all files in a random order, so many at a time that they have
-    about `window` records, and mixes the records of these. Each epoch has a new order, which
-    follows from the seed.
-
-    Args:
-        seed: An integer that is not negative. The same seed gives the same order.
-        window: The number of records that are mixed. They are in memory at once; at least one row
-            group and one batch are.
-
-    >>> import extensor as xt
-    >>> xt.data.Shuffle(seed=3)
-    Shuffle(seed=3, window=65536)
-    """
-
-    seed: int
-    window: int = 1 << 16
 
 
 class Source(Protocol):
@@ -71,7 +44,7 @@ class Source(Protocol):
         ...
 
 
-class Plan:
+class Plan(Positioned):
     """What is read when.
 
     Args:
@@ -100,13 +73,10 @@ class Plan:
         part_bytes: int = PART_BYTES,
     ) -> None:
         self.source = source
-        self.batch_size = positive(batch_size, "batch_size", "Give the number of records a batch.")
-        self.epochs = positive(epochs, "epochs", "Give the number of epochs in a pass.")
-        self.drop_remainder = drop_remainder
-        self.shuffle = _checked_shuffle(shuffle)
         self.by_service = isinstance(shard, str) and shard == "service"
         """Whether the workers of a tf.data service divide the parts of each pass."""
-        self.shard = (0, 1) if self.by_service else _checked_shard(shard)
+        shard = None if self.by_service else shard
+        super().__init__(batch_size, drop_remainder, shuffle, shard, epochs)
         index, count = self.shard
         chosen = np.arange(len(source.rows))[index::count]
         self.groups = chosen[source.rows[chosen] > 0]
@@ -115,10 +85,6 @@ class Plan:
         full, rest = divmod(self.num_rows, self.batch_size)
         self.steps = full if drop_remainder or not rest else full + 1
         """The number of batches in an epoch."""
-        self.next = (0, 0)
-        """The first epoch of the next pass, and the number of its first batch in the pass."""
-        self.begun = self.next
-        """The same of the last pass that began."""
         self._known: tuple[int, Any, Any] = -1, None, None  # the order of one epoch
         if self.shuffle is None:
             nbytes = source.nbytes[self.groups] / np.maximum(rows, 1)
@@ -155,11 +121,7 @@ class Plan:
         """Returns the shuffled records of a part of an epoch."""
         groups, order = self._window(epoch, part)
         pieces = self.source.read(groups, PART_ROWS)
-        table = pa.Table.from_batches(pieces, self.source.schema)
-        try:
-            return table.combine_chunks().take(order)
-        except pa.ArrowNotImplementedError:  # dictionaries inside lists and structs
-            return table.cast(decoded_schema(table.schema)).combine_chunks().take(order)
+        return taken(pa.Table.from_batches(pieces, self.source.schema), order)
 
     def _window(self, epoch: int, part: int) -> tuple[list[int], np.ndarray[Any, Any]]:
         """Returns the groups of a window as they are read, and the order of their records."""
@@ -211,68 +173,21 @@ class Plan:
             begun: Where these begin, as `next` and `begun`.
         """
         epochs, step = divmod(begun[1] + step, self.steps or 1)
-        return {
-            "version": _VERSION,
-            "digest": self.digest,
-            "seed": self.shuffle.seed if self.shuffle else None,
-            "window": self.shuffle.window if self.shuffle else None,
-            "shard": list(self.shard),
-            "batch_size": self.batch_size,
-            "drop_remainder": self.drop_remainder,
-            "epoch": begun[0] + epochs,
-            "step": step,
-        }
+        return self.state_at(begun[0] + epochs, step)
 
     def begin_at(self, state: Any) -> None:
         """Lets the next pass begin at a state.
 
         Raises:
-            DTypeError: If it is no state (also a TypeError).
-            FormatError: If another version wrote it (also a ValueError).
-            StructureError: If it is of another dataset (also a ValueError).
+            DTypeError, FormatError, StructureError: As `Positioned.place_of`.
         """
-        own = self.state(0, self.next)
-        if not isinstance(state, Mapping) or not all(name in state for name in own):
-            raise DTypeError(
-                path="state",
-                expected="a state that `xt.data.state` returned",
-                received=type(state).__name__,
-                mend="Give the whole dict, or None to begin at the beginning.",
-            )
-        given = cast("Mapping[str, Any]", state)
-        if given["version"] != _VERSION:
-            raise FormatError(
-                path="state",
-                expected=f"a state of version {_VERSION}",
-                received=f"version {given['version']}",
-                mend="Begin again, or use the release of extensor that wrote it.",
-            )
-        for name in own:
-            if name not in ("epoch", "step") and own[name] != given[name]:
-                what = "files or columns" if name == "digest" else name
-                raise StructureError(
-                    path=f"state, {name}",
-                    expected=f"{own[name]}, which this dataset has",
-                    received=f"{given[name]}: the state of a dataset with other {what}",
-                    mend="Give the arguments with which the state was made.",
-                )
-        places = (given["epoch"], given["step"])
-        if not all(isinstance(n, int) and n >= 0 for n in places) or places[1] > self.steps:
-            raise StructureError(
-                path="state",
-                expected=f"an epoch, and a step of 0 to {self.steps}",
-                received=f"epoch {places[0]}, step {places[1]}",
-                mend="Give a state as `xt.data.state` returned it.",
-            )
-        epoch, step = places
+        epoch, step = self.place_of(state, self.steps)
         before = epoch % self.epochs  # epochs of the pass
         self.next = self.begun = epoch - before, before * self.steps + step
 
-    @functools.cached_property
-    def digest(self) -> str:
-        """A digest of the source."""
-        text = json.dumps(self.source.identity(), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+    def identity(self) -> Any:
+        """Returns what differs between sources, as data that JSON can represent."""
+        return self.source.identity()
 
 
 def _bounds(
@@ -305,45 +220,9 @@ def _bounds(
     return np.array([*bounds, end] if bounds[-1] < end else bounds)
 
 
-def _checked_shuffle(shuffle: Any) -> Shuffle | None:
-    if shuffle is None or shuffle is False:
-        return None
-    if not isinstance(shuffle, Shuffle):
-        raise DTypeError(
-            path="shuffle",
-            expected="an xt.data.Shuffle, or None",
-            received=repr(shuffle),
-            mend="Give shuffle=xt.data.Shuffle(seed=0).",
-        )
-    seed = shuffle.seed
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise StructureError(
-            path="shuffle, seed",
-            expected="an integer that is not negative",
-            received=repr(seed),
-            mend="Give the same number to get the same order.",
-        )
-    window = positive(shuffle.window, "shuffle, window", "Give a number of records.")
-    return Shuffle(int(seed), window)
-
-
-def _checked_shard(shard: Any) -> tuple[int, int]:
-    if shard is None:
-        return 0, 1
+def taken(table: pa.Table, order: np.ndarray[Any, Any]) -> pa.Table:
+    """Returns records of a table in an order."""
     try:
-        index, count = (int(number) for number in shard)
-    except (TypeError, ValueError) as error:
-        raise DTypeError(
-            path="shard",
-            expected="two integers: the number of this shard, and the number of shards",
-            received=repr(shard),
-            mend="Give for example shard=(0, 4).",
-        ) from error
-    if not 0 <= index < count:
-        raise RowError(
-            path="shard",
-            expected=f"a number from 0 to {count - 1}" if count > 0 else "at least one shard",
-            received=f"shard {index} of {count}",
-            mend="Shards are numbered from 0.",
-        )
-    return index, count
+        return table.combine_chunks().take(order)
+    except pa.ArrowNotImplementedError:  # dictionaries inside lists and structs
+        return table.cast(decoded_schema(table.schema)).combine_chunks().take(order)

@@ -11,13 +11,17 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
+from extensor._arrow.null_policy import policies_of
 from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
 from extensor._data.feed import Feed
 from extensor._data.plan import PART_BYTES, PART_ROWS, Plan
+from extensor._data.prunable import prunable
 from extensor._data.recipe import arguments_of, recipe, shuffle_of
 from extensor._data.stream import MAKERS, stream
 from extensor._files.files import File
+from extensor._pruning.fields import FieldsUsed
 from extensor.errors import FormatError
 
 
@@ -45,14 +49,15 @@ class Groups:
     Args:
         schema: The schema of the records.
         groups: The groups, in the order of the files.
-        batches: Returns the records of a group.
+        batches: Returns the records of a group, with the fields of a schema: of this one, or of one
+            with fewer fields.
     """
 
     def __init__(
         self,
         schema: pa.Schema,
         groups: Sequence[Group],
-        batches: Callable[[Group], Iterator[pa.RecordBatch]],
+        batches: Callable[[Group, pa.Schema], Iterator[pa.RecordBatch]],
     ) -> None:
         self.schema = schema
         self._groups = groups
@@ -68,7 +73,7 @@ class Groups:
         """
         for number in groups:
             group, count = self._groups[number], 0
-            for batch in self._batches(group):
+            for batch in self._batches(group, self.schema):
                 count += batch.num_rows
                 yield from (batch.slice(at, rows) for at in range(0, batch.num_rows, rows))
             if count != group.rows:
@@ -78,6 +83,11 @@ class Groups:
                     received=f"{count} records: the file was written to",
                     mend="Make the dataset again.",
                 )
+
+    def with_fields(self, paths: Sequence[str]) -> Groups:
+        """Returns the same records with some of their fields."""
+        schema = pruned_schema(self.schema, chosen_columns(paths, self.schema))
+        return Groups(schema, self._groups, self._batches)
 
     def place(self, group: int) -> str:
         """Returns the file of a group, and where it is in the file."""
@@ -106,6 +116,7 @@ def planned(
     format: Format,
     files: Sequence[File],
     wanted: WantedTable,
+    is_auto: bool,
     batch_size: Any,
     drop_remainder: bool,
     shuffle: Any,
@@ -120,6 +131,7 @@ def planned(
         format: The format.
         files: The files.
         wanted: The arguments `columns`, `schema`, `nulls` and `row_splits_dtype`.
+        is_auto: Whether models choose the fields: `columns="auto"`.
         batch_size: As in the functions of `xt.data`, like the rest.
         drop_remainder: See there.
         shuffle: See there.
@@ -128,8 +140,18 @@ def planned(
         state: See there.
         **own: The arguments that only this format has.
     """
-    rest = (batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return stream(_feed(format, files, wanted, *rest, **own))
+    rest = (batch_size, drop_remainder, shuffle, shard, epochs)
+    feed, source = _feed(format, files, wanted, *rest, state, **own)
+    if not is_auto:
+        return stream(feed)
+
+    def reread(fields: FieldsUsed) -> tf.data.Dataset:
+        nulls = policies_of(wanted.nulls, fields)
+        narrow = _feed_of(source.with_fields(fields), wanted.row_splits_dtype, nulls, *rest)
+        narrow.plan.position = feed.plan.position
+        return stream(narrow)
+
+    return prunable(stream(feed), reread)
 
 
 def makes_again(format: Format, files_at: Callable[[Any], list[File]]) -> Format:
@@ -149,14 +171,14 @@ def _feed(
     epochs: Any,
     state: Any,
     **own: Any,
-) -> Feed:
+) -> tuple[Feed, Groups]:
     source = format.opened(files, wanted, **own)
-    plan = Plan(source, batch_size, drop_remainder, shuffle, shard, epochs, PART_ROWS, PART_BYTES)
+    rest = (batch_size, drop_remainder, shuffle, shard, epochs)
+    feed = _feed_of(source, wanted.row_splits_dtype, wanted.nulls, *rest)
+    plan = feed.plan
     if state is not None:
         plan.begin_at(state)
-    static = plan.batch_size if drop_remainder else None
-    spec = spec_from_schema(source.schema, static, wanted.row_splits_dtype, wanted.nulls)
-    text = recipe(
+    feed.recipe = recipe(
         format.kind,
         files=[file.inner if file.is_local else file.path for file in files],
         wanted=[wanted.columns, wanted.schema, wanted.nulls, wanted.row_splits_dtype],
@@ -168,7 +190,23 @@ def _feed(
         state=state,
         **own,
     )
-    return Feed(plan, spec, wanted.row_splits_dtype, wanted.nulls, text)
+    return feed, source
+
+
+def _feed_of(
+    source: Groups,
+    row_splits_dtype: tf.DType,
+    nulls: Any,
+    batch_size: Any,
+    drop_remainder: bool,
+    shuffle: Any,
+    shard: Any,
+    epochs: Any,
+) -> Feed:
+    plan = Plan(source, batch_size, drop_remainder, shuffle, shard, epochs, PART_ROWS, PART_BYTES)
+    static = plan.batch_size if drop_remainder else None
+    spec = spec_from_schema(source.schema, static, row_splits_dtype, nulls)
+    return Feed(plan, spec, row_splits_dtype, nulls)
 
 
 def _feed_again(format: Format, files_at: Callable[[Any], list[File]], text: str) -> Feed:
@@ -177,7 +215,7 @@ def _feed_again(format: Format, files_at: Callable[[Any], list[File]], text: str
     arguments["files"] = files_at(arguments["files"])
     columns, *rest = arguments["wanted"]
     arguments["wanted"] = WantedTable(columns, *rest)
-    return _feed(format, **arguments)
+    return _feed(format, **arguments)[0]
 
 
 def whole(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

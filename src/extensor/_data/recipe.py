@@ -8,9 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import tensorflow as tf
+from google.protobuf import descriptor_pool
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
 from extensor._arrow.null_policy import Fill, fill
-from extensor._data.plan import Shuffle
+from extensor._data.position import Shuffle
+from extensor._formats.protobuf.descriptors import has_extensions
 from extensor._path import Path
 
 
@@ -41,6 +45,10 @@ def _as_json(value: Any) -> Any:
         return {"extensor.schema": base64.b64encode(value.serialize()).decode()}
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, Descriptor) and not has_extensions(value):
+        files = FileDescriptorSet(file=list(_files_of(value.file, {}).values()))
+        text = base64.b64encode(files.SerializeToString()).decode()
+        return {"extensor.message": [value.full_name, text]}
     return json.JSONEncoder().default(value)  # raises a TypeError
 
 
@@ -52,8 +60,24 @@ def _from_json(found: dict[str, Any]) -> Any:
             return tf.as_dtype(name)
         case {"extensor.schema": text}:
             return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
+        case {"extensor.message": [name, text]}:
+            pool = descriptor_pool.DescriptorPool()
+            for file in FileDescriptorSet.FromString(base64.b64decode(text)).file:
+                pool.Add(file)
+            return pool.FindMessageTypeByName(name)
         case _:
             return found
+
+
+def _files_of(file: Any, found: dict[str, FileDescriptorProto]) -> dict[str, FileDescriptorProto]:
+    """Returns the files that a file of descriptors needs, and itself at the end."""
+    if file.name not in found:
+        for inner in file.dependencies:
+            _files_of(inner, found)
+        proto = FileDescriptorProto()
+        file.CopyToProto(proto)
+        found[file.name] = proto
+    return found
 
 
 def shuffle_of(found: Any) -> Shuffle | None:

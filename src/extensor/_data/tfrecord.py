@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.chosen_columns import leaf_paths
+from extensor._arrow.null_policy import policies_of
+from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
-from extensor._data.plan import Shuffle
+from extensor._data.argument import listed
 from extensor._data.planned import Format, Group, Groups, makes_again, planned
+from extensor._data.position import Shuffle
+from extensor._data.serialized import groups_of_records, serialized
 from extensor._files.files import File, FilePath, files_at
-from extensor._formats.protobuf.read import from_proto, spec_from_proto
-from extensor._formats.tfrecord.files import (
-    ends_of_records,
-    expect_message,
-    message_of,
-    records_between,
-    serialized_batches,
-)
+from extensor._formats.tfrecord.files import expect_message, message_of
 from extensor._formats.tfrecord.inferred import inferred
 from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE
 from extensor._formats.tfrecord.parsed import Parser
-from extensor._path import PathLike
-from extensor.errors import ExtensorError, StructureError
-
-# The approximate size in bytes of the records that are read at once.
-_BLOCK = 1 << 18
+from extensor._path import Path, PathLike
+from extensor.errors import StructureError
 
 
 def tfrecord(
     paths: FilePath | Iterable[FilePath],
     batch_size: int,
-    columns: Iterable[PathLike] | None = None,
+    columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
     schema: Any = None,
     drop_remainder: bool = False,
     row_splits_dtype: Any = None,
@@ -46,7 +41,7 @@ def tfrecord(
     state: dict[str, Any] | None = None,
     keys: Mapping[PathLike, str] | None = None,
     context: Iterable[PathLike] = (),
-    message: Any = None,
+    message: str | None = None,
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the records of TFRecord files in structured batches.
 
@@ -57,7 +52,9 @@ def tfrecord(
     Args:
         paths: One file, folder or glob pattern, or several; their records are concatenated.
         batch_size: The number of records in a batch. A batch may have records of several files.
-        columns: Paths of the fields to read, as in `read_tfrecord`. Default: all.
+        columns: Paths of the fields to read, as in `read_tfrecord`. "auto" for
+            all fields, except that models of `xt.keras` read only those that they use, as in
+            `parquet`. None for all fields, always.
         schema: The spec of the records, or a pyarrow Schema. Default: that of the features.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
             then part of the static shape.
@@ -69,9 +66,8 @@ def tfrecord(
         state: Where the first pass begins, from `xt.data.state`.
         keys: As in `read_tfrecord`; it needs a schema.
         context: As in `read_tfrecord`.
-        message: "Example" or "SequenceExample", or the class of messages, or its descriptor, as in
-            `from_proto`; a class cannot be sent to the workers of a tf.data service. Default:
-            SequenceExample if a record (with a schema: one of the first) has feature lists.
+        message: "Example" or "SequenceExample". Default: SequenceExample if a record (with a
+            schema: one of the first) has feature lists. For other messages, see `proto`.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
@@ -80,7 +76,7 @@ def tfrecord(
     Raises:
         StructureError, RowError: As in `parquet`.
         MissingFileError, FormatError, DTypeError, FieldError, NullError, UnsupportedTypeError: As
-            in `read_tfrecord` and `from_proto`; those that depend on contents during iteration.
+            in `read_tfrecord`; those that depend on contents during iteration.
 
     >>> import extensor as xt
     >>> path = "recipes.tfrecord"
@@ -90,22 +86,18 @@ def tfrecord(
     [55. 30.]
     [45.]
     """
-    names = columns if columns is None or isinstance(columns, (str, bytes)) else list(columns)
-    files, rest = files_at(paths), (batch_size, drop_remainder, shuffle, shard, epochs, state)
-    if message is None or isinstance(message, str):
-        expect_message(message)
-        wanted = WantedTable(names, schema, nulls, row_splits_dtype)
-        own = {"message": message, "keys": keys, "context": list(context)}
-        return planned(_EXAMPLES, files, wanted, *rest, **own)
-    reads: Any = (message, names, schema, nulls, row_splits_dtype)
-    wanted = WantedTable(None, spec_from_proto(*reads))
-    return planned(_PROTOS, files, wanted, *rest, reads=reads)
+    expect_message(message)
+    names, is_auto = listed(columns)
+    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
+    own = {"message": message, "keys": keys, "context": list(context)}
+    rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs, state)
+    return planned(_FORMAT, files_at(paths), wanted, is_auto, *rest, **own)
 
 
-def _examples(
+def _opened(
     files: Sequence[File], wanted: WantedTable, message: Any, keys: Any, context: Any
 ) -> Groups:
-    groups = _groups(files)
+    groups = groups_of_records(files)
     if keys and wanted.schema is None:
         raise StructureError(
             path="keys",
@@ -123,69 +115,32 @@ def _examples(
         context = [path for path in lists if path[0] in kept] if message == SEQUENCE else ()
     else:
         schema = wanted.schema
-    parser = Parser(wanted.spec(schema), message, wanted.nulls, keys, context)
-    return Groups(schema, groups, _reader(schema, parser.records))
+
+    @functools.cache
+    def parser(fields: pa.Schema) -> Parser:
+        if fields.equals(schema):
+            return Parser(wanted.spec(schema), message, wanted.nulls, keys, context)
+        nulls = policies_of(wanted.nulls, [str(Path(*names)) for names in leaf_paths(fields)])
+        spec = spec_from_schema(fields, None, wanted.row_splits_dtype, nulls)
+        paths = {path for path, _ in spec.leaves()}
+        own_keys = {path: key for path, key in (keys or {}).items() if Path.of(path) in paths}
+        own_context = [path for path in context if Path.of(path) in paths]
+        return Parser(spec, message, nulls, own_keys, own_context)
+
+    parser(schema)  # raises for arguments that do not fit
+
+    def batches(group: Group, fields: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for name, each in serialized(group):
+            yield to_arrow(parser(fields).records(each, name), fields)
+
+    return Groups(schema, groups, batches)
 
 
-def _protos(files: Sequence[File], wanted: WantedTable, reads: Any) -> Groups:
-    def parsed(serialized: tf.Tensor, name_of: Callable[[int], str]) -> Any:
-        try:
-            return from_proto(serialized, *reads)
-        except ExtensorError as error:
-            if error.received is None:
-                raise
-            raise type(error)(
-                path=error.path,
-                expected=error.expected,
-                received=f"{error.received} (counted from {name_of(0)})",
-                mend=error.mend,
-            ) from error
-
-    assert wanted.schema is not None
-    return Groups(wanted.schema, _groups(files), _reader(wanted.schema, parsed))
-
-
-_EXAMPLES = makes_again(Format("tfrecord", _examples), files_at)
-_PROTOS = Format("messages", _protos)
-
-
-def _groups(files: Sequence[File]) -> list[Group]:
-    groups: list[Group] = []
-    for file in files:
-        ends = ends_of_records(file)
-        if ends is None:
-            sizes = [int(tf.size(each)) for each in serialized_batches(file)]
-            size = file.system.get_file_info(file.inner).size
-            groups.append(Group(file, "its records", sum(sizes), size))
-            continue
-        first = start = 0
-        while first < len(ends):
-            stop = max(int(np.searchsorted(ends, start + _BLOCK, "right")), first + 1)
-            end = int(ends[stop - 1])
-            name = f"records from {first} on"
-            groups.append(Group(file, name, stop - first, end - start, (first, start)))
-            first, start = stop, end
-    return groups
-
-
-def _serialized(group: Group) -> Iterator[tuple[Callable[[int], str], tf.Tensor]]:
-    """Yields messages of a group, each time with a function that names one of them."""
-    first, start = group.at or (0, 0)
-    if group.at is None:
-        found = serialized_batches(group.file)
-    else:
-        found = records_between(group.file, start, start + int(group.nbytes), group.rows)
-    for serialized in found:
-        yield _namer(first, group.file.path), serialized
-        first += int(tf.size(serialized))
-
-
-def _namer(first: int, path: str) -> Callable[[int], str]:
-    return lambda number: f"record {first + number} of {path}"
+_FORMAT = makes_again(Format("tfrecord", _opened), files_at)
 
 
 def _message(groups: Sequence[Group]) -> str:
-    messages = [message_of(each, name)[0] for group in groups for name, each in _serialized(group)]
+    messages = [message_of(each, name)[0] for group in groups for name, each in serialized(group)]
     return SEQUENCE if SEQUENCE in messages else EXAMPLE
 
 
@@ -197,28 +152,11 @@ class _Records:
 
     def __iter__(self) -> Iterator[bytes]:
         for group in self._groups:
-            for name, serialized in _serialized(group):
-                for number, one in enumerate(serialized.numpy()):
+            for name, each in serialized(group):
+                for number, one in enumerate(each.numpy()):
                     self._place = name, number
                     yield one
 
     def name(self, _: int) -> str:
         name, number = self._place
         return name(number)
-
-
-def _reader(
-    schema: pa.Schema, parsed: Callable[[Any, Callable[[int], str]], Any]
-) -> Callable[[Group], Iterator[pa.RecordBatch]]:
-    """Returns a function that reads the records of a group.
-
-    Args:
-        schema: Their schema.
-        parsed: Returns the records of messages, which have names.
-    """
-
-    def batches(group: Group) -> Iterator[pa.RecordBatch]:
-        for name, serialized in _serialized(group):
-            yield to_arrow(parsed(serialized, name), schema)
-
-    return batches

@@ -78,7 +78,7 @@ def read_database(
     [{'title': b'Tea', 'minutes': [5, 2]}]
     """
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
-    batches = _read(query, connection, params)
+    batches = result_of(query, connection, params)
     if batch_size is not None:
         if not isinstance(batch_size, int) or batch_size < 1:
             batches.close()
@@ -154,8 +154,12 @@ def write_database(
 # Reading.
 
 
-def _read(query: str, connection: Any, params: Any) -> Generator[Any]:
-    """Yields the schema of the result, and then its batches."""
+def result_of(query: str, connection: Any, params: Any) -> Generator[Any]:
+    """Yields the schema of the result of a query, and then its record batches.
+
+    Raises:
+        DatabaseError, UnsupportedTypeError, DTypeError, StructureError: As `read_database`.
+    """
     with _connected(connection) as opened, _named("query"):
         read = _read_duckdb if _is_duckdb(opened) else _read_adbc
         yield from read(query, opened, params)

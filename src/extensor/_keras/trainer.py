@@ -37,6 +37,7 @@ from extensor._keras.lowering import (
 from extensor._keras.open_spec import any_batch_size
 from extensor._keras.pruned_input import forget_uses, pruned_input
 from extensor._keras.python_input import as_batch
+from extensor._raised import as_raised
 from extensor.errors import DTypeError
 
 # The model whose user-defined `predict_step` is running. In it, `super().predict_step()` returns
@@ -257,11 +258,18 @@ class Trainer(OwnBuild, keras.Model):
 
     @contextlib.contextmanager
     def _named_errors(self, data: Any) -> Any:
-        """Raises errors of TensorFlow again, with the name of the field that causes them."""
+        """Raises errors of TensorFlow again, with the name of the field that causes them.
+
+        An error of a dataset of `xt.data` is raised as it was.
+        """
         with named_errors(self):
             try:
                 yield
-            except tf.errors.InvalidArgumentError as error:
+            except tf.errors.OpError as error:
+                if (own := as_raised(error.message)) is not None:
+                    raise own from None
+                if not isinstance(error, tf.errors.InvalidArgumentError):
+                    raise
                 given: Any = {} if self._call_spec is None else self._call_spec.specs
                 specs = list(given.values())
                 if isinstance(data, tf.data.Dataset) and contains(specs, is_extension_spec):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from extensor._arrow.struct_fields import batch_of
 from extensor._arrow.wanted_table import WantedTable
+from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
 from extensor._formats.firestore.values import Plain, chosen
 from extensor._formats.python.constant import arrow_of, of_spec
@@ -19,6 +21,9 @@ from extensor._path import Path, PathLike
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError
+
+# The number of documents in a record batch.
+_PART = 1 << 10
 
 
 @refuse_deep_nesting("read_firestore")
@@ -65,7 +70,6 @@ def read_firestore(
             TypeError, a ValueError).
         FieldError, NullError, UnsupportedTypeError: As in `from_arrow`.
     """
-    needed("google.cloud.firestore", "firestore", "read_firestore")
     if conflicts not in ("error", "union"):
         raise DTypeError(
             path="read_firestore: conflicts",
@@ -73,34 +77,81 @@ def read_firestore(
             received=repr(conflicts)[:60],
             mend="Leave it out for an error.",
         )
-    if not hasattr(source, "stream"):
-        raise DTypeError(
-            path="read_firestore",
-            expected="a collection or query of google-cloud-firestore",
-            received=type(source).__name__,
-            mend='Get one by firestore.Client().collection("name").',
-        )
+    expect_query(source, "read_firestore")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     seen = Plain()
     rows: list[Any] = []
     paths: list[str] = []
+    for path, row in _rows(source, wanted, id_field, timeout, seen):
+        rows.append(row)
+        paths.append(path)
+    if wanted.schema is not None:
+        return _of_schema(rows, paths, wanted)
+    if wanted.columns is not None:
+        names = {*_names(wanted)}
+        rows = [{name: each for name, each in row.items() if name in names} for row in rows]
+    array = seen.typed(arrow_of(rows, wanted.nulls, conflicts, paths.__getitem__))
+    return wanted.records(pa.Table.from_batches([batch_of(array)]))
+
+
+def batches_of(
+    source: Any, schema: pa.Schema, nulls: Any, id_field: str | None, timeout: float
+) -> Iterator[pa.RecordBatch]:
+    """Yields the documents of a query as record batches of a schema.
+
+    Args:
+        source: As in `read_firestore`.
+        schema: The schema.
+        nulls: As in `read_firestore`, for this schema.
+        id_field: As in `read_firestore`.
+        timeout: As in `read_firestore`.
+
+    Raises:
+        QueryError, AccessError, ServerError, DTypeError, NullError: As `read_firestore`.
+    """
+    wanted = WantedTable(None, schema, nulls)
+    documents = _rows(source, wanted, id_field, timeout, Plain())
+    while part := list(itertools.islice(documents, _PART)):
+        paths = [path for path, _ in part]
+        yield to_arrow(_of_schema([row for _, row in part], paths, wanted), schema)
+
+
+def expect_query(source: Any, where: str) -> None:
+    """Raises if a source is no query of Firestore.
+
+    Raises:
+        DTypeError, MissingDependencyError: As `read_firestore`.
+    """
+    needed("google.cloud.firestore", "firestore", where)
+    if not hasattr(source, "stream"):
+        raise DTypeError(
+            path=where,
+            expected="a collection or query of google-cloud-firestore",
+            received=type(source).__name__,
+            mend='Get one by firestore.Client().collection("name").',
+        )
+
+
+def _rows(
+    source: Any, wanted: WantedTable, id_field: str | None, timeout: float, seen: Plain
+) -> Iterator[tuple[str, Any]]:
+    """Yields the path and the fields of each document."""
     with named_errors("read_firestore"):
         for document in _documents(_selected(source, wanted, id_field), timeout):
             row = document.to_dict()
             if id_field is not None:
                 _expect_no_field(row, id_field, document.reference)
             row = seen.plain(row)
-            rows.append(row if id_field is None else {id_field: document.reference.id, **row})
-            paths.append(document.reference.path)
-    if wanted.schema is not None:
-        fields = pa.struct(list(wanted.schema))
-        values = [chosen(row, fields) for row in rows]
-        return wanted.cast(of_spec(values, wanted.spec(), wanted.nulls, name_of=paths.__getitem__))
-    if wanted.columns is not None:
-        names = {*_names(wanted)}
-        rows = [{name: each for name, each in row.items() if name in names} for row in rows]
-    array = seen.typed(arrow_of(rows, wanted.nulls, conflicts, paths.__getitem__))
-    return wanted.records(pa.Table.from_batches([batch_of(array)]))
+            if id_field is not None:
+                row = {id_field: document.reference.id, **row}
+            yield document.reference.path, row
+
+
+def _of_schema(rows: list[Any], paths: list[str], wanted: WantedTable) -> StructuredTensor:
+    assert wanted.schema is not None
+    fields = pa.struct(list(wanted.schema))
+    values = [chosen(row, fields) for row in rows]
+    return wanted.cast(of_spec(values, wanted.spec(), wanted.nulls, name_of=paths.__getitem__))
 
 
 def _expect_no_field(row: dict[str, Any], id_field: str, reference: Any) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import datetime
 import decimal
 import itertools
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -97,6 +98,38 @@ def read_spanner(
     return wanted.records(pa.concat_tables(tables))
 
 
+def result_of(
+    source: Any, query: str, params: Any, param_types: Any, wanted: WantedTable, timeout: float
+) -> Generator[pa.Table]:
+    """Yields the rows of a query in parts, at least one; the first may be empty.
+
+    Args:
+        source: A Database, or a Snapshot for several reads.
+        query: As in `read_spanner`, like the rest.
+        params: See there.
+        param_types: See there.
+        wanted: The arguments `columns` and `schema`.
+        timeout: See there.
+
+    Raises:
+        QueryError, AccessError, ServerError, DTypeError, StructureError: As `read_spanner`.
+    """
+    needed("google.cloud.spanner", "spanner", "xt.data.spanner")
+    is_database = hasattr(source, "snapshot")
+    is_for_one = not is_database and not getattr(source, "_multi_use", False)
+    if is_for_one or hasattr(source, "generate_query_batches"):
+        raise DTypeError(
+            path="xt.data.spanner",
+            expected="a Database, or a Snapshot for several reads, of google-cloud-spanner",
+            received=type(source).__name__,
+            mend="Give the Database, or database.snapshot(multi_use=True) in a with statement.",
+        )
+    query_of = _Query(query, params, param_types, wanted, retry(timeout))
+    with named_errors("xt.data.spanner"), contextlib.ExitStack() as opened:
+        snapshot = opened.enter_context(source.snapshot()) if is_database else source
+        yield from query_of.parts(snapshot)
+
+
 class _Query:
     """A query with its parameters, and what is wanted of its result."""
 
@@ -117,15 +150,19 @@ class _Query:
 
     def rows(self, snapshot: Any) -> pa.Table:
         """Returns the rows of the query in a snapshot."""
-        return self._table(
-            snapshot.execute_sql(
-                self._text,
-                params=self._params,
-                param_types=self._param_types,
-                lazy_decode=True,
-                retry=self._retry,
-            )
+        return pa.concat_tables(self.parts(snapshot))
+
+    def parts(self, snapshot: Any) -> Iterator[pa.Table]:
+        """Yields the rows of the query in a snapshot in parts, at least one."""
+        results = snapshot.execute_sql(
+            self._text,
+            params=self._params,
+            param_types=self._param_types,
+            lazy_decode=True,
+            retry=self._retry,
         )
+        for rows in _parts(iter(results)):
+            yield self._part(rows, results)
 
     def partitions(self, snapshot: Any) -> list[pa.Table]:
         """Returns the rows of each partition of the query in a BatchSnapshot."""

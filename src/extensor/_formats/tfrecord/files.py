@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import array
 import bisect
+import contextlib
 import gzip
 import mmap
 import os
@@ -327,6 +328,28 @@ def records_between(file: File, start: int, end: int, count: int) -> Iterator[tf
                 received="a damaged or truncated one",
                 mend="Write the file again.",
             ) from error
+
+
+def is_tfrecord(start: bytes) -> bool:
+    """Returns whether a file with these first 12 bytes is a TFRecord file, compressed or not."""
+    if start.startswith(b"\x1f\x8b\x08"):
+        return True
+    if start[:1] == b"\x78":
+        with contextlib.suppress(zlib.error):
+            zlib.decompressobj().decompress(start)
+            return True
+    return len(start) == 12 and _masked_crc(start[:8]) == int.from_bytes(start[8:], "little")
+
+
+def _masked_crc(data: bytes) -> int:
+    """Returns the checksum that follows the length of a record."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def _is_plain(path: str) -> bool:

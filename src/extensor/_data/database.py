@@ -1,0 +1,99 @@
+"""The result of an SQL query as a dataset of structured batches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow.wanted_table import WantedTable
+from extensor._data.argument import listed
+from extensor._data.ordered import OrderedPlan, ordered
+from extensor._data.position import Shuffle
+from extensor._formats.sql import result_of
+from extensor._path import PathLike
+
+
+def database(
+    query: str,
+    connection: Any,
+    batch_size: int,
+    columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
+    schema: Any = None,
+    drop_remainder: bool = False,
+    row_splits_dtype: Any = None,
+    nulls: Any = None,
+    shuffle: Shuffle | None = None,
+    shard: tuple[int, int] | None = None,
+    epochs: int = 1,
+    state: dict[str, Any] | None = None,
+    params: Any = None,
+) -> tf.data.Dataset:
+    """Returns a dataset that streams the records of an SQL query in structured batches.
+
+    Each epoch runs the query, and reads the result from its beginning. `shard` and `state` need a
+    query with ORDER BY of a unique column, because a database gives records in any order otherwise.
+
+    Args:
+        query: An SQL query.
+        connection: As in `read_database`. A connection reads one pass at a time. Of a URI, each
+            pass opens a connection of its own.
+        batch_size: The number of records in a batch.
+        columns: Paths of the fields to convert. "auto" for all fields, except that models of
+            `xt.keras` convert only those that they use, as in `parquet`. None for all fields,
+            always. The database reads the columns that the query names.
+        schema: As in `read_database`. Without it, the query runs once more, when the dataset is
+            made.
+        drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
+            then part of the static shape.
+        row_splits_dtype: As in `from_arrow`.
+        nulls: What to do with nulls, as in `from_arrow`.
+        shuffle: As in `batches`: mixes each `window` records that follow one another.
+        shard: As in `batches`. To read less, choose the records of the shard in the query.
+        epochs: The number of epochs in a pass.
+        state: As in `batches`.
+        params: As in `read_database`.
+
+    Returns:
+        A dataset of StructuredTensors of shape `[batch_size]`, of unknown cardinality.
+
+    Raises:
+        StructureError, RowError: As in `batches`; StructureError also for `shard` or `state` of a
+            query without ORDER BY.
+        DatabaseError, MissingDependencyError, DTypeError, FieldError, UnsupportedTypeError: As in
+            `read_database`; those that depend on contents during iteration.
+
+    >>> import extensor as xt
+    >>> import duckdb
+    >>> connection = duckdb.connect()
+    >>> query = "select i, [i, i + 1] as pair from range(3) t(i) order by i"
+    >>> for batch in xt.data.database(query, connection, batch_size=2):
+    ...     print(batch["i"].numpy())
+    [0 1]
+    [2]
+    """
+    rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs)
+    plan = OrderedPlan("xt.data.database", [query, repr(params)], unordered(query), *rest)
+    names, is_auto = listed(columns)
+    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
+    found = wanted.schema
+    if found is None:
+        result = result_of(query, connection, params)
+        found = wanted.pruned(next(result))
+        result.close()
+
+    def opened(fields: pa.Schema) -> Iterator[pa.RecordBatch]:
+        result = result_of(query, connection, params)
+        next(result)  # the schema
+        yield from result
+
+    return ordered(plan, opened, found, wanted, is_auto, state)
+
+
+def unordered(query: Any) -> str | None:
+    """Returns what a query lacks to give its records in one order, or None."""
+    is_ordered = re.search(r"\border\s+by\b", str(query), re.IGNORECASE)
+    return None if is_ordered else "a query without ORDER BY"

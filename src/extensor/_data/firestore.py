@@ -1,0 +1,88 @@
+"""The documents of a Firestore query as a dataset of structured batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow.chosen_columns import leaf_paths
+from extensor._arrow.null_policy import policies_of
+from extensor._arrow.wanted_table import WantedTable
+from extensor._data.argument import listed
+from extensor._data.ordered import OrderedPlan, ordered
+from extensor._data.position import Shuffle
+from extensor._formats.firestore.read import batches_of, expect_query
+from extensor._path import Path, PathLike
+from extensor.errors import DTypeError
+
+
+def firestore(
+    source: Any,
+    batch_size: int,
+    columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
+    schema: Any = None,
+    drop_remainder: bool = False,
+    row_splits_dtype: Any = None,
+    nulls: Any = None,
+    shuffle: Shuffle | None = None,
+    shard: tuple[int, int] | None = None,
+    epochs: int = 1,
+    state: dict[str, Any] | None = None,
+    id_field: str | None = None,
+    timeout: float = 60.0,
+) -> tf.data.Dataset:
+    """Returns a dataset that streams the documents of a Firestore query in structured batches.
+
+    Each epoch runs the query. Documents come in the order of the query, which is that of their
+    names if it has no other.
+
+    Args:
+        source: A collection, a collection group or a query of the package google-cloud-firestore.
+        batch_size: The number of records in a batch.
+        columns: Paths of the fields to read. "auto" for all fields of the schema, except that
+            models of `xt.keras` read only those that they use, as in `parquet`. None for all
+            fields, always. The server sends only the top-level fields of these paths.
+        schema: The spec or pyarrow schema of the documents. It is needed, because a collection has
+            no schema, and the types of all batches are those of the first one.
+        drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
+            then part of the static shape.
+        row_splits_dtype: As in `from_arrow`.
+        nulls: What to do with nulls and missing fields, as in `from_arrow`.
+        shuffle: As in `batches`.
+        shard: As in `batches`. All shards read the whole query.
+        epochs: The number of epochs in a pass.
+        state: As in `batches`.
+        id_field: As in `read_firestore`.
+        timeout: As in `read_firestore`.
+
+    Returns:
+        A dataset of StructuredTensors of shape `[batch_size]`, of unknown cardinality.
+
+    Raises:
+        StructureError, RowError: As in `batches`.
+        DTypeError: If `schema` is not given, or `source` is no query (also a TypeError).
+        MissingDependencyError, QueryError, AccessError, ServerError, NullError: As in
+            `read_firestore`, during iteration.
+    """
+    rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs)
+    plan = OrderedPlan("xt.data.firestore", None, None, *rest)
+    expect_query(source, "xt.data.firestore")
+    names, is_auto = listed(columns)
+    if schema is None:
+        raise DTypeError(
+            path="xt.data.firestore: schema",
+            expected="the spec or schema of the documents",
+            received="None",
+            mend="Give schema=xt.spec_of(xt.read_firestore(query.limit(100))).",
+        )
+    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
+    assert wanted.schema is not None
+
+    def opened(fields: pa.Schema) -> Iterator[pa.RecordBatch]:
+        nulls = policies_of(wanted.nulls, [str(Path(*names)) for names in leaf_paths(fields)])
+        return batches_of(source, fields, nulls, id_field, timeout)
+
+    return ordered(plan, opened, wanted.schema, wanted, is_auto, state)

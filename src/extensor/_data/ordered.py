@@ -1,0 +1,357 @@
+"""Datasets of sources that are read from their beginning, such as the result of a query.
+
+Nobody knows how many records such a source has. A position in it is a number of batches: to go on
+there, the batches before it are read and dropped.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
+from extensor._arrow.null_policy import policies_of
+from extensor._arrow.read import from_arrow
+from extensor._arrow.schema import spec_from_schema
+from extensor._arrow.wanted_table import WantedTable
+from extensor._data.failing import failing_dataset
+from extensor._data.feed import empty_dataset, submit
+from extensor._data.plan import PART_BYTES, PART_ROWS, taken
+from extensor._data.position import Positioned
+from extensor._data.prunable import prunable
+from extensor._data.slab import batches_of
+from extensor._data.stream import stream_to_its_end
+from extensor._pruning.fields import FieldsUsed
+from extensor.errors import ExtensorError, StructureError
+
+Opened = Callable[[pa.Schema], Iterator[pa.RecordBatch]]
+"""Begins to read a source. Yields record batches with at least the fields of a schema."""
+
+
+class OrderedPlan(Positioned):
+    """What is read when.
+
+    Args:
+        name: The name of the function, for errors.
+        identity: What differs between sources, as data that JSON can represent.
+        unordered: What the source lacks to have one order, as the end of a sentence; None if it has
+            one.
+        rest: The arguments of `Positioned`.
+    """
+
+    by_service = False
+
+    def __init__(self, name: str, identity: Any, unordered: str | None, *rest: Any) -> None:
+        super().__init__(*rest)
+        self._name = name
+        self._identity = identity
+        self._unordered = unordered
+        self.steps: int | None = None
+        """The number of batches in an epoch, once one was read to its end."""
+        if self.shard[1] > 1:
+            self._expect_order("shard")
+
+    def _expect_order(self, what: str) -> None:
+        if self._unordered is not None:
+            raise StructureError(
+                path=f"{self._name}: {what}",
+                expected="a source that gives the same records in the same order each time",
+                received=self._unordered,
+                mend="Write ORDER BY with a unique column"
+                + (", or choose the records of the shard in WHERE." if what == "shard" else "."),
+            )
+
+    def identity(self) -> Any:
+        """Returns what differs between sources."""
+        return [self._name, self._identity]
+
+    @property
+    def steps_per_shard(self) -> int:
+        """Raises an error, because nobody knows how many records there are.
+
+        Raises:
+            StructureError: Always.
+        """
+        raise StructureError(
+            path=self._name,
+            expected="a dataset of files, whose number of records is known",
+            received="one of a source that is read from its beginning",
+            mend="Count the records first: shards differ by one record at most.",
+        )
+
+    def state(self, step: int, begun: tuple[int, int]) -> dict[str, Any]:
+        """Returns the state after `step` batches, as that of `Plan`."""
+        self._expect_order("state")
+        epochs, step = divmod(begun[1] + step, self.steps) if self.steps else (0, begun[1] + step)
+        return self.state_at(begun[0] + epochs, step)
+
+    def begin_at(self, state: Any) -> None:
+        """Lets the next pass begin at a state, as that of `Plan`."""
+        self._expect_order("state")
+        self.next = self.begun = self.place_of(state, None)
+
+
+def ordered(
+    plan: OrderedPlan,
+    opened: Opened,
+    schema: pa.Schema,
+    wanted: WantedTable,
+    is_auto: bool,
+    state: Any,
+) -> tf.data.Dataset:
+    """Returns a dataset of the records of a source that is read from its beginning.
+
+    Args:
+        plan: What is read when.
+        opened: Begins to read the source.
+        schema: The schema of the records.
+        wanted: The arguments `nulls` and `row_splits_dtype`.
+        is_auto: Whether models choose the fields: `columns="auto"`.
+        state: Where the first pass begins.
+    """
+    feed = OrderedFeed(plan, opened, schema, wanted.row_splits_dtype, wanted.nulls)
+    if state is not None:
+        plan.begin_at(state)
+    dataset = stream_to_its_end(feed)
+    return (
+        prunable(dataset, lambda fields: stream_to_its_end(feed.with_fields(fields)))
+        if is_auto
+        else dataset
+    )
+
+
+class OrderedFeed:
+    """The batches of a source that is read from its beginning.
+
+    Args:
+        plan: What is read when.
+        opened: Begins to read the source.
+        schema: The schema of the records.
+        splits: As `row_splits_dtype` of `from_arrow`.
+        nulls: As in `from_arrow`.
+    """
+
+    recipe = ""  # another process has no access to the source
+
+    def __init__(
+        self, plan: OrderedPlan, opened: Opened, schema: pa.Schema, splits: tf.DType, nulls: Any
+    ) -> None:
+        self.plan = plan
+        self.opened = opened
+        self.schema = schema
+        self.splits = splits
+        self.nulls = nulls
+        static = plan.batch_size if plan.drop_remainder else None
+        self.spec = spec_from_schema(schema, static, splits, nulls)
+        self._lock = threading.Lock()
+
+    def with_fields(self, paths: FieldsUsed) -> OrderedFeed:
+        """Returns the same batches with some of their fields."""
+        schema = pruned_schema(self.schema, chosen_columns(paths, self.schema))
+        nulls = policies_of(self.nulls, paths)
+        return OrderedFeed(self.plan, self.opened, schema, self.splits, nulls)
+
+    def begin(self) -> tuple[int, int]:
+        """Returns the epoch and step with which the next pass begins, and counts this pass."""
+        plan = self.plan
+        with self._lock:
+            begun = plan.begun = plan.next
+            plan.next = self.end(begun[0]), 0
+        return begun
+
+    def end(self, epoch: int) -> int:
+        """Returns the first epoch after the pass of an epoch."""
+        return (epoch // self.plan.epochs + 1) * self.plan.epochs
+
+    def open(self, epoch: int, step: int) -> OrderedPass:
+        """Begins a pass."""
+        return OrderedPass(self, epoch, step)
+
+
+class OrderedPass:
+    """One pass over a source; its parts are read one after another, one ahead.
+
+    Args:
+        feed: The feed.
+        epoch: The number of the first epoch.
+        step: The number of batches of this epoch to drop.
+    """
+
+    reads_ahead = True
+    """Whether the next part is read in the background."""
+
+    def __init__(self, feed: OrderedFeed, epoch: int, step: int) -> None:
+        self._feed = feed
+        self._plan = feed.plan
+        self._tables = self._all(epoch, step)
+        self._number = -1  # of the last part that was read
+        self._lock = threading.Lock()  # while a part is read
+        self._ahead: tuple[int, Future[tf.data.Dataset | None]] | None = None
+        self._is_closed = False
+        self.is_over = False
+
+    def load(self, number: int) -> tf.data.Dataset:
+        """Returns a dataset of the batches of a part."""
+        ahead, self._ahead = self._ahead, None
+        found = self._load(number) if ahead is None else ahead[1].result()
+        if found is None:
+            self.is_over = True
+            return empty_dataset()
+        if self.reads_ahead and not self._is_closed:
+            future = submit(self._load, number + 1)
+            self._ahead = None if future is None else (number + 1, future)
+        return found
+
+    def close(self) -> None:
+        """Closes the source, at once or when the part that is being read is complete."""
+        self._is_closed = self.is_over = True
+        if (ahead := self._ahead) is not None:
+            ahead[1].cancel()
+        self._close_source()
+
+    def _close_source(self) -> None:
+        # As in `Pass`: waiting could block forever.
+        while self._is_closed and self._lock.acquire(blocking=False):
+            self._tables.close()
+            self._lock.release()
+            break
+
+    def _load(self, number: int) -> tf.data.Dataset | None:
+        try:
+            with self._lock:
+                while self._number < number:
+                    found = next(self._tables, None)
+                    if found is None:
+                        return None
+                    self._number += 1
+                first, table = found
+                return functools.reduce(_joined, self._converted(table, first)[0])
+        finally:
+            self._close_source()
+
+    def _converted(self, table: pa.Table, first: int) -> tuple[list[tf.data.Dataset], bool]:
+        """Returns datasets of the batches in a table, and whether the last one raises an error.
+
+        Args:
+            table: The records.
+            first: The number of the first one in the epoch.
+        """
+        feed, size = self._feed, min(self._plan.batch_size, table.num_rows)
+        try:
+            records = from_arrow(table, feed.splits, feed.nulls)
+            return [batches_of(records, size, feed.spec)], False
+        except ExtensorError as error:
+            if table.num_rows == size:
+                return [failing_dataset(_located(error, first), feed.spec)], True
+        made: list[tf.data.Dataset] = []
+        for at in range(0, table.num_rows, size):
+            batch, fails = self._converted(table.slice(at, size), first + at)
+            made += batch
+            if fails:
+                return made, True
+        return made, False
+
+    def _all(self, epoch: int, step: int) -> Generator[tuple[int, pa.Table]]:
+        """Yields tables of a multiple of the batch size, and the remainder of each epoch.
+
+        Each comes with the number of its first record in the epoch.
+        """
+        size, left = self._plan.batch_size, step
+        for number in range(epoch, self._feed.end(epoch)):
+            first = steps = 0
+            for table in self._cut(self._records(number)):
+                count = -(-table.num_rows // size)
+                steps += count
+                if left < count:
+                    yield first + left * size, table.slice(left * size)
+                left = max(0, left - count)
+                first += table.num_rows
+            if left:
+                raise StructureError(
+                    path="state",
+                    expected=f"a source of at least {step} batches, as when the state was made",
+                    received=f"one of {steps}",
+                    mend="Give the source that the state is of, or begin again.",
+                )
+            self._plan.steps = steps
+
+    def _cut(self, records: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        size, pending = self._plan.batch_size, list[pa.RecordBatch]()
+        rows = nbytes = 0
+        for batch in records:
+            pending.append(batch)
+            rows += batch.num_rows
+            nbytes += batch.nbytes
+            if rows >= size and (rows >= PART_ROWS or nbytes >= PART_BYTES):
+                table = pa.Table.from_batches(pending)
+                yield table.slice(0, rows - rows % size)
+                pending = table.slice(rows - rows % size).to_batches()
+                rows %= size
+                nbytes = sum(batch.nbytes for batch in pending)
+        if rows:
+            table = pa.Table.from_batches(pending)
+            full = rows - rows % size
+            if full:
+                yield table.slice(0, full)
+            if full < rows and not self._plan.drop_remainder:
+                yield table.slice(full)
+
+    def _records(self, epoch: int) -> Iterator[pa.RecordBatch]:
+        """Yields the records of the shard, in the order of an epoch."""
+        schema, count = self._feed.schema, 0
+        wanted = WantedTable(schema=schema)
+        index, shards = self._plan.shard
+
+        def of_shard() -> Iterator[pa.RecordBatch]:
+            nonlocal count
+            for batch in self._feed.opened(schema):
+                own = batch
+                if shards > 1:
+                    own = batch.take(pa.array(range((index - count) % shards, len(batch), shards)))
+                count += len(batch)
+                yield from wanted.table(pa.Table.from_batches([own])).to_batches()
+
+        if self._plan.shuffle is None:
+            yield from of_shard()
+            return
+        seed, size = self._plan.shuffle
+        for number, table in enumerate(_windows(of_shard(), size)):
+            order = np.random.default_rng([seed, epoch, number]).permutation(len(table))
+            yield from taken(table, order).to_batches()
+
+
+def _windows(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
+    """Yields records in tables of a number of records, and the rest."""
+    pending, rows = list[pa.RecordBatch](), 0
+    for batch in batches:
+        pending.append(batch)
+        rows += len(batch)
+        while rows >= size:
+            table = pa.Table.from_batches(pending)
+            yield table.slice(0, size)
+            pending, rows = table.slice(size).to_batches(), rows - size
+    if rows:
+        yield pa.Table.from_batches(pending)
+
+
+def _joined(one: tf.data.Dataset, other: tf.data.Dataset) -> tf.data.Dataset:
+    return one.concatenate(other)
+
+
+def _located(error: ExtensorError, first: int) -> ExtensorError:
+    where = f"of the batch that begins with record {first}"
+    if error.received is None:
+        return type(error)(f"{error} The record is one {where}.")
+    return type(error)(
+        path=error.path,
+        expected=error.expected,
+        received=f"{error.received} {where}",
+        mend=error.mend,
+    )

@@ -1,0 +1,209 @@
+"""Where the passes of a dataset begin, and its arguments that a state has."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from extensor._data.argument import positive
+from extensor.errors import DTypeError, FormatError, RowError, StructureError
+
+_VERSION = 1
+
+
+class Shuffle(NamedTuple):
+    """How records are shuffled: `shuffle=` of the functions of `xt.data`.
+
+    An epoch reads the row groups of all files in a random order, so many at a time that they have
+    about `window` records, and mixes the records of these. Each epoch has a new order, which
+    follows from the seed.
+
+    Args:
+        seed: An integer that is not negative. The same seed gives the same order.
+        window: The number of records that are mixed. They are in memory at once; at least one row
+            group and one batch are.
+
+    >>> import extensor as xt
+    >>> xt.data.Shuffle(seed=3)
+    Shuffle(seed=3, window=65536)
+    """
+
+    seed: int
+    window: int = 1 << 16
+
+
+class Position:
+    """Where the passes of a dataset begin.
+
+    A dataset, and those that read fewer fields of its records, have one position.
+    """
+
+    def __init__(self) -> None:
+        self.next = (0, 0)
+        """The first epoch of the next pass, and the number of its first batch in the pass."""
+        self.begun = (0, 0)
+        """The same of the last pass that began."""
+
+
+class Positioned:
+    """The arguments of a dataset that its states have, and its position.
+
+    Args:
+        batch_size: The number of records in a batch.
+        drop_remainder: Whether to drop a last batch of an epoch that is not full.
+        shuffle: How to shuffle; None for the order of the source.
+        shard: The number of this shard, and the number of shards; None for one shard.
+        epochs: The number of epochs in a pass.
+
+    Raises:
+        StructureError, RowError, DTypeError: If an argument is wrong.
+    """
+
+    def __init__(
+        self, batch_size: Any, drop_remainder: bool, shuffle: Any, shard: Any, epochs: Any
+    ) -> None:
+        self.batch_size = positive(batch_size, "batch_size", "Give the number of records a batch.")
+        self.epochs = positive(epochs, "epochs", "Give the number of epochs in a pass.")
+        self.drop_remainder = drop_remainder
+        self.shuffle = _checked_shuffle(shuffle)
+        self.shard = _checked_shard(shard)
+        self.position = Position()
+
+    def identity(self) -> Any:
+        """Returns what differs between sources, as data that JSON can represent."""
+        raise NotImplementedError
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A digest of the source."""
+        text = json.dumps(self.identity(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    @property
+    def next(self) -> tuple[int, int]:
+        """The `next` of the position."""
+        return self.position.next
+
+    @next.setter
+    def next(self, place: tuple[int, int]) -> None:
+        self.position.next = place
+
+    @property
+    def begun(self) -> tuple[int, int]:
+        """The `begun` of the position."""
+        return self.position.begun
+
+    @begun.setter
+    def begun(self, place: tuple[int, int]) -> None:
+        self.position.begun = place
+
+    def state_at(self, epoch: int, step: int) -> dict[str, Any]:
+        """Returns the state after `step` batches of an epoch."""
+        return {
+            "version": _VERSION,
+            "digest": self.digest,
+            "seed": self.shuffle.seed if self.shuffle else None,
+            "window": self.shuffle.window if self.shuffle else None,
+            "shard": list(self.shard),
+            "batch_size": self.batch_size,
+            "drop_remainder": self.drop_remainder,
+            "epoch": epoch,
+            "step": step,
+        }
+
+    def place_of(self, state: Any, steps: int | None) -> tuple[int, int]:
+        """Returns the epoch and step of a state.
+
+        Args:
+            state: The state.
+            steps: The number of batches of an epoch, if it is known.
+
+        Raises:
+            DTypeError: If it is no state (also a TypeError).
+            FormatError: If another version wrote it (also a ValueError).
+            StructureError: If it is of another dataset (also a ValueError).
+        """
+        own = self.state_at(0, 0)
+        if not isinstance(state, Mapping) or not all(name in state for name in own):
+            raise DTypeError(
+                path="state",
+                expected="a state that `xt.data.state` returned",
+                received=type(state).__name__,
+                mend="Give the whole dict, or None to begin at the beginning.",
+            )
+        given = cast("Mapping[str, Any]", state)
+        if given["version"] != _VERSION:
+            raise FormatError(
+                path="state",
+                expected=f"a state of version {_VERSION}",
+                received=f"version {given['version']}",
+                mend="Begin again, or use the release of extensor that wrote it.",
+            )
+        for name in own:
+            if name not in ("epoch", "step") and own[name] != given[name]:
+                what = "files or columns" if name == "digest" else name
+                raise StructureError(
+                    path=f"state, {name}",
+                    expected=f"{own[name]}, which this dataset has",
+                    received=f"{given[name]}: the state of a dataset with other {what}",
+                    mend="Give the arguments with which the state was made.",
+                )
+        places = (given["epoch"], given["step"])
+        is_place = all(type(n) is int and n >= 0 for n in places)
+        if not is_place or (steps is not None and places[1] > steps):
+            raise StructureError(
+                path="state",
+                expected="an epoch, and a step of 0 " + ("on" if steps is None else f"to {steps}"),
+                received=f"epoch {places[0]}, step {places[1]}",
+                mend="Give a state as `xt.data.state` returned it.",
+            )
+        return places
+
+
+def _checked_shuffle(shuffle: Any) -> Shuffle | None:
+    if shuffle is None or shuffle is False:
+        return None
+    if not isinstance(shuffle, Shuffle):
+        raise DTypeError(
+            path="shuffle",
+            expected="an xt.data.Shuffle, or None",
+            received=repr(shuffle),
+            mend="Give shuffle=xt.data.Shuffle(seed=0).",
+        )
+    seed = shuffle.seed
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise StructureError(
+            path="shuffle, seed",
+            expected="an integer that is not negative",
+            received=repr(seed),
+            mend="Give the same number to get the same order.",
+        )
+    window = positive(shuffle.window, "shuffle, window", "Give a number of records.")
+    return Shuffle(int(seed), window)
+
+
+def _checked_shard(shard: Any) -> tuple[int, int]:
+    if shard is None:
+        return 0, 1
+    try:
+        index, count = (int(number) for number in shard)
+    except (TypeError, ValueError) as error:
+        raise DTypeError(
+            path="shard",
+            expected="two integers: the number of this shard, and the number of shards",
+            received=repr(shard),
+            mend="Give for example shard=(0, 4).",
+        ) from error
+    if not 0 <= index < count:
+        raise RowError(
+            path="shard",
+            expected=f"a number from 0 to {count - 1}" if count > 0 else "at least one shard",
+            received=f"shard {index} of {count}",
+            mend="Shards are numbered from 0.",
+        )
+    return index, count

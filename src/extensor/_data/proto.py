@@ -1,0 +1,141 @@
+"""Files of serialized protocol buffers as a dataset of structured batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow.chosen_columns import leaf_paths
+from extensor._arrow.null_policy import policies_of
+from extensor._arrow.wanted_table import WantedTable
+from extensor._arrow.write import to_arrow
+from extensor._data.argument import listed
+from extensor._data.planned import Format, Group, Groups, makes_again, planned
+from extensor._data.position import Shuffle
+from extensor._data.serialized import groups_of_messages, serialized
+from extensor._files.files import File, FilePath, files_at
+from extensor._formats.protobuf.descriptors import descriptor_of
+from extensor._formats.protobuf.read import from_proto, spec_from_proto
+from extensor._path import Path, PathLike
+from extensor.errors import ExtensorError
+
+
+def proto(
+    paths: FilePath | Iterable[FilePath],
+    message: Any,
+    batch_size: int,
+    columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
+    schema: Any = None,
+    drop_remainder: bool = False,
+    row_splits_dtype: Any = None,
+    nulls: Any = None,
+    shuffle: Shuffle | None = None,
+    shard: tuple[int, int] | Literal["service"] | None = None,
+    epochs: int = 1,
+    state: dict[str, Any] | None = None,
+    max_depth: int | None = None,
+) -> tf.data.Dataset:
+    """Returns a dataset that streams the messages of files in structured batches.
+
+    A file is a TFRecord file, or has each message after its length, as `writeDelimitedTo` of Java
+    and `serialize_length_prefixed` of Python write them. Both say where each message begins; so
+    they are read in any order. A compressed TFRecord file is read from its beginning: shuffling
+    has it in memory, and it belongs to one shard.
+
+    Args:
+        paths: One file, folder or glob pattern, or several; their messages are concatenated.
+        message: The class of the messages, or its descriptor.
+        batch_size: The number of records in a batch. A batch may have records of several files.
+        columns: Paths of the fields to read, as in `from_proto`; other fields are not decoded.
+            "auto" for all fields, except that models of `xt.keras` read only those that they use,
+            as in `parquet`. None for all fields, always.
+        schema: As in `from_proto`.
+        drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
+            then part of the static shape.
+        row_splits_dtype: As in `from_proto`.
+        nulls: What a field becomes that a message does not have, as in `from_proto`.
+        shuffle: How to shuffle, an `xt.data.Shuffle`.
+        shard: As in `parquet`; a shard reads its own messages only, after the first pass.
+        epochs: The number of epochs in a pass.
+        state: Where the first pass begins, from `xt.data.state`.
+        max_depth: As in `from_proto`.
+
+    Returns:
+        A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if
+        `state` lies within an epoch.
+
+    Raises:
+        StructureError, RowError: As in `parquet`.
+        MissingFileError: If a path does not exist (also a FileNotFoundError).
+        FormatError: If a file is of neither kind, or is cut; during iteration, if bytes are not a
+            message of the type (also a ValueError).
+        FieldError, DTypeError, MissingDependencyError: As in `from_proto`.
+
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> from google.protobuf import descriptor_pb2
+    >>> Name = descriptor_pb2.UninterpretedOption.NamePart
+    >>> with tf.io.TFRecordWriter("names.tfrecord") as writer:
+    ...     for text in ("a", "b", "c"):
+    ...         writer.write(Name(name_part=text, is_extension=True).SerializeToString())
+    >>> for batch in xt.data.proto("names.tfrecord", Name, batch_size=2):
+    ...     print(batch["name_part"].numpy())
+    [b'a' b'b']
+    [b'c']
+    """
+    names, is_auto = listed(columns)
+    descriptor = descriptor_of(message)
+    spec = spec_from_proto(descriptor, names, schema, nulls, row_splits_dtype, max_depth)
+    own = {
+        "message": descriptor,
+        "columns": names,
+        "types": schema if schema is None else WantedTable(None, schema).schema,
+        "policies": nulls,
+        "max_depth": max_depth,
+    }
+    rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs, state)
+    return planned(_FORMAT, files_at(paths), WantedTable(None, spec), is_auto, *rest, **own)
+
+
+def _opened(
+    files: Sequence[File],
+    wanted: WantedTable,
+    message: Any,
+    columns: Any,
+    types: Any,
+    policies: Any,
+    max_depth: int | None,
+) -> Groups:
+    whole = wanted.schema
+    assert whole is not None
+
+    def batches(group: Group, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        names, nulls = columns, policies
+        if not schema.equals(whole):
+            names = [str(Path(*names)) for names in leaf_paths(schema)]
+            nulls = policies_of(policies, names)
+        reads: Any = (message, names, types, nulls, wanted.row_splits_dtype, max_depth)
+        for name_of, each in serialized(group):
+            yield to_arrow(_records(each, name_of, reads), schema)
+
+    return Groups(whole, groups_of_messages(files), batches)
+
+
+_FORMAT = makes_again(Format("proto", _opened), files_at)
+
+
+def _records(each: tf.Tensor, name_of: Callable[[int], str], reads: Any) -> Any:
+    try:
+        return from_proto(each, *reads)
+    except ExtensorError as error:
+        if error.received is None:
+            raise
+        raise type(error)(
+            path=error.path,
+            expected=error.expected,
+            received=f"{error.received} (counted from {name_of(0)})",
+            mend=error.mend,
+        ) from error

@@ -1,0 +1,85 @@
+"""The result of a Spanner query as a dataset of structured batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
+
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._arrow.wanted_table import WantedTable
+from extensor._data.argument import listed
+from extensor._data.database import unordered
+from extensor._data.ordered import OrderedPlan, ordered
+from extensor._data.position import Shuffle
+from extensor._formats.spanner.read import result_of
+from extensor._path import PathLike
+
+
+def spanner(
+    source: Any,
+    query: str,
+    batch_size: int,
+    columns: Iterable[PathLike] | Literal["auto"] | None = "auto",
+    schema: Any = None,
+    drop_remainder: bool = False,
+    row_splits_dtype: Any = None,
+    nulls: Any = None,
+    shuffle: Shuffle | None = None,
+    shard: tuple[int, int] | None = None,
+    epochs: int = 1,
+    state: dict[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    param_types: Mapping[str, Any] | None = None,
+    timeout: float = 60.0,
+) -> tf.data.Dataset:
+    """Returns a dataset that streams the rows of a Spanner query in structured batches.
+
+    Each epoch runs the query, and reads the result from its beginning. `shard` and `state` need a
+    query with ORDER BY of a unique column, because Spanner gives rows in any order otherwise.
+
+    Args:
+        source: A Database of the package google-cloud-spanner, of which each epoch reads a new
+            snapshot; or a snapshot for several reads: `database.snapshot(multi_use=True)`.
+        query: The query, in SQL.
+        batch_size: The number of records in a batch.
+        columns: As in `database`.
+        schema: As in `read_spanner`. Without it, the query begins once more, when the dataset is
+            made.
+        drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
+            then part of the static shape.
+        row_splits_dtype: As in `from_arrow`.
+        nulls: What to do with nulls, as in `from_arrow`.
+        shuffle: As in `batches`.
+        shard: As in `database`.
+        epochs: The number of epochs in a pass.
+        state: As in `batches`.
+        params: As in `read_spanner`.
+        param_types: As in `read_spanner`.
+        timeout: As in `read_spanner`.
+
+    Returns:
+        A dataset of StructuredTensors of shape `[batch_size]`, of unknown cardinality.
+
+    Raises:
+        StructureError, RowError: As in `database`.
+        MissingDependencyError, QueryError, AccessError, ServerError, DTypeError, FieldError: As in
+            `read_spanner`; those that depend on contents during iteration.
+    """
+    rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs)
+    plan = OrderedPlan("xt.data.spanner", [query, repr(params)], unordered(query), *rest)
+    names, is_auto = listed(columns)
+    wanted = WantedTable(names, schema, nulls, row_splits_dtype)
+    given: Any = (query, params, param_types, wanted, timeout)
+    found = wanted.schema
+    if found is None:
+        tables = result_of(source, *given)
+        found = next(tables).schema
+        tables.close()
+
+    def opened(fields: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for table in result_of(source, *given):
+            yield from table.to_batches()
+
+    return ordered(plan, opened, found, wanted, is_auto, state)
