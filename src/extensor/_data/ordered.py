@@ -55,6 +55,8 @@ class OrderedPlan(Positioned):
         self._unordered = unordered
         self.steps: int | None = None
         """The number of batches in an epoch, once one was read to its end."""
+        self.unfinished: list[OrderedPass] = []
+        """Passes that were closed while a part was read: their sources are not closed yet."""
         if self.shard[1] > 1:
             self._expect_order("shard")
 
@@ -181,7 +183,7 @@ class OrderedPass:
     Args:
         feed: The feed.
         epoch: The number of the first epoch.
-        step: The number of batches of this epoch to drop.
+        step: The number of batches to drop.
     """
 
     reads_ahead = True
@@ -221,9 +223,19 @@ class OrderedPass:
         while self._is_closed and self._lock.acquire(blocking=False):
             self._tables.close()
             self._lock.release()
-            break
+            return
+        if self._is_closed:
+            self._plan.unfinished.append(self)
+
+    def _finish(self) -> None:
+        """Closes the source when the part that is being read is complete."""
+        with self._lock:
+            self._tables.close()
 
     def _load(self, number: int) -> tf.data.Dataset | None:
+        # A source may be a connection that reads one result at a time.
+        while self._plan.unfinished and not self._is_closed:
+            self._plan.unfinished.pop()._finish()
         try:
             with self._lock:
                 while self._number < number:
@@ -273,14 +285,14 @@ class OrderedPass:
                     yield first + left * size, table.slice(left * size)
                 left = max(0, left - count)
                 first += table.num_rows
-            if left:
-                raise StructureError(
-                    path="state",
-                    expected=f"a source of at least {step} batches, as when the state was made",
-                    received=f"one of {steps}",
-                    mend="Give the source that the state is of, or begin again.",
-                )
             self._plan.steps = steps
+        if left:
+            raise StructureError(
+                path="state",
+                expected=f"a source of at least {step} batches, as when the state was made",
+                received=f"one of {step - left}",
+                mend="Give the source that the state is of, or begin again.",
+            )
 
     def _cut(self, records: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         size, pending = self._plan.batch_size, list[pa.RecordBatch]()
