@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from extensor import errors
-from extensor._data import batches as module
+from extensor._data import ordered as module
 from extensor._data import stream
 
 SCHEMA = pa.schema({"n": pa.int64(), "l": pa.list_(pa.int32())})
@@ -34,7 +34,9 @@ def test_batches_have_one_size_whatever_the_pieces_have(sizes, size, drop_remain
     before = set(stream._passes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "PART_ROWS", rows)
-        dataset = xt.data.batches(lambda: pieces(sizes), SCHEMA, size, drop_remainder)
+        dataset = xt.data.batches(
+            lambda: pieces(sizes), SCHEMA, size, drop_remainder=drop_remainder
+        )
         found = [numbers(dataset) for _ in range(2)]
     count = sum(sizes)
     stop = count - size + 1 if drop_remainder else count
@@ -99,4 +101,4 @@ def test_what_is_wrong_at_once():
     with pytest.raises(errors.StructureError, match="batch_size"):
         xt.data.batches([], SCHEMA, 0)
     with pytest.raises(errors.StructureError, match="expected a dataset of xt"):
-        xt.data.state(xt.data.batches([], SCHEMA, 2), 1)
+        xt.data.state(tf.data.Dataset.range(3), 1)

@@ -42,10 +42,6 @@ def write_arrow(folder, number):
     write_ipc(pa.ipc.new_file, f"{folder}/{number}.arrow", number)
 
 
-def write_feather(folder, number):
-    write_ipc(pa.ipc.new_file, f"{folder}/{number}.feather", number)
-
-
 def write_arrows(folder, number):
     write_ipc(pa.ipc.new_stream, f"{folder}/{number}.arrows", number)
 
@@ -80,7 +76,6 @@ def write_parquet(folder, number):
 
 SOURCES = {
     "arrow": (write_arrow, xt.data.arrow, xt.read_arrow),
-    "feather": (write_feather, xt.data.arrow, xt.read_arrow),
     "arrow stream": (write_arrows, xt.data.arrow, xt.read_arrow),
     "json": (write_jsonl, xt.data.json, xt.read_json),
     "json, compressed": (write_json_gz, xt.data.json, xt.read_json),
@@ -218,13 +213,15 @@ def test_a_state_of_other_columns_is_an_error(source):
 
 
 @pytest.mark.parametrize("shuffle", [None, SHUFFLE])
-@pytest.mark.parametrize("steps", [0, 3, 13, 16])
-def test_a_checkpoint_goes_on_at_the_exact_batch(source, tmp_path, shuffle, steps):
+@pytest.mark.parametrize("steps", [3, 13])
+def test_a_checkpoint_goes_on_at_the_exact_batch(source, tmp_path_factory, shuffle, steps):
     make, _ = source
     iterator = iter(make(7, shuffle=shuffle, epochs=2))
     for _ in range(steps):
         next(iterator)
-    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "saved" / "it"))
+    saved = tf.train.Checkpoint(iterator=iterator).save(
+        str(tmp_path_factory.mktemp("saved") / "it")
+    )
     again = iter(make(7, shuffle=shuffle, epochs=2))
     tf.train.Checkpoint(iterator=again).restore(saved)
     assert numbers(again) == numbers(iterator)

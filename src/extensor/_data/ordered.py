@@ -48,6 +48,9 @@ class OrderedPlan(Positioned):
 
     by_service = False
 
+    schema: pa.Schema
+    """The schema of the records."""
+
     def __init__(self, name: str, identity: Any, unordered: str | None, *rest: Any) -> None:
         super().__init__(*rest)
         self._name = name
@@ -72,7 +75,7 @@ class OrderedPlan(Positioned):
 
     def identity(self) -> Any:
         """Returns what differs between sources."""
-        return [self._name, self._identity]
+        return [self._name, self._identity, self.schema.to_string(show_schema_metadata=False)]
 
     @property
     def steps_per_shard(self) -> int:
@@ -119,6 +122,7 @@ def ordered(
         state: Where the first pass begins.
     """
     feed = OrderedFeed(plan, opened, schema, wanted.row_splits_dtype, wanted.nulls)
+    plan.schema = schema
     if state is not None:
         plan.begin_at(state)
     dataset = stream_to_its_end(feed)
@@ -326,7 +330,7 @@ class OrderedPass:
             for batch in self._feed.opened(schema):
                 own = batch
                 if shards > 1:
-                    own = batch.take(pa.array(range((index - count) % shards, len(batch), shards)))
+                    own = batch.take(np.arange((index - count) % shards, len(batch), shards))
                 count += len(batch)
                 yield from wanted.table(pa.Table.from_batches([own])).to_batches()
 

@@ -1,0 +1,248 @@
+"""Sources that are read from their beginning, such as queries: one contract for all."""
+
+import importlib
+import json
+
+import pyarrow as pa
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from extensor import errors
+from tests.formats import emulators, postgres
+
+ROWS = 30
+SHUFFLE = xt.data.Shuffle(seed=5, window=8)
+SCHEMA = pa.schema({"n": pa.int64(), "t": pa.string(), "l": pa.list_(pa.int64())})
+RECORDS = [{"n": n, "t": f"text {n}", "l": [n] * (n % 3)} for n in range(ROWS)]
+TABLE = pa.Table.from_pylist(RECORDS, SCHEMA)
+
+
+def of_batches():
+    pieces = TABLE.to_batches(max_chunksize=7)
+    return lambda *args, **options: xt.data.batches(lambda: iter(pieces), SCHEMA, *args, **options)
+
+
+def of_duckdb():
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    xt.write_database(xt.from_arrow(TABLE), "records", connection)
+    query = "select * from records order by n"
+    return lambda *args, **options: xt.data.database(query, connection, *args, **options)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with postgres.server() as running:
+        with running.connect() as connection:
+            xt.write_database(xt.from_arrow(TABLE), "records", connection)
+        yield running
+
+
+def of_postgres(server):
+    query = "select * from records order by n"
+    return lambda *args, **options: xt.data.database(query, server.uri, *args, **options)
+
+
+@pytest.fixture(scope="module")
+def spanner_database():
+    pytest.importorskip("google.cloud.spanner", reason="google-cloud-spanner is missing")
+    made = importlib.import_module("tests.formats.test_spanner")
+    columns = {"n": "INT64 NOT NULL", "t": "STRING(MAX)", "l": "ARRAY<INT64>"}
+    database = made.new_database(emulators.spanner(), made.create("records", columns, "n"))
+    xt.write_spanner(xt.from_arrow(TABLE), "records", database)
+    return database
+
+
+def of_spanner(database):
+    query = "select n, t, l from records order by n"
+    return lambda *args, **options: xt.data.spanner(database, query, *args, **options)
+
+
+@pytest.fixture(scope="module")
+def collection():
+    pytest.importorskip("google.cloud.firestore", reason="google-cloud-firestore is not installed")
+    made = importlib.import_module("tests.formats.test_firestore")
+    found = made.client(emulators.firestore()).collection("ordered")
+    made.add(found, *RECORDS)
+    return found
+
+
+def of_firestore(collection):
+    def make(*args, schema=SCHEMA, **options):
+        return xt.data.firestore(collection, *args, schema=schema, **options)
+
+    return make
+
+
+@pytest.fixture(params=["batches", "duckdb", "postgres", "spanner", "firestore"])
+def make(request, monkeypatch):
+    """A function that makes a dataset of the records."""
+    monkeypatch.setattr(importlib.import_module("extensor._data.ordered"), "PART_ROWS", 9)
+    fixtures = {"postgres": "server", "spanner": "spanner_database", "firestore": "collection"}
+    given = [request.getfixturevalue(fixtures[request.param])] if request.param in fixtures else []
+    return globals()[f"of_{request.param}"](*given)
+
+
+def numbers(dataset):
+    return [batch["n"].numpy().tolist() for batch in dataset]
+
+
+def flat(batches):
+    return [n for batch in batches for n in batch]
+
+
+def test_batches_are_the_records_in_order(make):
+    dataset = make(7)
+    expected = xt.from_arrow(TABLE).to_py()
+    assert [row for batch in dataset for row in batch.to_py()] == expected
+    assert [len(batch) for batch in numbers(dataset)] == [7, 7, 7, 7, 2]
+    full = make(7, drop_remainder=True, epochs=2)
+    assert full.element_spec.shape == [7]
+    assert numbers(full) == numbers(dataset)[:4] * 2
+
+
+def test_columns_are_chosen(make):
+    [batch] = make(ROWS, columns=["l"])
+    assert batch.to_py() == [{"l": row["l"]} for row in RECORDS]
+    spec = make(ROWS, row_splits_dtype=tf.int32).element_spec
+    assert spec.field_specs["l"].row_splits_dtype == tf.int32
+
+
+def test_an_epoch_is_mixed_in_windows_and_in_a_new_order(make):
+    dataset = make(7, shuffle=SHUFFLE)
+    first, second = numbers(dataset), numbers(dataset)
+    assert first != second
+    assert first == numbers(make(7, shuffle=SHUFFLE))
+    for epoch in (first, second):
+        assert [len(batch) for batch in epoch] == [7, 7, 7, 7, 2]
+        found = flat(epoch)
+        windows = [found[at : at + 8] for at in range(0, ROWS, 8)]
+        assert flat(map(sorted, windows)) == list(range(ROWS))
+
+
+@pytest.mark.parametrize("shuffle", [None, SHUFFLE])
+def test_shards_have_each_record_once(make, shuffle):
+    shards = [flat(numbers(make(4, shuffle=shuffle, shard=(i, 4)))) for i in range(4)]
+    assert [sorted(shard) for shard in shards] == [list(range(i, ROWS, 4)) for i in range(4)]
+
+
+@pytest.mark.parametrize("shuffle", [None, SHUFFLE])
+@pytest.mark.parametrize("step", [0, 1, 4, 5, 7, 10])
+def test_a_state_goes_on_at_the_exact_batch(make, shuffle, step):
+    arguments = {"shuffle": shuffle, "epochs": 2}
+    dataset = make(7, **arguments)
+    unread = xt.data.state(dataset, step)
+    found = numbers(dataset)
+    for state in (unread, json.loads(json.dumps(xt.data.state(dataset, step)))):
+        if state["epoch"] < 2:
+            assert numbers(make(7, **arguments, state=state)) == found[step:]
+    assert len(json.dumps(state)) < 1000
+
+
+def test_a_checkpoint_goes_on_at_the_exact_batch(make, tmp_path):
+    iterator = iter(make(7, shuffle=SHUFFLE))
+    for _ in range(2):
+        next(iterator)
+    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
+    expected = numbers(iterator)
+    again = iter(make(7, shuffle=SHUFFLE))
+    tf.train.Checkpoint(iterator=again).restore(saved)
+    assert numbers(again) == expected
+
+
+def test_a_pass_may_be_left_at_any_time(make):
+    dataset = make(7)
+    for _ in range(5):
+        iterator = iter(dataset)
+        next(iterator)
+        del iterator
+    assert flat(numbers(dataset)) == list(range(ROWS))
+    assert flat(numbers(dataset.take(2).repeat(2).prefetch(1))) == list(range(14)) * 2
+
+
+def test_states_of_others_are_errors(make):
+    state = xt.data.state(make(7), 1)
+    with pytest.raises(errors.StructureError, match="state, batch_size"):
+        make(8, state=state)
+    with pytest.raises(errors.StructureError, match="state, digest"):
+        make(7, columns=["n"], state=state)
+    with pytest.raises(errors.FormatError, match="version"):
+        make(7, state={**state, "version": 0})
+    with pytest.raises(errors.StructureError, match=r"at least 9 batches.*got one of 5"):
+        list(make(7, state={**state, "step": 9}))
+    with pytest.raises(errors.RowError, match="shard"):
+        make(7, shard=(2, 2))
+
+
+def test_the_number_of_steps_is_not_known(make):
+    assert make(7).cardinality() == tf.data.UNKNOWN_CARDINALITY
+    with pytest.raises(errors.StructureError, match="read from its beginning"):
+        xt.data.steps_per_shard(make(7))
+
+
+def test_a_null_is_an_error_after_the_batches_before_it():
+    table = pa.table({"n": [*range(8), None]})
+    dataset = xt.data.batches(table.to_batches(), table.schema, 3)
+    seen = []
+    with pytest.raises(errors.NullError, match=r"n: .*record 2 of the batch.* with record 6"):
+        seen.extend(dataset)
+    assert numbers(seen) == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize("options", [{"shard": (0, 2)}, {"state": {}}])
+def test_a_query_without_an_order_has_no_shards_and_states(options):
+    duckdb = pytest.importorskip("duckdb")
+    query = "select n from range(9) t(n)"
+    with pytest.raises(errors.StructureError, match="query without ORDER BY"):
+        xt.data.database(query, duckdb.connect(), 2, **options)
+    dataset = xt.data.database(query, duckdb.connect(), 2, shuffle=SHUFFLE)
+    assert sorted(flat(numbers(dataset))) == list(range(9))
+    with pytest.raises(errors.StructureError, match="query without ORDER BY"):
+        xt.data.state(dataset, 1)
+
+
+def test_two_passes_over_one_connection_at_once_are_an_error():
+    duckdb = pytest.importorskip("duckdb")
+    query = "select n from range(200000) t(n)"
+    dataset = xt.data.database(query, duckdb.connect(), 1000)
+    first, second = iter(dataset), iter(dataset)
+    next(first)
+    with pytest.raises(errors.DatabaseError, match="open result"):
+        next(second)
+    assert len(list(first)) == 199
+
+
+def test_a_failing_query_is_an_error_at_once_without_a_schema():
+    duckdb = pytest.importorskip("duckdb")
+    with pytest.raises(errors.DatabaseError, match="nothing"):
+        xt.data.database("select * from nothing", duckdb.connect(), 2)
+    dataset = xt.data.database("select * from nothing", duckdb.connect(), 2, schema=SCHEMA)
+    with pytest.raises(errors.DatabaseError, match="nothing"):
+        list(dataset)
+
+
+def test_a_database_that_ends_in_a_pass_is_an_error():
+    with postgres.server() as running:
+        query = "select n, repeat('x', 1000) as t from generate_series(1, 200000) n"
+        iterator = iter(xt.data.database(query, running.uri, 1000))
+        next(iterator)
+        running.kill()
+        with pytest.raises(errors.DatabaseError, match="query: expected a database that answers"):
+            list(iterator)
+
+
+def test_a_collection_needs_a_schema(collection):
+    with pytest.raises(errors.DTypeError, match=r"schema: .*spec_of\(xt.read_firestore"):
+        xt.data.firestore(collection, 7)
+
+
+def test_a_snapshot_for_one_read_is_an_error(spanner_database):
+    with (
+        spanner_database.snapshot() as snapshot,
+        pytest.raises(errors.DTypeError, match="multi_use=True"),
+    ):
+        xt.data.spanner(snapshot, "select n from records", 7)
+    with spanner_database.snapshot(multi_use=True) as snapshot:
+        dataset = xt.data.spanner(snapshot, "select n from records order by n", 7, epochs=2)
+        assert flat(numbers(dataset)) == list(range(ROWS)) * 2
