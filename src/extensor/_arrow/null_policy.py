@@ -147,13 +147,21 @@ def policies_of(nulls: Any, columns: Iterable[str]) -> Any:
         return nulls
     read = [Path.of(column).names for column in columns]
 
-    def is_read(path: Any) -> bool:
+    def kept(path: Any, policy: Any) -> Any:
+        """Returns the policy of a path without fields that are not read; None if it is not read."""
         if path == _REST:
-            return True
-        names, _ = _place(path)
-        return any(a[: len(names)] == names or names[: len(a)] == a for a in read)
+            return policy
+        names, items = _place(path)
+        if not any(a[: len(names)] == names or names[: len(a)] == a for a in read):
+            return None
+        value = policy.value if isinstance(policy, Fill) else policy
+        if items or not isinstance(value, Mapping) or names in read:
+            return policy
+        inner = {name: kept(Path(*names, name), one) for name, one in value.items()}
+        return Fill({name: one for name, one in inner.items() if one is not None})
 
-    return {path: policy for path, policy in nulls.items() if is_read(path)}
+    found = {path: kept(path, policy) for path, policy in nulls.items()}
+    return {path: policy for path, policy in found.items() if policy is not None}
 
 
 def text_of(place: Place) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -96,15 +96,18 @@ def _opened(files: Sequence[File], wanted: WantedTable) -> Groups:
             groups += _groups(file, stream, found)
     schema = wanted.schema if wanted.schema is not None else _common(files, schemas)
 
-    return Groups(schema, groups, _records)
+    return Groups(schema, groups, _reader)
 
 
 _FORMAT = makes_again(Format("arrow", _opened), _files_at)
 
 
-def _records(group: Group, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for batch in _batches(group, schema.names):
-        yield whole(batch, schema)
+def _reader(schema: pa.Schema) -> Callable[[Group], Iterator[pa.RecordBatch]]:
+    def batches(group: Group) -> Iterator[pa.RecordBatch]:
+        for batch in _batches(group, schema.names):
+            yield whole(batch, schema)
+
+    return batches
 
 
 def _groups(file: File, stream: pa.NativeFile, schema: pa.Schema) -> list[Group]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -109,17 +109,14 @@ def _opened(files: Sequence[File], wanted: WantedTable) -> Groups:
         groups += found if found and found[0].at else _one(found)
     if wanted.schema is not None:
         return Groups(wanted.schema, groups, _typed)
-    whole_schema = wanted.pruned(pa.schema(record.fields))
+    every = wanted.pruned(pa.schema(record.fields))
 
-    def batches(group: Group, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        if not schema.equals(whole_schema):
-            yield from _typed(group, schema)
-            return
+    def batches(group: Group) -> Iterator[pa.RecordBatch]:
         for text, line in _texts(group):
             for batch in batches_as(table_of(text, line), record, group.file.path):
                 yield from wanted.table(pa.Table.from_batches([batch])).to_batches()
 
-    return Groups(whole_schema, groups, batches)
+    return Groups(every, groups, lambda schema: batches if schema is every else _typed(schema))
 
 
 _FORMAT = makes_again(Format("json", _opened), _files_at)
@@ -131,11 +128,15 @@ def _one(groups: list[Group]) -> list[Group]:
     return [group._replace(rows=rows, nbytes=nbytes) for group in groups[:1]]
 
 
-def _typed(group: Group, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _typed(schema: pa.Schema) -> Callable[[Group], Iterator[pa.RecordBatch]]:
     wanted = WantedTable(schema=schema)
-    for text, line in _texts(group):
-        for batch in table_of(text, line, wanted).to_batches():
-            yield whole(batch, schema)
+
+    def batches(group: Group) -> Iterator[pa.RecordBatch]:
+        for text, line in _texts(group):
+            for batch in table_of(text, line, wanted).to_batches():
+                yield whole(batch, schema)
+
+    return batches
 
 
 def _texts(group: Group) -> Iterator[tuple[Text, int]]:

@@ -49,19 +49,20 @@ class Groups:
     Args:
         schema: The schema of the records.
         groups: The groups, in the order of the files.
-        batches: Returns the records of a group, with the fields of a schema: of this one, or of one
-            with fewer fields.
+        reader: Returns the function that reads a group, for records of a schema: of this one, or of
+            one with fewer fields.
     """
 
     def __init__(
         self,
         schema: pa.Schema,
         groups: Sequence[Group],
-        batches: Callable[[Group, pa.Schema], Iterator[pa.RecordBatch]],
+        reader: Callable[[pa.Schema], Callable[[Group], Iterator[pa.RecordBatch]]],
     ) -> None:
         self.schema = schema
         self._groups = groups
-        self._batches = batches
+        self._reader = reader
+        self._batches = reader(schema)
         self.rows = np.array([group.rows for group in groups], np.int64)
         self.nbytes = np.array([group.nbytes for group in groups], np.float64)
 
@@ -73,7 +74,7 @@ class Groups:
         """
         for number in groups:
             group, count = self._groups[number], 0
-            for batch in self._batches(group, self.schema):
+            for batch in self._batches(group):
                 count += batch.num_rows
                 yield from (batch.slice(at, rows) for at in range(0, batch.num_rows, rows))
             if count != group.rows:
@@ -87,7 +88,7 @@ class Groups:
     def with_fields(self, paths: Sequence[str]) -> Groups:
         """Returns the same records with some of their fields."""
         schema = pruned_schema(self.schema, chosen_columns(paths, self.schema))
-        return Groups(schema, self._groups, self._batches)
+        return Groups(schema, self._groups, self._reader)
 
     def place(self, group: int) -> str:
         """Returns the file of a group, and where it is in the file."""

@@ -109,19 +109,24 @@ def _opened(
     policies: Any,
     max_depth: int | None,
 ) -> Groups:
-    whole = wanted.schema
-    assert whole is not None
+    every = wanted.schema
+    assert every is not None
 
-    def batches(group: Group, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def reader(schema: pa.Schema) -> Callable[[Group], Iterator[pa.RecordBatch]]:
         names, nulls = columns, policies
-        if not schema.equals(whole):
+        if schema is not every:
             names = [str(Path(*names)) for names in leaf_paths(schema)]
             nulls = policies_of(policies, names)
         reads: Any = (message, names, types, nulls, wanted.row_splits_dtype, max_depth)
-        for name_of, each in serialized(group):
-            yield to_arrow(_records(each, name_of, reads), schema)
+        spec_from_proto(*reads)  # raises for what does not fit
 
-    return Groups(whole, groups_of_messages(files), batches)
+        def batches(group: Group) -> Iterator[pa.RecordBatch]:
+            for name_of, each in serialized(group):
+                yield to_arrow(_records(each, name_of, reads), schema)
+
+        return batches
+
+    return Groups(every, groups_of_messages(files), reader)
 
 
 _FORMAT = makes_again(Format("proto", _opened), files_at)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -116,24 +115,23 @@ def _opened(
     else:
         schema = wanted.schema
 
-    @functools.cache
-    def parser(fields: pa.Schema) -> Parser:
-        if fields.equals(schema):
-            return Parser(wanted.spec(schema), message, wanted.nulls, keys, context)
+    def reader(fields: pa.Schema) -> Callable[[Group], Iterator[pa.RecordBatch]]:
         nulls = policies_of(wanted.nulls, [str(Path(*names)) for names in leaf_paths(fields)])
         spec = spec_from_schema(fields, None, wanted.row_splits_dtype, nulls)
         paths = {path for path, _ in spec.leaves()}
-        own_keys = {path: key for path, key in (keys or {}).items() if Path.of(path) in paths}
-        own_context = [path for path in context if Path.of(path) in paths]
-        return Parser(spec, message, nulls, own_keys, own_context)
+        of_paths = {path: key for path, key in (keys or {}).items() if Path.of(path) in paths}
+        lists = [path for path in context if Path.of(path) in paths]
+        if fields is schema:  # raises for what names no field
+            spec, nulls, of_paths, lists = wanted.spec(schema), wanted.nulls, keys, context
+        parser = Parser(spec, message, nulls, of_paths, lists)
 
-    parser(schema)  # raises for arguments that do not fit
+        def batches(group: Group) -> Iterator[pa.RecordBatch]:
+            for name, each in serialized(group):
+                yield to_arrow(parser.records(each, name), fields)
 
-    def batches(group: Group, fields: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for name, each in serialized(group):
-            yield to_arrow(parser(fields).records(each, name), fields)
+        return batches
 
-    return Groups(schema, groups, batches)
+    return Groups(schema, groups, reader)
 
 
 _FORMAT = makes_again(Format("tfrecord", _opened), files_at)
