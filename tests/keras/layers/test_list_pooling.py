@@ -123,3 +123,67 @@ def test_a_field_of_strings_is_refused_by_its_path():
     steps = xt.RaggedStructuredTensor.from_row_splits(inner, [0, 1])
     with pytest.raises(errors.UnsupportedTypeError, match=r"pool.verbs: expected numbers"):
         xt.keras.layers.ListPooling(name="pool")(steps)
+
+
+# What has no valid item: of each form, the rows are one with 2.0 and 4.0, and one without any.
+NOTHING_VALID = {
+    "ragged": lambda: tf.ragged.constant([[2.0, 4.0], []]),
+    "ragged of null items": lambda: xt.types.MaskedTensor(
+        tf.ragged.constant([[2.0, 4.0], [np.nan]]), tf.ragged.constant([[True, True], [False]])
+    ),
+    "ragged null list": lambda: xt.types.MaskedTensor(
+        tf.ragged.constant([[2.0, 4.0], [np.nan]]), tf.constant([True, False])
+    ),
+    "dense of null items": lambda: xt.types.MaskedTensor(
+        tf.constant([[2.0, np.nan, 4.0], [np.nan, 1.0, 2.0]]),
+        tf.constant([[True, False, True], [False, False, False]]),
+    ),
+    "dense null list": lambda: xt.types.MaskedTensor(
+        tf.constant([[2.0, 4.0], [np.nan, 1.0]]), tf.constant([True, False])
+    ),
+}
+
+
+@COMBINER
+@pytest.mark.parametrize("form", NOTHING_VALID)
+def test_a_row_without_a_valid_item_has_the_value_of_an_empty_list(combiner, form):
+    value = NOTHING_VALID[form]()
+    layer = xt.keras.layers.ListPooling(combiner, empty=-1.0)
+    layer(value)  # creates the weights of the scores
+    known = [2.0, 4.0]
+    expected = [pooled(known, combiner, scores_of(layer, known), -1.0), -1.0]
+    np.testing.assert_allclose(layer(value), expected, rtol=1e-5)
+    np.testing.assert_allclose(tf.function(layer)(value), expected, rtol=1e-5)
+    leaves = tf.nest.flatten(value, expand_composites=True)
+    (numbers,) = (leaf for leaf in leaves if leaf.dtype.is_floating)
+    with tf.GradientTape() as tape:
+        tape.watch(numbers)
+        result = layer(value)
+    gradient = tape.gradient(result, numbers)
+    assert gradient is not None
+    assert np.isfinite(tf.convert_to_tensor(gradient)).all()
+
+
+@COMBINER
+def test_a_dense_tensor_with_all_items_null_has_the_value_of_empty_lists(combiner):
+    value = xt.types.MaskedTensor(tf.ones([2, 3, 4]), tf.zeros([2, 3], tf.bool))
+    result = xt.keras.layers.ListPooling(combiner, empty=-1.0)(value)
+    np.testing.assert_array_equal(result, -np.ones([2, 4]))
+
+
+@COMBINER
+def test_a_mask_of_keras_leaves_items_out(combiner):
+    rows = np.array([[[2.0], [0.0], [4.0]], [[0.0], [0.0], [0.0]]], np.float32)
+    layer = xt.keras.layers.ListPooling(combiner, empty=-1.0)
+    masking = keras.layers.Masking()
+    steps = keras.Input((3, 1))
+    model = keras.Model(steps, layer(masking(steps)))
+    known = rows[0, [0, 2]]
+    expected = [pooled(known, combiner, scores_of(layer, known), -1.0), [-1.0]]
+    np.testing.assert_allclose(layer(masking(rows)), expected, rtol=1e-5)
+    np.testing.assert_allclose(layer(rows, mask=np.any(rows, -1)), expected, rtol=1e-5)
+    np.testing.assert_allclose(model.predict(rows, verbose=0), expected, rtol=1e-5)
+    if combiner == "mean":
+        average = keras.layers.GlobalAveragePooling1D()(masking(rows)).numpy()
+        np.testing.assert_allclose(average[0], expected[0], rtol=1e-5)
+        assert np.isnan(average[1]).all()  # what `empty` replaces

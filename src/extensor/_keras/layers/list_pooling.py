@@ -23,10 +23,14 @@ class ListPooling(Layer):
     fields are those of the items, combined. Null items are left out, and so are null fields. Of
     lists in lists, each innermost list gets a value: the result is ragged.
 
+    A dense tensor may have a mask of Keras. As in `keras.layers.GlobalAveragePooling1D`, the items
+    where it is False are left out, and the result has no mask. But a list without any item has the
+    value `empty`, where that layer returns NaN.
+
     Args:
         combiner: "mean", "sum", "max", or "attention": a mean weighted by the softmax of learned
             scores, one for each item.
-        empty: The value of an empty list.
+        empty: The value of a list without items, or with null or masked items only.
         **kwargs: Options of `keras.layers.Layer`.
 
     Raises:
@@ -46,12 +50,20 @@ class ListPooling(Layer):
     def __init__(self, combiner: str = "mean", empty: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.combiner, self.empty = checked_combiner(combiner, self.name), empty
+        self.supports_masking = True
         self.score = None
         if combiner == "attention":
             self.score = keras.layers.Dense(1, use_bias=False, dtype=self.dtype_policy)
 
-    def call(self, inputs: Any) -> Any:
-        """Returns the values of the lists."""
+    def call(self, inputs: Any, mask: Any = None) -> Any:
+        """Returns the values of the lists.
+
+        Args:
+            inputs: A field of lists.
+            mask: The mask that Keras keeps for a dense tensor: True for the items to combine.
+        """
+        if mask is not None and isinstance(inputs, tf.Tensor):
+            inputs = MaskedTensor(inputs, tf.cast(mask, tf.bool))
         lists = Lists.of(inputs, self.name)
         leaves: dict[str, tuple[Any, Any]] = {}
         shape = self._numbers(lists.items, self.name, leaves)
@@ -67,6 +79,9 @@ class ListPooling(Layer):
             for path, (items, valid) in leaves.items()
         }
         return lists.one_each(_packed(shape, results, lists.count))
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+        """Returns None, because each list has a value."""
 
     def _combined(self, lists: Lists, items: Any, valid: Any, scores: Any) -> Any:
         lists = lists.with_items(items)
