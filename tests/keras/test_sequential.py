@@ -289,3 +289,24 @@ def test_a_sequential_has_the_precision_of_its_policy():
     finally:
         keras.config.set_dtype_policy("float32")
     assert model(RECORDS).dtype == tf.bfloat16
+
+
+def test_a_sequential_knows_its_inputs_after_fit():
+    model = xt.keras.Sequential([Doubled(), Taste(), keras.layers.Dense(2)])
+    with pytest.raises(AttributeError, match="no defined inputs"):
+        _ = model.inputs
+    model.compile("sgd", "mse")
+    model.fit(RECORDS, np.zeros([len(RECORDS), 2]), verbose=0)
+    weights = len(model.weights)
+    (inputs,) = model.inputs
+    assert inputs["taste"].shape == (None, 3)
+    assert [tensor.shape for tensor in model.outputs] == [(None, 2)]
+    assert (model.input_shape, model.output_shape) == ((None,), (None, 2))
+    features = xt.keras.Model(model.inputs[0], model.layers[-2].output)
+    np.testing.assert_array_equal(features(RECORDS), RECORDS["taste"] * 2)
+    assert len(model.weights) == weights
+    assert len(model.layers) == 3
+    more = RECORDS.with_updates(more=RECORDS["taste"])
+    np.testing.assert_array_equal(model(more), model(RECORDS))  # it declares no input
+    model.add(keras.layers.Dense(1))
+    assert model.output_shape == (None, 1)

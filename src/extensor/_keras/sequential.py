@@ -12,7 +12,13 @@ from extensor._keras.call_spec import CallSpec
 from extensor._keras.graph_node import with_fields, with_whole_values
 from extensor._keras.input import Input
 from extensor._keras.layer_call import TakesValues, returning_whole_values
-from extensor._keras.lowering import contains, is_extension, is_lowered, lowered
+from extensor._keras.lowering import (
+    contains,
+    is_extension,
+    is_extension_spec,
+    is_lowered,
+    lowered,
+)
 from extensor._keras.model import Functional, Model
 from extensor._keras.serialization import serialized
 from extensor._keras.spec_key import check_savable
@@ -40,6 +46,8 @@ class Sequential(OwnGraph, Model, keras.Sequential):
     TensorShape([4, 2])
     """
 
+    _first_graph: Any = None
+
     def __init__(
         self, layers: Sequence[Any] | None = None, trainable: bool = True, name: str | None = None
     ) -> None:
@@ -60,7 +68,8 @@ class Sequential(OwnGraph, Model, keras.Sequential):
             layer = with_whole_values(lowered(layer))
         elif not self.layers and self.declared_input is None:
             # Keras would give such a model an input of floats.
-            inputs: list[Any] = getattr(layer, "inputs", None) or [None]
+            known = layer.functional if isinstance(layer, Sequential) else layer
+            inputs: list[Any] = getattr(known, "inputs", None) or [None]
             if is_whole(inputs[0]) and len(inputs) == 1:
                 self.add(Input(inputs[0].dtype.spec), rebuild=False)
         super().add(layer, rebuild)  # type: ignore[misc]
@@ -72,6 +81,53 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         last = self.layers[-1] if self.layers else None
         with returning_whole_values(last):
             super().build(input_shape)
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The placeholders of the declared input, or of the values of the first call."""
+        graph = self._graph_of_first_call()
+        return super().inputs if graph is None else graph.inputs
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The placeholders of the outputs for `inputs`."""
+        graph = self._graph_of_first_call()
+        return super().outputs if graph is None else graph.outputs
+
+    @property
+    def input_shape(self) -> Any:
+        """The shape of the input."""
+        graph = self._graph_of_first_call()
+        return super().input_shape if graph is None else graph.input_shape
+
+    @property
+    def output_shape(self) -> Any:
+        """The shape of the output."""
+        graph = self._graph_of_first_call()
+        return super().output_shape if graph is None else graph.output_shape
+
+    def _graph_of_first_call(self) -> Functional | None:
+        """Returns the graph of the layers for the values of the first call.
+
+        The model does not run it, because it accepts other values too.
+
+        Returns:
+            The graph, or None if the model has its own graph, or was not called with a value.
+        """
+        if self.functional is not None or self._call_spec is None or not self.layers:
+            return None
+        specs = list(self._call_spec.specs.values())
+        if len(specs) != 1 or not is_extension_spec(specs[0]):
+            return None
+        layers = self.layers
+        if self._first_graph is None or self._first_graph[0]() != layers:
+            inputs = outputs = Input(specs[0])
+            for layer in layers:
+                outputs = layer(outputs)
+            graph = Functional(inputs, outputs)
+            # In functions, because Keras would track a layer or a list of layers.
+            self._first_graph = (lambda: layers), (lambda: graph)
+        return self._first_graph[1]()
 
     def functional_model(self, inputs: Any, outputs: Any, name: str) -> Functional:
         """Returns the functional model of the chain, which takes and returns values."""
