@@ -88,7 +88,28 @@ def test_a_plot_has_one_edge_for_a_value_and_names_fields_by_path():
         ("same", "totals"),
         ("totals", "joined"),
     ]
+    assert set(names.values()) == {name for edge in edges for name in edge}  # no orphans
     assert "DenseStructuredTensor" in dot.to_string()
+
+
+def test_a_plot_of_several_values_and_a_model_in_it_has_no_orphans():
+    pydot = pytest.importorskip("pydot", reason="pydot draws plots, and is not installed")
+    spec = KINDS["records"].spec
+    one, other = xt.keras.Input(spec, name="one"), xt.keras.Input(spec, name="other")
+    inner_recipe = xt.keras.Input(spec, name="recipe")
+    inner = xt.keras.Model(inner_recipe, sample.Totals()(inner_recipe), name="inner")
+    joined = keras.layers.Concatenate(name="joined")([inner(one), other["taste"]])
+    dot = keras.utils.model_to_dot(xt.keras.Model([one, other], joined), show_layer_names=True)
+    assert isinstance(dot, pydot.Dot)
+    names = {node.get_name(): _name_in(node.get_label()) for node in dot.get_nodes()[1:]}
+    edges = [(names[edge.get_source()], names[edge.get_destination()]) for edge in dot.get_edges()]
+    assert sorted(edges) == [
+        ("inner", "joined"),
+        ("one", "inner"),
+        ("other", "other.taste"),
+        ("other.taste", "joined"),
+    ]
+    assert set(names.values()) == {name for edge in edges for name in edge}
 
 
 def _name_in(label):
