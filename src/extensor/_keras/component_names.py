@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -29,7 +30,7 @@ def leaf_names(spec: Any, path: Path) -> Any:
     """Yields a name for each component tensor of a spec, in the order of `tf.nest`.
 
     Args:
-        spec: The spec.
+        spec: The spec, or a mapping of specs: the components of a value may be a nest.
         path: The path of the value, before the paths of its fields.
     """
     if isinstance(spec, tf.TensorSpec):
@@ -46,9 +47,9 @@ def leaf_names(spec: Any, path: Path) -> Any:
     elif hasattr(spec, "values_spec") and len(spec.component_specs) == 2:
         yield from leaf_names(spec.values_spec, path)
         yield f"{path}.row_splits"
-    elif isinstance(parts := component_specs(spec), dict):
+    elif isinstance(parts := spec if isinstance(spec, Mapping) else component_specs(spec), Mapping):
         for name in sorted(parts):
-            yield from leaf_names(parts[name], path / name)
+            yield from leaf_names(parts[name], path / str(name))
     else:
         for i, _ in enumerate(tf.nest.flatten(spec, expand_composites=True)):
             yield f"{path}.{i}"

@@ -103,7 +103,7 @@ class TakesValues:
                 return raised(super().__call__(**passed, **kwargs))  # type: ignore[misc]
             finally:
                 _in_keras.reset(token)
-        args, kwargs = lowered((args, kwargs))
+        args, kwargs = self.lowered_arguments((args, kwargs))
         token = _in_keras.set(self)
         try:
             if not is_symbolic((args, kwargs)):
@@ -115,6 +115,10 @@ class TakesValues:
             _in_keras.reset(token)
         set_call_arguments(self, whole_args, whole_kwargs)
         return outputs if _returns_whole.get() is self else raised(with_fields(outputs))
+
+    def lowered_arguments(self, arguments: Any) -> Any:
+        """Returns the arguments of a call as Keras gets them."""
+        return lowered(arguments)
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """Returns placeholders for the outputs of `call` for placeholders."""

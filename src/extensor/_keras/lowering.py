@@ -34,10 +34,10 @@ from extensor._keras.placeholder import SymbolicRagged, SymbolicValue
 from extensor._keras.placeholder_spec import remembered_spec
 from extensor._keras.spec_key import is_key, key_of_spec, spec_of_key, with_word
 from extensor._keras.whole_value import form_of_whole, is_whole
-from extensor._protocol.box import boxed_specs, unbox
+from extensor._protocol.box import boxed_specs, is_stackable, unbox
 from extensor._pruning.components import filled
 from extensor._struct.field import spec_of_field
-from extensor._tf import BaseResourceVariable, CompositeTensor
+from extensor._tf import BaseResourceVariable, CompositeTensor, describes
 
 # Keras accepts these itself.
 _ACCEPTED = (tf.SparseTensor, tf.IndexedSlices, BaseResourceVariable, tf.data.Dataset)
@@ -210,7 +210,7 @@ def lowered_dataset(dataset: tf.data.Dataset) -> tf.data.Dataset:
     [<tf.RaggedTensor [[1], [2, 3]]>]
     """
     spec = dataset.element_spec
-    if not contains(spec, is_extension_spec):
+    if not contains(spec, is_extension_spec) or contains(spec, _compares_shapes):
         return dataset
     variant = tf.data.experimental.to_variant(dataset)
     return tf.data.experimental.from_variant(variant, tf.nest.map_structure(_boxes, spec))
@@ -267,6 +267,18 @@ def _uncounted(form: dict[str, Any]) -> dict[str, Any]:
     if not key.startswith(_COUNTED):
         return form
     return {key_of_spec(spec_of_key(key[len(_COUNTED) :])): tuple(tensors[1:])}
+
+
+def _compares_shapes(spec: Any) -> bool:
+    """Returns whether the class of a spec may compare the static shapes of boxes, as TF-GNN's do.
+
+    Those of a step differ: in a graph, a ragged tensor has no static number of rows.
+    """
+    return is_extension_spec(spec) and not (
+        is_stackable(spec)
+        or isinstance(spec, tf.RaggedTensorSpec)
+        or describes(spec, tf.experimental.ExtensionType)
+    )
 
 
 def _boxes(spec: Any) -> Any:

@@ -148,6 +148,18 @@ class Functional(OwnInputs, Model, KerasFunctional):
             args, kwargs = map_leaves(_as_tensor, (args, kwargs))
         return super().__call__(*args, **kwargs)
 
+    def lowered_arguments(self, arguments: Any) -> Any:
+        """Returns the arguments of a call as Keras gets them.
+
+        Keras passes a ragged tensor on, if it is the input for a placeholder of `keras.Input`.
+        """
+        if self._declares_input:
+            return lowered(arguments)
+        return map_leaves(
+            lambda leaf: leaf if isinstance(leaf, tf.RaggedTensor) else lowered(leaf),
+            raised(arguments),
+        )
+
     def call(
         self, inputs: Any, training: bool | None = None, mask: Any = None, **kwargs: Any
     ) -> Any:

@@ -88,7 +88,7 @@ def box(spec: Any, value: Any, minimum_rank: int = 0) -> list[Any]:
     """
     if isinstance(spec, tf.TensorSpec):
         return [value]
-    if _is_stackable(spec):
+    if is_stackable(spec):
         return list(as_list(spec.to_boxed_tensor(value, minimum_rank)))
     if not isinstance(spec, BatchableTypeSpec):
         raise does_not_stack(spec)
@@ -139,7 +139,7 @@ def boxed_specs(spec: Any, minimum_rank: int = 0) -> list[Any]:
     """
     if isinstance(spec, tf.TensorSpec):
         return [spec]
-    if _is_stackable(spec):
+    if is_stackable(spec):
         return list(as_list(spec.boxed_tensor_spec(minimum_rank)))
     return _tf.box_specs(spec)
 
@@ -176,7 +176,7 @@ def _box_extension(spec: Any, value: Any, minimum_rank: int) -> list[Any]:
     return boxes
 
 
-def _is_stackable(spec: Any) -> bool:
+def is_stackable(spec: Any) -> bool:
     # True for an `xt.StackableTypeSpec`, whose module imports this one.
     return hasattr(spec, "to_boxed_tensor")
 
