@@ -90,7 +90,8 @@ def _leaves(spec: Any, value: Any) -> list[Any]:
     if isinstance(value, tf.experimental.ExtensionType) and remembered_spec(value) is not None:
         return _leaves_of_fields(spec, value)
     if not isinstance(spec, StackableTypeSpec):
-        return tf.nest.flatten(value, expand_composites=True)
+        parts = tf.nest.flatten(value, expand_composites=True)
+        return [leaf for part in parts for leaf in _leaves_of_part(part)]
     specs, parts = spec.component_specs, spec.to_components(value)
     tensors: list[Any] = []
     if type(specs) is tuple and type(parts) is tuple and not any(map(tf.nest.is_nested, specs)):
@@ -101,6 +102,13 @@ def _leaves(spec: Any, value: Any) -> list[Any]:
             lambda inner, part: tensors.extend(_leaves(inner, part)), specs, parts
         )
     return tensors
+
+
+def _leaves_of_part(part: Any) -> list[Any]:
+    """Returns the tensors of a component, which may be a placeholder that is no composite tensor."""
+    if isinstance(part, SymbolicRagged):
+        return [part.flat_values, *part.nested_row_splits]
+    return part.tensors if isinstance(part, SymbolicValue) else [part]
 
 
 def _leaves_of_fields(spec: Any, value: Any) -> list[Any]:
