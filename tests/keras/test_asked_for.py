@@ -4,6 +4,8 @@ Comments mark the lines that differ from plain Keras and TensorFlow. The threads
 docs/you-asked.md.
 """
 
+import importlib.util
+
 import keras
 import numpy as np
 import pyarrow as pa
@@ -114,6 +116,30 @@ def test_ragged_inputs_of_a_functional_model():
     np.testing.assert_allclose(model.predict(x1, verbose=0), expected, rtol=1e-5)
     both = xt.keras.Lambda(lambda pair: tf.concat(pair, axis=1))([x1, x1])
     assert both.to_list()[1] == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("values", ["tensors", "ragged"])
+def test_layers_of_keras_between_ragged_inputs(values):
+    """keras-team/keras #20073: Keras's own layers that take ragged tensors, in our models."""
+    x1, x2 = tf.ragged.constant([[1, 2], [3], [4, 5]]), tf.ragged.constant([[7], [8, 9], [11]])
+    if values == "tensors":
+        x1, x2 = x1.to_tensor(), x2.to_tensor()
+
+    def models(sequential, functional):
+        yield sequential([keras.layers.Concatenate(axis=0)])
+        inputs = [keras.Input((None,)), keras.Input((None,))]
+        yield functional(inputs, keras.layers.Concatenate(axis=0)(inputs))
+
+    ours = models(xt.keras.Sequential, xt.keras.Model)  # changed
+    for model, plain in zip(ours, models(keras.Sequential, keras.Model), strict=True):
+        expected, received = plain([x1, x2]), model([x1, x2])
+        assert received.dtype == expected.dtype
+        assert lists(received) == lists(expected)
+        assert lists(model.predict([x1, x2], verbose=0)) == lists(expected)
+
+
+def lists(value):
+    return value.to_list() if isinstance(value, tf.RaggedTensor) else np.asarray(value).tolist()
 
 
 def test_ragged_shapes_between_layers_without_padding():
@@ -269,6 +295,74 @@ def test_graphs_as_composite_tensors_in_keras_3():
     model.compile("adam", "mse")
     model.fit(graphs, np.array([[3.0], [5.0], [4.0]]), batch_size=2, verbose=0)
     assert model.predict(graphs, batch_size=2, verbose=0).shape == (3, 1)
+
+
+GRAPHS = """
+import keras
+import tensorflow as tf
+import tensorflow_gnn as tfgnn
+
+import extensor as xt
+
+def ring(size):
+    ends = tf.range(size)
+    nodes = tfgnn.NodeSet.from_fields(features={"state": tf.ones([size, 2])}, sizes=[size])
+    adjacency = tfgnn.Adjacency.from_indices(("nodes", ends), ("nodes", (ends + 1) % size))
+    edges = tfgnn.EdgeSet.from_fields(features={}, sizes=[size], adjacency=adjacency)
+    return tfgnn.GraphTensor.from_pieces(node_sets={"nodes": nodes}, edge_sets={"edges": edges})
+
+class Convolution(xt.keras.Layer):
+    def __init__(self, units):
+        super().__init__()
+        self.dense = keras.layers.Dense(units, "relu")
+
+    def call(self, graph):
+        state, ends = graph.node_sets["nodes"]["state"], graph.edge_sets["edges"].adjacency
+        passed = tf.gather(state, ends.source)
+        sums = tf.math.unsorted_segment_sum(passed, ends.target, tf.shape(state)[0])
+        state = self.dense(tf.concat([state, sums], axis=1))
+        return graph.replace_features(node_sets={"nodes": {"state": state}})
+
+def pooled(graph):
+    return tfgnn.pool_nodes_to_context(graph, "nodes", "sum", feature_name="state")
+
+spec = ring(3).spec.relax(num_nodes=True, num_edges=True)
+graphs = tf.data.Dataset.from_generator(lambda: map(ring, [3, 5, 4]), output_signature=spec)
+graphs = graphs.apply(tf.data.experimental.assert_cardinality(3)).batch(2)
+inputs = xt.keras.Input(graphs.element_spec)
+merged = xt.keras.Lambda(lambda graph: graph.merge_batch_to_components())(inputs)
+hidden = Convolution(8)(Convolution(8)(merged))
+model = xt.keras.Model(inputs, keras.layers.Dense(1)(xt.keras.Lambda(pooled)(hidden)))
+model.compile("adam", "mse")
+model.fit(graphs.map(lambda graph: (graph, tf.zeros([tf.shape(graph.context.sizes)[0], 1]))))
+assert model.predict(graphs).shape == (3, 1)
+print("done")
+"""
+
+
+def test_graph_tensors_of_tf_gnn(run_python):
+    """tensorflow/gnn #874: GraphTensor itself, in a model of Keras 3."""
+    if importlib.util.find_spec("tensorflow_gnn") is None:
+        pytest.skip("TF-GNN (tensorflow-gnn, without its dependencies) is not installed")
+    # TF-GNN takes its own layers from the Keras of `tf.keras`.
+    result = run_python(GRAPHS, env={"TF_USE_LEGACY_KERAS": "1"}, fresh=True)
+    assert "done" in result.stdout
+
+
+def test_ragged_batches_of_a_dataset_of_hugging_face():
+    """huggingface/datasets #7534: a Dataset itself; its own batches of this are an error."""
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    boxes = datasets.Sequence(datasets.Sequence(datasets.Value("float32"), length=4))
+    classes = datasets.Sequence(datasets.ClassLabel(names=["cat", "dog", "cow"]))
+    images = datasets.Dataset.from_dict(
+        {"boxes": [[[0, 0, 1, 1], [2, 2, 3, 3]], [], [[0, 0, 2, 2]]], "classes": [[1, 2], [], [0]]},
+        features=datasets.Features({"boxes": boxes, "classes": classes}),
+    )
+    records = xt.from_arrow(images.with_format("arrow")[:])  # changed: instead of to_tf_dataset
+    assert records["classes"].to_list() == [[1, 2], [], [0]]
+    assert records["boxes"].shape == (3, None, 4)
+    shuffled = images.select([2, 0]).with_format("arrow")[:]
+    assert xt.from_arrow(shuffled)["classes"].to_list() == [[0], [1, 2]]
 
 
 @pytest.mark.parametrize("batch_size", [2, 3])

@@ -105,7 +105,7 @@ def _leaves(spec: Any, value: Any) -> list[Any]:
 
 
 def _leaves_of_part(part: Any) -> list[Any]:
-    """Returns the tensors of a component, which may be a placeholder that is no composite tensor."""
+    """Returns the tensors of a component, which may be a placeholder."""
     if isinstance(part, SymbolicRagged):
         return [part.flat_values, *part.nested_row_splits]
     return part.tensors if isinstance(part, SymbolicValue) else [part]
