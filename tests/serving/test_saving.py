@@ -129,3 +129,50 @@ def test_an_object_without_variables_is_an_error_as_a_module(tmp_path, module):
     error = raises(errors.DTypeError, xt.serving.save, module, tmp_path / "model", signature)
     assert (error.path, error.received) == ("module", type(module).__name__)
     assert not (tmp_path / "model").exists()
+
+
+def _lookup(*words):
+    return keras.layers.StringLookup(vocabulary=list(words))
+
+
+class InCollections(keras.Model):
+    """Keeps layers with tables in collections."""
+
+    def __init__(self, layers):
+        super().__init__()
+        self.kept = layers
+
+    def call(self, words):
+        return sum(layer(words) for layer in tf.nest.flatten(self.kept))
+
+
+class InCells(keras.layers.Layer):
+    """Keeps a layer that is two collections deep."""
+
+    def __init__(self):
+        super().__init__()
+        self.cells = [{"first": (_lookup("x", "z"),)}]
+
+    def call(self, words):
+        return self.cells[0]["first"][0](words)
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        lambda: {"a": _lookup("x", "y")},
+        lambda: [_lookup("x", "y")],
+        lambda: (_lookup("x", "y"), _lookup("y")),
+        lambda: {"a": {"b": [_lookup("x", "y")]}, "c": InCells()},
+    ],
+    ids=["dict", "list", "tuple", "deep"],
+)
+def test_tables_of_layers_in_collections_are_saved(tmp_path, layers):
+    model = InCollections(layers())
+    words = tf.constant(["x", "y", "z"])
+    expected = model(words)
+    signature = flat_signature(lambda words: model(words), tf.TensorSpec([None], tf.string))
+    xt.serving.save(model, tmp_path / "model", signature)
+    loaded = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    (result,) = loaded(words=words).values()
+    assert result.numpy().tolist() == expected.numpy().tolist()
