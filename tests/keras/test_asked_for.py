@@ -64,30 +64,24 @@ def test_a_cell_whose_inputs_and_states_are_extension_types():
             self.kernel = keras.layers.Dense(units, use_bias=False)
             self.recurrent = keras.layers.Dense(units)
 
-        def call(self, inputs, state):
+        def get_initial_state(self, batch_size=None):
+            zeros = tf.zeros([batch_size, self.units])
+            return MaskedTensor(zeros, tf.zeros_like(zeros, tf.bool))
+
+        def call(self, inputs, states):
+            (state,) = states
             known = tf.cast(inputs.mask, tf.float32)
             values = tf.tanh(self.kernel(inputs.values * known) + self.recurrent(state.values))
             seen = tf.reduce_any(inputs.mask, axis=1, keepdims=True)
             mask = tf.broadcast_to(seen, tf.shape(values)) | state.mask
-            return MaskedTensor(tf.where(seen, values, state.values), mask)
-
-    class Recurrent(xt.keras.Layer):  # changed: instead of keras.layers.RNN
-        def __init__(self, cell):
-            super().__init__()
-            self.cell = cell
-
-        def call(self, inputs):
-            shape = [tf.shape(inputs.values)[0], self.cell.units]
-            state = MaskedTensor(tf.zeros(shape), tf.zeros(shape, tf.bool))
-            for step in range(inputs.values.shape[1]):
-                at_step = MaskedTensor(inputs.values[:, step], inputs.mask[:, step])
-                state = self.cell(at_step, state)
-            return state
+            state = MaskedTensor(tf.where(seen, values, state.values), mask)
+            return state, state
 
     values = np.random.default_rng(0).random([2, 3, 4], np.float32)
     mask = np.ones([2, 3, 4], bool)
     mask[0, 1:] = False  # the steps after the first are missing
-    model = xt.keras.Sequential([Recurrent(Cell(5))])  # changed: xt.keras.Sequential
+    # changed: xt.keras.Sequential and xt.keras.RNN
+    model = xt.keras.Sequential([xt.keras.RNN(Cell(5))])
     state = model(MaskedTensor(values, mask))
     assert type(state) is MaskedTensor
     alone = model(MaskedTensor(values[:1, :1], mask[:1, :1]))

@@ -11,6 +11,7 @@ from extensor._keras.input import Input  # noqa: E402
 from extensor._keras.layer import Layer  # noqa: E402
 from extensor._keras.masked import Masked  # noqa: E402
 from extensor._keras.model import Model  # noqa: E402
+from extensor._keras.recurrent import RNN  # noqa: E402
 from extensor._keras.sequential import Sequential  # noqa: E402
 from extensor._keras.serialization import serialize  # noqa: E402 - Keras waits for the check
 from extensor._keras.stock_layers import Identity, Lambda, TimeDistributed  # noqa: E402
@@ -18,6 +19,7 @@ from extensor._patches.install import install_keras as _install_keras  # noqa: E
 from extensor.keras import callbacks, layers  # noqa: E402
 
 __all__ = [
+    "RNN",
     "Identity",
     "Input",
     "Lambda",
