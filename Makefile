@@ -6,12 +6,14 @@ PYTHON_OLDEST ?= python3.10
 PYTEST_ARGS ?=
 SUITE ?=
 PAIRS_ARGS ?=
+RELEASE_ARGS ?=
 
 # One process for each core, at most four: each needs about 1 GB. A test file runs in one process.
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 VENV := .venv
 OLDEST := .venv-oldest
+NIGHTLY := .venv-nightly
 ENGINES := .venv-engines
 BEAM := .venv-beam
 RUN := $(VENV)/bin/python -m
@@ -20,15 +22,18 @@ RUN := $(VENV)/bin/python -m
 # tensorflow-cpu. So they are installed without dependencies; the others are installed already.
 ALONE := tensorflow-hub "tf-keras<2.22"
 
+# They fail where a new TensorFlow or Keras no longer does what extensor needs.
+PROBES := tests/tf/test_tf_probe.py tests/keras/test_keras_private.py tests/patches
+
 # The name of the stamp has the Python version: another version creates the venv again.
 TAG := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])')
 STAMP := $(VENV)/.ready-$(TAG)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-oldest engines-test lint format structure bench docs pairs keras-tests pin pin-engines clean
+.PHONY: help setup demo test test-all test-oldest test-nightly engines-test lint format structure bench docs release-check pairs keras-tests pin pin-engines clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP)  ## Make .venv with the pinned packages
 	@echo "[setup] $(VENV) is up to date"
@@ -50,6 +55,22 @@ test-all: lint  ## The same with the slow tests and many more examples of each p
 test-oldest: $(OLDEST)/.ready-py310  ## The tests on the oldest supported releases
 	@echo "[test] on the oldest supported releases"
 	@$(OLDEST)/bin/python -m pytest $(WORKERS) -m "not slow" $(PYTEST_ARGS)
+	@echo "[test] passed"
+
+# tf-nightly has its own keras-nightly, whose files are those of keras: keras must go before it comes.
+test-nightly:  ## The tests on the newest pre-releases of TensorFlow and Keras that install
+	@echo "[test] making $(NIGHTLY) with the newest pre-releases (about 2 GB each time)"
+	@$(PYTHON) -m venv --clear $(NIGHTLY)
+	@$(NIGHTLY)/bin/python -m pip install --quiet -e ".[dev,demo]"
+	@$(NIGHTLY)/bin/python -m pip uninstall --quiet --yes keras
+	@$(NIGHTLY)/bin/python -m pip install --quiet --upgrade tf-nightly \
+	  || $(NIGHTLY)/bin/python -m pip install --quiet --upgrade "tensorflow-cpu>=0.dev0" "keras>=0.dev0"
+	@$(NIGHTLY)/bin/python -m pip install --quiet --no-deps $(ALONE)
+	@$(NIGHTLY)/bin/python -m pip list --format=freeze | grep -iE '^(tf|tensorflow|keras)'
+	@echo "[test] what extensor needs of their private names"
+	@$(NIGHTLY)/bin/python -m pytest $(PROBES)
+	@echo "[test] all tests that are not slow"
+	@$(NIGHTLY)/bin/python -m pytest $(WORKERS) -m "not slow" $(PYTEST_ARGS)
 	@echo "[test] passed"
 
 engines-test: $(ENGINES)/.ready-$(TAG) $(BEAM)/.ready-$(TAG)  ## Run arrow_function on Ray, Spark, Daft and Beam
@@ -89,6 +110,9 @@ docs: $(VENV)/.docs-$(TAG)  ## Draw the pictures, run the tutorials and build th
 	@$(RUN) sphinx -b html -q -W --keep-going -d build/doctrees docs build/site
 	@echo "[docs] open build/site/index.html"
 
+release-check: $(STAMP)  ## Build the last commit twice, check the files, install the wheel with each extra on each Python
+	@$(RUN) release $(RELEASE_ARGS)
+
 pairs: $(STAMP)  ## Name the tests of SUITE=folder that pass only without extensor imported
 	@test -n "$(SUITE)" || { echo "[pairs] of which folder? make pairs SUITE=folder"; exit 2; }
 	@$(RUN) pairs "$(SUITE)" $(PAIRS_ARGS)
@@ -114,7 +138,7 @@ pin-engines:  ## Pin the newest releases of the engines for this Python in const
 
 clean:  ## Remove the environments and everything that was built
 	@echo "[clean] removing environments, builds and caches"
-	@rm -rf $(VENV) $(OLDEST) $(ENGINES) $(BEAM) build dist .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(OLDEST) $(NIGHTLY) $(ENGINES) $(BEAM) build dist .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The engines are no extras: extensor does not import them. Beam pins pyarrow and protobuf.

@@ -74,7 +74,7 @@ from extensor.errors import ExtensorError
 if TYPE_CHECKING:
     from extensor import authoring, data, dispatch, keras, nest, serving, struct, testing, types
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AutoCompositeTensor",
