@@ -44,6 +44,8 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_execution_in_temp = True
 nb_merge_streams = True
+# TensorFlow logs what devices it found. An error fails the build all the same.
+nb_output_stderr = "remove"
 suppress_warnings = ["myst-nb.lexer"]  # of tutorials that are not run
 
 # Docstrings are in Google style, with Markdown's `code`: see `_markdown_code`.

