@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._struct.spec import StructuredTensorSpec
+from extensor._struct.spec import difference
 from extensor.errors import DTypeError
 
 
@@ -44,7 +44,7 @@ def _check(want: Any, have: Any, path: Path, model: str) -> None:
     elif is_nest or isinstance(have, (dict, list)):
         raise _mismatch(model, str(path), _text(want), _text(have))
     elif not want.is_compatible_with(have) and not _casts(want, have):
-        at, wanted, had = _difference(want, have, path)
+        at, wanted, had = difference(want, have, lambda a, b: a.is_compatible_with(b), path)
         raise _mismatch(model, str(at), wanted, had)
 
 
@@ -75,20 +75,3 @@ def _mismatch(model: str, path: str, expected: str, received: str) -> DTypeError
         mend="Give the model the fields and dtypes that it was built for; change records with "
         "with_only, with_updates and tf.cast.",
     )
-
-
-def _difference(want: Any, have: Any, path: Path) -> tuple[Path, str, str]:
-    """Returns the path of the first difference, with the expected and received texts."""
-    if isinstance(want, StructuredTensorSpec) and isinstance(have, StructuredTensorSpec):
-        if not want.shape.is_compatible_with(have.shape):
-            return path, f"records of shape {want.shape}", f"shape {have.shape}"
-        wanted, had = want.record.field_specs, have.record.field_specs
-        for name in wanted:
-            if name not in had:
-                return path / name, "this field", "records without this field"
-            if not wanted[name].is_compatible_with(had[name]):
-                return _difference(wanted[name], had[name], path / name)
-        for name in had:
-            if name not in wanted:
-                return path / name, "records without this field", "a field of this name"
-    return path, str(want), str(have)

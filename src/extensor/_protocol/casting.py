@@ -26,6 +26,9 @@ from extensor._tf import (
 )
 from extensor.errors import DTypeError, ExtensorError, StructureError
 
+_LENGTH = 300
+"""How many characters of a spec an error shows."""
+
 
 def castable_type(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
     """Returns the spec of a type that values of both specs can be cast to, or None.
@@ -124,8 +127,8 @@ def not_castable(
     name = type(spec).__qualname__
     return DTypeError(
         path=path or name,
-        expected=f"a value that can be cast to {spec}",
-        received=str(value) if isinstance(value, tf.TypeSpec) else described(value),
+        expected=f"a value that can be cast to {shortened(spec)}",
+        received=shortened(value) if isinstance(value, tf.TypeSpec) else described(value),
         mend=mend or f"Convert the value first, or override {name}.cast.",
     )
 
@@ -133,8 +136,14 @@ def not_castable(
 def described(value: Any) -> str:
     """Returns the spec of a value, or the name of its type, as text."""
     if isinstance(value, (tf.Tensor, CompositeTensor)):
-        return str(tf.type_spec_from_value(value))
+        return shortened(tf.type_spec_from_value(value))
     return f"a {type(value).__name__}"
+
+
+def shortened(spec: Any) -> str:
+    """Returns a spec as text for an error, without the end of one of many fields."""
+    text = str(spec)
+    return text if len(text) <= _LENGTH else f"{text[:_LENGTH]}..."
 
 
 def _other_structure(expected: str, components: Any, path: str) -> DTypeError:

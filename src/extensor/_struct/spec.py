@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
@@ -15,14 +15,20 @@ import tensorflow as tf
 from extensor._path import Path, PathLike
 from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._protocol.box_ragged import ragged_of_rows
-from extensor._protocol.casting import not_castable
+from extensor._protocol.casting import castable_type, shortened
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.tree import reshaped
 from extensor._struct.dims import Dims
 from extensor._struct.parts import stacks_by_parts
 from extensor._struct.records import Records
 from extensor._tf import unstacked
-from extensor.errors import FieldError, ProtocolError, RegistrationError, StructureError
+from extensor.errors import (
+    DTypeError,
+    FieldError,
+    ProtocolError,
+    RegistrationError,
+    StructureError,
+)
 
 if TYPE_CHECKING:
     from extensor._struct.dense_spec import DenseStructuredTensorSpec
@@ -166,9 +172,13 @@ class StructuredTensorSpec(StackableTypeSpec):
         if self._accepts(spec):
             return value
         if self.castable_type(spec) is None:
-            raise not_castable(
-                self,
-                spec,
+            at, expected, received = difference(
+                self, spec, lambda a, b: castable_type(a, b) is not None
+            )
+            raise DTypeError(
+                path=at or type(self).__name__,
+                expected=expected,
+                received=received,
                 mend="Change the fields with with_only, without or with_updates.",
             )
         return self._cast_records(value)
@@ -442,6 +452,33 @@ def no_such_field(path: Path, names: tuple[str, ...]) -> FieldError:
         received=f"{Path(path.names[-1])}",
         mend=f"{meant}Check the spelling; quote a name that contains a dot.",
     )
+
+
+def difference(
+    want: Any, have: Any, fits: Callable[[Any, Any], bool], path: Path | None = None
+) -> tuple[Path, str, str]:
+    """Returns where two specs first differ: the path, what was expected and what was received.
+
+    Args:
+        want: The expected spec.
+        have: The spec that does not fit.
+        fits: Returns whether the spec of a field, the second, fits the expected one, the first.
+        path: The path of both. Default: the records themselves.
+    """
+    path = Path() if path is None else path
+    if isinstance(want, StructuredTensorSpec) and isinstance(have, StructuredTensorSpec):
+        if not want.shape.is_compatible_with(have.shape):
+            return path, f"records of shape {want.shape}", f"shape {have.shape}"
+        wanted, had = want.record.field_specs, have.record.field_specs
+        for name in wanted:
+            if name not in had:
+                return path / name, "this field", "records without this field"
+            if not fits(wanted[name], had[name]):
+                return difference(wanted[name], had[name], fits, path / name)
+        for name in had:
+            if name not in wanted:
+                return path / name, "records without this field", "a field of this name"
+    return path, shortened(want), shortened(have)
 
 
 def nothing_to_unstack(spec: tf.TypeSpec) -> StructureError:

@@ -28,6 +28,7 @@ from extensor._formats.python.unfit import (
     first_of,
     listed_keys,
     no_null,
+    other_fields,
     unfit,
     wanted_text,
 )
@@ -37,7 +38,6 @@ from extensor._protocol.casting import cast_value
 from extensor.errors import (
     DTypeError,
     ExtensorError,
-    FieldError,
     FormatError,
     NullError,
     StructureError,
@@ -255,12 +255,7 @@ class Columns:
             if name not in value and not (each.nullable or self._fills(place.field(name)))
         ]
         if unknown or missing:
-            raise FieldError(
-                path=place.at(index),
-                expected=f"the fields {', '.join(wanted.fields)}",
-                received=", ".join(map(str, value)) or "an empty dict",
-                mend="Give every record exactly these fields.",
-            )
+            raise other_fields(wanted.fields, value, missing, place.at(index))
 
     # Lists.
 

@@ -22,6 +22,7 @@ from extensor._formats.python.inferred import inferred
 from extensor._formats.python.objects import is_object_class
 from extensor._formats.python.place import Place, shown
 from extensor._formats.python.typed import typed
+from extensor._formats.python.unfit import other_fields
 from extensor._formats.python.wanted import Lists, collection_levels
 from extensor._protocol.casting import cast_value
 from extensor._struct.deep_nesting import refuse_deep_nesting
@@ -32,7 +33,7 @@ from extensor._struct.reshape import split
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._struct.value import StructuredTensorValue
-from extensor.errors import DTypeError, FieldError, StructureError
+from extensor.errors import DTypeError, StructureError
 
 
 @refuse_deep_nesting("constant")
@@ -240,12 +241,8 @@ def _of_columns(values: Mapping[str, Any], spec: Any, path: str) -> Any:
             mend="Nest one list for each dimension of the records.",
         )
     if set(values) != set(names):
-        raise FieldError(
-            path=path or "records",
-            expected=f"the fields {', '.join(names)}",
-            received=", ".join(map(str, values)) or "an empty dict",
-            mend="Give a value for exactly these fields.",
-        )
+        missing = [name for name in names if name not in values]
+        raise other_fields(names, values, missing, path or "records")
     if not names and not spec.shape.is_fully_defined():
         raise StructureError(
             path=path or "records",

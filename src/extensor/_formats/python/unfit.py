@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from extensor._formats.python import kinds
 from extensor._formats.python.place import Place, shown
 from extensor._formats.python.wanted import Fields, Leaf, Lists
-from extensor.errors import DTypeError, ExtensorError, NullError, StructureError
+from extensor.errors import DTypeError, ExtensorError, FieldError, NullError, StructureError
 
 
 def no_null(index: int, values: Any, place: Place) -> NullError:
@@ -59,6 +59,30 @@ def listed_keys(record: Mapping[Any, Any]) -> str:
     names = list(map(repr, itertools.islice(record, 5)))
     more = ", ..." if len(record) > 5 else ""
     return f"the keys {', '.join(names)}{more}" if names else "no keys"
+
+
+def other_fields(
+    names: Iterable[str], value: Mapping[Any, Any], missing: Sequence[str], at: str
+) -> FieldError:
+    """Returns the error for a dict whose keys are not the fields of records."""
+    names = list(names)
+    keys = list(map(str, value))
+    unknown = [key for key in keys if key not in names]
+    wrong = [f"unknown: {_listed(unknown, 5)}"] if unknown else []
+    if missing:
+        wrong.insert(0, f"missing: {_listed(missing, 5)}")
+    text = "; ".join(wrong)
+    return FieldError(
+        path=at,
+        expected=f"the fields {_listed(names, 20)}",
+        received=_listed(keys, 20) or "an empty dict",
+        mend=f"Give exactly these fields. {text[:1].upper()}{text[1:]}.",
+    )
+
+
+def _listed(names: Sequence[str], count: int) -> str:
+    more = f", ... ({len(names)} in all)" if len(names) > count else ""
+    return ", ".join(names[:count]) + more
 
 
 def wanted_text(wanted: Any) -> str:
