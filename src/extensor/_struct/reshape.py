@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from extensor._dispatch.call import follows_protocol
 from extensor._protocol.box import box, unbox
+from extensor._struct.masked import is_masked
 from extensor._struct.parts import map_parts
 from extensor._struct.records import Records
 from extensor._tf import BaseResourceVariable, stacked, unstacked
@@ -102,6 +103,8 @@ def expanded(value: Any, axis: int) -> Any:
         return value._expanded(axis)
     if isinstance(value, (tf.Tensor, BaseResourceVariable, tf.RaggedTensor)):
         return tf.expand_dims(value, axis)
+    if is_masked(value):
+        return type(value).of_parts(expanded(value.values, axis), expanded(value.mask, axis))
     if follows_protocol(type(value)):
         return tf.expand_dims(value, axis)
     spec = tf.type_spec_from_value(value)

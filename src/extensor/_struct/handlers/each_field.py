@@ -23,6 +23,7 @@ from extensor._struct import dims, index, reshape
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Axes, Dims
 from extensor._struct.display import text
+from extensor._struct.masked import is_masked
 from extensor._struct.metadata import Metadata
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import outer_sizes
@@ -87,7 +88,11 @@ def moved_apart(records: Any, op: Callable[[Any], list[Any]], axes: Axes) -> lis
             return op(value)
         if isinstance(value, DenseStructuredTensor):
             return moved_apart(value, op, [*axes, *range(records.rank, value.rank)])
-        if not isinstance(value, StructuredTensor) and _moves_itself(value):
+        if _is_dense_masked(value):
+            pairs = zip(apart(value.values), apart(value.mask), strict=True)
+            return [type(value).of_parts(*pair) for pair in pairs]
+        is_other = not isinstance(value, StructuredTensor) and not is_masked(value)
+        if is_other and _moves_itself(value):
             return op(value)
         flat = _flat(value, list(sizes()))
         return [index.gather(flat, part) for part in numbers()]
@@ -159,7 +164,12 @@ def joined(values: Sequence[Any], op: Callable[[list[Any]], Any], axes: Axes, na
             return op(parts)
         if all(isinstance(part, DenseStructuredTensor) for part in parts):
             return joined(parts, op, [*axes, *range(outer, parts[0].rank)], name)
-        if not isinstance(parts[0], StructuredTensor) and any(map(_moves_itself, parts)):
+        if all(map(_is_dense_masked, parts)) and len({p.mask.shape.rank for p in parts}) == 1:
+            inner, masks = [part.values for part in parts], [part.mask for part in parts]
+            return type(parts[0]).of_parts(of_field(inner), of_field(masks))
+        if not isinstance(parts[0], StructuredTensor) and any(map(_moves_itself, parts)) and (
+            not all(map(is_masked, parts))
+        ):  # fmt: skip
             return op(parts)
         flats = [_flat(part, sizes_of(value)) for part, value in zip(parts, values, strict=True)]
         return index.gather(concatenated(flats, name), numbers())
@@ -258,6 +268,14 @@ def _flat(value: Any, sizes: list[Any]) -> Any:
 def _moves_itself(value: Any) -> bool:
     """Returns whether a value that is neither a tensor nor records overrides operations."""
     return not isinstance(value, tf.RaggedTensor) and follows_protocol(type(value))
+
+
+def _is_dense_masked(value: Any) -> bool:
+    """Returns whether a value has a mask, and parts without ragged dimensions of the records."""
+    if not is_masked(value) or not isinstance(value.mask, tf.Tensor):
+        return False
+    inner = value.values
+    return isinstance(inner, (*_DENSE, DenseStructuredTensor)) or _is_dense_masked(inner)
 
 
 def _with_one_dtype(values: Sequence[Any]) -> list[Any]:

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._struct.dims import Axes
+from extensor._struct.masked import is_masked
 from extensor.errors import DTypeError, RowError, StructureError
 
 ALL = slice(None)
@@ -34,7 +35,7 @@ def position(part: Any, at: Path) -> Any:
         return part
     if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
         return int(part)
-    tensor: Any = part
+    tensor: Any = without_nulls(part) if is_masked(part) else part
     if isinstance(part, (list, np.ndarray, tf.Variable)):
         tensor = _as_tensor(part)
     if isinstance(tensor, (tf.Tensor, tf.RaggedTensor)):
@@ -50,6 +51,14 @@ def position(part: Any, at: Path) -> Any:
         mend="Select several fields with a list of names or with_only, and several records with "
         "a list or tensor of ints or bools.",
     )
+
+
+def without_nulls(part: Any) -> Any:
+    """Returns a masked mask with False for each null; other masked positions as they are."""
+    values = part
+    while is_masked(values):
+        part, values = values, values.values  # items of null lists are in no list
+    return part.fill(False) if getattr(values, "dtype", None) == tf.bool else part
 
 
 def _checked_slice(part: slice, at: Path) -> slice:

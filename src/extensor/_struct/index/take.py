@@ -252,6 +252,8 @@ def gather(value: Any, numbers: Any) -> Any:
     """
     if isinstance(value, Records):
         return value._gathered(numbers)
+    if is_masked(value) and value.mask.shape.rank:
+        return type(value).of_parts(gather(value.values, numbers), gather(value.mask, numbers))
     if (
         isinstance(value, CompositeTensor)
         and not isinstance(value, _GATHERED)

@@ -19,7 +19,5 @@ def measure(op: Any, input: Any, *args: Any) -> Any:
 
 @implements(tf.zeros_like, tf.ones_like, on=MaskedTensor)
 def constant(op: Any, input: Any, *args: Any) -> Any:
-    """Returns zeros or ones with the same mask."""
-    if not item.is_tensor(input.values):
-        return NotImplemented
+    """Returns zeros or ones with the same mask, also of records."""
     return MaskedTensor.of_parts(op(input.values, *args), input.mask)

@@ -1,0 +1,92 @@
+"""Array operations and positions on records with nulls of every kind, against plain Python."""
+
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+
+PLAIN = [
+    {"id": i, "grams": None if i % 2 else float(i), "sizes": list(range(i)),
+     "steps": [{"minutes": i, "note": None if i == 1 else b"q"}] * (i % 3),
+     "scores": None if i == 2 else [None, i], "author": None if i == 1 else {"age": i}}
+    for i in range(4)
+]  # fmt: skip
+POLICY = dict.fromkeys(["grams", "steps[*].note", "scores", "scores[*]", "author"], "mask")
+
+
+@pytest.fixture(scope="module")
+def records():
+    return xt.struct.constant(PLAIN, nulls=POLICY)
+
+
+def halves(s):
+    return tf.stack([s[:2], s[2:]])
+
+
+OPS = {
+    "gather": (lambda s: tf.gather(s, [2, 0]), lambda p: [p[2], p[0]]),
+    "gather, of rank 2": (lambda s: tf.gather(s, [[2], [0]]), lambda p: [[p[2]], [p[0]]]),
+    "gather, of axis 1": (
+        lambda s: tf.gather(halves(s), [1], axis=1), lambda p: [[p[1]], [p[3]]]
+    ),
+    "batch_gather": (
+        lambda s: tf.gather(halves(s), [[1], [0]], batch_dims=1), lambda p: [[p[1]], [p[2]]]
+    ),
+    "gather_nd": (lambda s: tf.gather_nd(s, [[3], [1]]), lambda p: [p[3], p[1]]),
+    "boolean_mask": (
+        lambda s: tf.boolean_mask(s, [True, False, True, False]), lambda p: [p[0], p[2]]
+    ),
+    "concat": (lambda s: tf.concat([s, s[:1]], 0), lambda p: p + p[:1]),
+    "concat, axis 1": (
+        lambda s: tf.concat([tf.expand_dims(s, 1)] * 2, 1), lambda p: [[x, x] for x in p]
+    ),
+    "stack": (lambda s: tf.stack([s, s]), lambda p: [p, p]),
+    "stack, axis 1": (lambda s: tf.stack([s, s], 1), lambda p: [[x, x] for x in p]),
+    "expand_dims": (lambda s: tf.expand_dims(s, 0), lambda p: [p]),
+    "expand_dims, axis 1": (lambda s: tf.expand_dims(s, 1), lambda p: [[x] for x in p]),
+    "squeeze": (lambda s: tf.squeeze(s[None], 0), lambda p: p),
+    "reshape": (lambda s: tf.reshape(s, [2, 2]), lambda p: [p[:2], p[2:]]),
+    "transpose": (lambda s: tf.transpose(halves(s)), lambda p: [[p[0], p[2]], [p[1], p[3]]]),
+    "tile": (lambda s: tf.tile(s, [2]), lambda p: p + p),
+    "repeat": (
+        lambda s: tf.repeat(s, [1, 0, 2, 1], axis=0), lambda p: [p[0], p[2], p[2], p[3]]
+    ),
+    "reverse": (lambda s: tf.reverse(s, [0]), lambda p: p[::-1]),
+    "roll": (lambda s: tf.roll(s, 1, 0), lambda p: p[3:] + p[:3]),
+    "slice": (lambda s: tf.slice(s, [1], [2]), lambda p: p[1:3]),
+    "where": (
+        lambda s: tf.where([True, False, True, False], s, tf.reverse(s, [0])),
+        lambda p: [p[0], p[2], p[2], p[0]],
+    ),
+    "split": (lambda s: tf.stack(tf.split(s, 2)), lambda p: [p[:2], p[2:]]),
+    "identity": (tf.identity, lambda p: p),
+    "None": (lambda s: s[None], lambda p: [p]),
+    "a mask with nulls": (lambda s: s[s["grams"] < 2], lambda p: [p[0]]),
+    "a ragged mask with nulls": (
+        lambda s: s["steps"][s["steps.note"] == "q"],
+        lambda p: [[s for s in r["steps"] if s["note"]] for r in p],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_operations_are_those_of_plain_python(name, records):
+    operation, expected = OPS[name]
+    assert records.to_py() == PLAIN
+    assert operation(records).to_py() == expected(PLAIN)
+    assert tf.function(operation, autograph=False)(records).to_py() == expected(PLAIN)
+
+
+def test_unstack_gives_each_record(records):
+    assert [record.to_py() for record in tf.unstack(records)] == PLAIN
+
+
+def test_zeros_keep_the_nulls(records):
+    zeros = tf.zeros_like(records)
+    assert zeros["author.age"].to_py() == [0, None, 0, 0]
+    assert zeros["scores"].to_py() == [[None, 0], [None, 0], None, [None, 0]]
+
+
+def test_masked_positions_are_refused(records):
+    with pytest.raises(xt.errors.DTypeError, match="MaskedTensor"):
+        records[xt.types.MaskedTensor([1, 2], [True, False])]
