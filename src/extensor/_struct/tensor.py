@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from extensor._path import Path, PathLike
-from extensor._struct import dense_rows, index, masked, to_python
+from extensor._struct import dense_rows, index, masked
+from extensor._struct.conversion import Conversions
 from extensor._struct.dims import Dims, checked_dims
 from extensor._struct.display import html, text
-from extensor._struct.records import Records
 from extensor._struct.refusal import NoNumber
 from extensor._struct.spec import (
     StructuredTensorSpec,
@@ -27,7 +27,7 @@ _BLOCK = 256
 """How many records are unstacked at once by iteration."""
 
 
-class StructuredTensor(NoNumber, Records):
+class StructuredTensor(NoNumber, Conversions):
     """A collection of records with one schema; one tensor holds a field of all records.
 
     This is the base of the two encodings, `DenseStructuredTensor` and `RaggedStructuredTensor`.
@@ -405,84 +405,6 @@ class StructuredTensor(NoNumber, Records):
         spec: Any = self.__tf_type_spec__()
         return spec._with_row_splits_dtype(dtype).cast(self)
 
-    def to_py(self, text: bool = False) -> Any:
-        """Returns the records as plain Python: dicts for records, lists for dimensions.
-
-        Values that a mask excludes are None. Values of a union are those of their variant.
-
-        Args:
-            text: Whether strings become str; by default, they are bytes, like those of every
-                TensorFlow value.
-
-        Raises:
-            DTypeError: If a tensor is part of a graph and holds no values; the error names its
-                path (also a TypeError).
-            FormatError: If `text`, and a string is not UTF-8 (also a ValueError).
-
-        >>> import extensor as xt
-        >>> recipes = xt.DenseStructuredTensor([2], {"title": ["Tea", "Soup"]})
-        >>> recipes.to_py()
-        [{'title': b'Tea'}, {'title': b'Soup'}]
-        >>> recipes.to_py(text=True)
-        [{'title': 'Tea'}, {'title': 'Soup'}]
-        """
-        return to_python.to_py(self, text)
-
-    def to_objects(self, cls: type) -> Any:
-        """Returns the records as objects of a class, in nested lists for dimensions.
-
-        Args:
-            cls: A dataclass, TypedDict, NamedTuple, attrs or pydantic class with the same fields,
-                such as one from `spec.python_class()`. Its annotations say what becomes str, a
-                member of an enum, a date, or an object of another class.
-
-        Raises:
-            FieldError: If the class has other fields (also a KeyError).
-            DTypeError: If the class has no annotated fields (also a TypeError).
-
-        >>> import extensor as xt
-        >>> import typing
-        >>> class Recipe(typing.NamedTuple):
-        ...     title: str
-        >>> xt.DenseStructuredTensor([2], {"title": ["Tea", "Soup"]}).to_objects(Recipe)
-        [Recipe(title='Tea'), Recipe(title='Soup')]
-        """
-        from extensor._formats.python.instances import to_objects
-
-        return to_objects(self, cls)
-
-    def to_pandas(self) -> Any:
-        """Returns the records as a pandas DataFrame; `xt.to_pandas` says how.
-
-        >>> import extensor as xt
-        >>> recipes = xt.struct.constant([{"title": "bread"}, {"title": "tea"}])
-        >>> recipes.to_pandas()
-           title
-        0  bread
-        1    tea
-        """
-        from extensor._formats.pandas.write import to_pandas
-
-        return to_pandas(self)
-
-    def numpy(self) -> dict[str, Any]:
-        """Returns a dict of the fields as NumPy arrays; fields of records are dicts too.
-
-        A ragged field becomes an array of arrays, like `tf.RaggedTensor.numpy`. A masked field
-        becomes an array of `numpy.ma`; masked lists are None. Needs eager execution.
-
-        Raises:
-            DTypeError: If the tensors are part of a graph and hold no values (also a TypeError).
-
-        >>> import tensorflow as tf
-        >>> import extensor as xt
-        >>> xt.DenseStructuredTensor([2], {"x": [1, 2], "y": tf.ragged.constant([[3], []])}).numpy()
-        {'x': array([1, 2], dtype=int32),
-         'y': array([array([3], dtype=int32), array([], dtype=int32)], dtype=object)}
-        """
-        to_python.expect_values(self, "numpy")
-        return {name: masked.as_numpy(self[name]) for name in self.field_names()}
-
     def __getitem__(self, key: Any) -> Any:
         """Returns a field, a record, a range of records, or a part of these.
 
@@ -572,18 +494,6 @@ class StructuredTensor(NoNumber, Records):
 
     def _repr_html_(self) -> str:
         return html.of_records(self)
-
-    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
-        """Returns the records as capsules of the Arrow PyCapsule interface."""
-        from extensor._arrow.capsule import array_capsules
-
-        return array_capsules(self, requested_schema)
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Returns the records as a capsule of an Arrow stream of one batch."""
-        from extensor._arrow.capsule import stream_capsule
-
-        return stream_capsule(self, requested_schema)
 
     def _ipython_key_completions_(self) -> list[str]:
         """Returns what may follow `records["` in a notebook: the fields, then the paths inside."""

@@ -17,14 +17,12 @@ import tensorflow as tf
 
 from extensor._arrow.natural_type import NUMBERS
 from extensor._arrow.null_policy import Fill, Nulls
-from extensor._formats.python import kinds, variants
+from extensor._formats.python import kinds, leaves, variants
 from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.objects import as_dict
 from extensor._formats.python.place import Place, shown
 from extensor._formats.python.unfit import (
     conflict,
-    expect_one_zone,
-    first_failing,
     first_of,
     listed_keys,
     no_null,
@@ -37,8 +35,6 @@ from extensor._formats.python.wanted import Cast, Fields, Leaf, Lists, Variants,
 from extensor._protocol.casting import cast_value
 from extensor.errors import (
     DTypeError,
-    ExtensorError,
-    FormatError,
     NullError,
     StructureError,
     UnsupportedTypeError,
@@ -114,7 +110,7 @@ class Columns:
         if kinds.TENSOR in by_kind and place.is_single:
             return self._placeholder_of_one(values[0], place)
         if kinds.TENSOR in by_kind:
-            return self._placeholder(self._stacked(values, wanted, place), len(values), place)
+            return self._placeholder(leaves.stacked(values, place), len(values), place)
         kind = self._one_kind(by_kind, values, wanted, place)
         if wanted is None and self._unions and (kind is None or kind == kinds.LIST):
             names = variants.names_of(list(values), by_kind)
@@ -292,37 +288,19 @@ class Columns:
         if isinstance(wanted, Leaf):
             dtype = wanted.dtype
             if wanted.arrow is not None and kinds.of_arrow(wanted.arrow) == kind:
-                return self._by_arrow(values, wanted.arrow, place)
+                return leaves.by_arrow(values, wanted.arrow, place)
         else:
             dtype = self._dtypes.of(kind, types, values, place)
         if kind == kinds.STRING:
-            return self._strings(values, types, place)
+            return leaves.strings(values, types, place)
         if kind == kinds.BOOL:
             return pa.array(values, pa.bool_())
         if kind not in (kinds.BOOL, kinds.NUMBER) or dtype is None:
             if isinstance(wanted, Leaf):
                 index = next(i for i, value in enumerate(values) if value is not None)
                 raise unfit(values[index], wanted, place.at(index))
-            return self._by_arrow(values, None, place)
+            return leaves.by_arrow(values, None, place)
         return self._numbers(values, dtype, wanted, place)
-
-    def _strings(self, values: Any, types: set[type], place: Place) -> pa.Array:
-        text = all(issubclass(cls, str) for cls in types)
-        if not types <= {str, bytes}:
-            values = [v.tobytes() if isinstance(v, memoryview) else v for v in values]
-            values = [bytes(v) if isinstance(v, bytearray) else v for v in values]
-        try:
-            return pa.array(values, pa.string() if text else pa.binary())
-        except UnicodeEncodeError:
-            index, value = first_failing(values, lambda v: v is None or v.encode("utf-8"))
-            raise FormatError(
-                path=place.at(index),
-                expected="text that UTF-8 can encode",
-                received=f"str {ascii(value)[:40]}",
-                mend="Encode it first, such as with value.encode('utf-8', 'surrogatepass').",
-            ) from None
-        except pa.ArrowCapacityError:
-            return pa.array(values, pa.large_string() if text else pa.large_binary())
 
     def _numbers(self, values: Any, dtype: tf.DType, wanted: Any, place: Place) -> pa.Array:
         mask = None
@@ -331,29 +309,10 @@ class Columns:
             values = [0 if v is None else v for v in values]
         arrow = _arrow_or_none(dtype)
         if arrow is None:  # complex, bfloat16 and others, which Arrow does not have
-            tensor = self._converted(values, dtype, place)
+            tensor = leaves.converted(values, dtype, place)
             return self._placeholder(tensor, len(values), place)
         array = self._dtypes.array(values, dtype, place, wanted is not None)
         return pa.array(array, arrow, mask=mask)
-
-    def _by_arrow(self, values: Any, arrow: Any, place: Place) -> pa.Array:
-        """Returns values of other types (dates, decimals) as Arrow converts them."""
-        problem = "Arrow would make a list of it"
-        expect_one_zone(values, arrow, place)
-        try:
-            array = pa.array(values, arrow)
-            if not pa.types.is_nested(array.type):
-                return array
-            index = next(i for i, value in enumerate(values) if value is not None)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            index, _ = first_failing(values, lambda value: pa.array([value], arrow))
-            problem = "Arrow says: " + str(error).split("\n", 1)[0][:200]
-        raise UnsupportedTypeError(
-            path=place.at(index),
-            expected="a number, a string, a bool, a list, a record, or a value that Arrow converts",
-            received=shown(values[index]),
-            mend=f"Convert the value first. {problem}",
-        )
 
     # Tensors, and values that a spec casts.
 
@@ -364,37 +323,6 @@ class Columns:
     def _placeholder_of_one(self, value: Any, place: Place) -> pa.Array:
         self.values.append((place.names, value))
         return pa.array([0])
-
-    def _converted(self, values: Any, dtype: tf.DType, place: Place) -> tf.Tensor:
-        def convert(given: Any) -> Any:
-            return cast_value(tf.TensorSpec([len(given)], dtype), given, place.text)
-
-        try:
-            return convert(list(values))
-        except ExtensorError as error:
-            index, value = first_failing(values, lambda v: convert([v]))
-            raise DTypeError(
-                path=place.at(index), expected=dtype.name, received=shown(value), mend=error.mend
-            ) from error
-
-    def _stacked(self, values: Any, wanted: Any, place: Place) -> Any:
-        """Returns tensors, one for each record, as one tensor or RaggedTensor."""
-        try:
-            if any(isinstance(v, tf.RaggedTensor) for v in values):
-                return tf.ragged.stack(list(values))
-            tensors = [tf.convert_to_tensor(v) for v in values]
-            if len({t.dtype for t in tensors}) == 1 and len({t.shape.rank for t in tensors}) == 1:
-                return tf.ragged.stack(tensors) if tensors[0].shape.rank else tf.stack(tensors)
-        except (TypeError, ValueError) as error:
-            problem = str(error).split("\n", 1)[0][:200]
-        else:
-            problem = "; ".join(dict.fromkeys(f"{t.dtype.name}{t.shape}" for t in tensors))
-        raise StructureError(
-            path=place.text or "records",
-            expected="tensors of one dtype and rank, one for each record",
-            received=problem,
-            mend="Cast or reshape the tensors first.",
-        )
 
     def _cast(self, values: Any, wanted: Cast, place: Place) -> Any:
         return cast_value(column_spec(wanted, len(values)), list(values), place.text)

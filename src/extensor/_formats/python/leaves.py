@@ -1,0 +1,94 @@
+"""Columns of single Python values: strings, values that Arrow converts, and tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._formats.python.place import Place, shown
+from extensor._formats.python.unfit import expect_one_zone, first_failing
+from extensor._protocol.casting import cast_value
+from extensor.errors import (
+    DTypeError,
+    ExtensorError,
+    FormatError,
+    StructureError,
+    UnsupportedTypeError,
+)
+
+
+def strings(values: Any, types: set[type], place: Place) -> pa.Array:
+    """Returns a column of str or of bytes."""
+    text = all(issubclass(cls, str) for cls in types)
+    if not types <= {str, bytes}:
+        values = [v.tobytes() if isinstance(v, memoryview) else v for v in values]
+        values = [bytes(v) if isinstance(v, bytearray) else v for v in values]
+    try:
+        return pa.array(values, pa.string() if text else pa.binary())
+    except UnicodeEncodeError:
+        index, value = first_failing(values, lambda v: v is None or v.encode("utf-8"))
+        raise FormatError(
+            path=place.at(index),
+            expected="text that UTF-8 can encode",
+            received=f"str {ascii(value)[:40]}",
+            mend="Encode it first, such as with value.encode('utf-8', 'surrogatepass').",
+        ) from None
+    except pa.ArrowCapacityError:
+        return pa.array(values, pa.large_string() if text else pa.large_binary())
+
+
+def by_arrow(values: Any, arrow: Any, place: Place) -> pa.Array:
+    """Returns values of other types (dates, decimals) as Arrow converts them."""
+    problem = "Arrow would make a list of it"
+    expect_one_zone(values, arrow, place)
+    try:
+        array = pa.array(values, arrow)
+        if not pa.types.is_nested(array.type):
+            return array
+        index = next(i for i, value in enumerate(values) if value is not None)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        index, _ = first_failing(values, lambda value: pa.array([value], arrow))
+        problem = "Arrow says: " + str(error).split("\n", 1)[0][:200]
+    raise UnsupportedTypeError(
+        path=place.at(index),
+        expected="a number, a string, a bool, a list, a record, or a value that Arrow converts",
+        received=shown(values[index]),
+        mend=f"Convert the value first. {problem}",
+    )
+
+
+def converted(values: Any, dtype: tf.DType, place: Place) -> tf.Tensor:
+    """Returns a column of numbers as a tensor, of a dtype that Arrow lacks."""
+
+    def convert(given: Any) -> Any:
+        return cast_value(tf.TensorSpec([len(given)], dtype), given, place.text)
+
+    try:
+        return convert(list(values))
+    except ExtensorError as error:
+        index, value = first_failing(values, lambda v: convert([v]))
+        raise DTypeError(
+            path=place.at(index), expected=dtype.name, received=shown(value), mend=error.mend
+        ) from error
+
+
+def stacked(values: Any, place: Place) -> Any:
+    """Returns tensors, one for each record, as one tensor or RaggedTensor."""
+    try:
+        if any(isinstance(v, tf.RaggedTensor) for v in values):
+            return tf.ragged.stack(list(values))
+        tensors = [tf.convert_to_tensor(v) for v in values]
+        if len({t.dtype for t in tensors}) == 1 and len({t.shape.rank for t in tensors}) == 1:
+            return tf.ragged.stack(tensors) if tensors[0].shape.rank else tf.stack(tensors)
+    except (TypeError, ValueError) as error:
+        problem = str(error).split("\n", 1)[0][:200]
+    else:
+        problem = "; ".join(dict.fromkeys(f"{t.dtype.name}{t.shape}" for t in tensors))
+    raise StructureError(
+        path=place.text or "records",
+        expected="tensors of one dtype and rank, one for each record",
+        received=problem,
+        mend="Cast or reshape the tensors first.",
+    )
