@@ -15,7 +15,6 @@ from extensor._struct.field import expect_mapping
 from extensor._struct.masked import in_masks, records_in
 from extensor._struct.paths.place import (
     Names,
-    depth_of,
     fields_at,
     names_of,
     new_field,
@@ -59,7 +58,7 @@ def promote(st: Any, source: PathLike, target: PathLike) -> Any:
 
 
 def _promoted(st: Any, names: Names, parent: Any, above: Names) -> Any:
-    rank, outside = depth_of(st, names), fields_at(st, above).rank
+    rank, outside = records_in(parent).rank, fields_at(st, above).rank
     if rank == outside:
         return value_at(st, names)
     if not isinstance(parent, StructuredTensor):  # masked records
@@ -98,10 +97,10 @@ def broadcast(st: Any, source: PathLike, target: PathLike) -> Any:
     new = new_field(st, target)
     if not names:
         return put(st, new, _broadcast(st, st, st.rank, new[:-1]))
-    names, _ = _source(st, source)
+    names, parent = _source(st, source)
     if new[: len(names) - 1] != names[:-1]:
         raise not_in_line(names, new, "below", "promote")
-    return put(st, new, _broadcast(st, value_at(st, names), depth_of(st, names), new[:-1]))
+    return put(st, new, _broadcast(st, value_at(st, names), records_in(parent).rank, new[:-1]))
 
 
 def _broadcast(st: Any, value: Any, depth: int, below: Names) -> Any:

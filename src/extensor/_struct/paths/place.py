@@ -67,7 +67,8 @@ def fields_at(st: Any, names: Names) -> Any:
     Raises:
         FieldError: If there is no such field, or it is not records (also a KeyError).
     """
-    records = masked.records_in(value_at(st, names))
+    value = value_at(st, names)
+    records = value if isinstance(value, StructuredTensor) else masked.records_in(value)
     return records_at(st, names) if records is None else records
 
 

@@ -24,6 +24,8 @@ from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import cut, outer_sizes
 from extensor._struct.tensor import StructuredTensor
 
+_WITHOUT_MASK = (tf.Tensor, tf.RaggedTensor, StructuredTensor)
+
 
 @dataclass(frozen=True)
 class Level:
@@ -62,6 +64,8 @@ def with_rows(values: Any, splits: Any, name: str | None = None) -> Any:
 def unmasked(value: Any, rank: int) -> tuple[Any, Any]:
     """Returns a value without the masks of the given rank, and the mask, or None."""
     valid = None
+    if isinstance(value, _WITHOUT_MASK):  # most values; this runs for every dimension
+        return value, valid
     while is_masked(value) and value.mask.shape.rank == rank:
         valid = value.mask if valid is None else tf.logical_and(valid, value.mask)
         value = value.values
@@ -243,6 +247,8 @@ def shown(value: Any, depth: int = 1) -> Any:
         value: Lists, or any other value, which is returned as it is.
         depth: The number of dimensions outside the lists.
     """
+    if isinstance(value, _WITHOUT_MASK):
+        return value
     if depth > 1:
         inner, level = peeled(value)
         return level.around(shown(inner, depth - 1))
