@@ -261,3 +261,17 @@ def test_an_argument_that_is_no_mapping_is_an_error():
     ):
         with pytest.raises(xt.errors.DTypeError, match=r"expected a mapping .* Write \{"):
             call()
+
+
+@given(plain=recipes)
+def test_the_records_themselves_are_broadcast(plain):
+    def wanted(r):
+        return {**r, "steps": [{**s, "recipe": r} for s in r["steps"]]}
+
+    check(plain, lambda st: xt.struct.broadcast(st, (), "steps.recipe"), wanted)
+    check(plain, lambda st: xt.struct.promote_and_broadcast(st, {"recipe": ()}, "steps"), wanted)
+
+
+def test_no_records_lie_above_the_root():
+    with pytest.raises(FieldError, match=r"xt\.struct\.broadcast"):
+        xt.struct.promote(vector(PLAIN), (), "x")
