@@ -13,13 +13,13 @@ from tests.apis.process import free_ports
 
 
 def results(processes):
-    """Starts processes at once, and returns for each what it printed last, as JSON.
+    """Runs processes at the same time, and returns the JSON data of the last line of each.
 
     Args:
-        processes: For each a name, and its module with arguments and what it finds in its
+        processes: By name, the module with arguments, and additional variables of the
             environment.
     """
-    # Proxies are not for servers on this machine.
+    # Servers on this machine are not behind a proxy.
     environment = {**os.environ, "no_proxy": "127.0.0.1,localhost"}
     started = {
         name: subprocess.Popen(
@@ -46,7 +46,7 @@ def results(processes):
 
 
 def layer(kind):
-    """What tensorflow_hub makes a layer of: it doubles, and its factor can be trained."""
+    """Returns a module for tensorflow_hub that multiplies by a trainable factor."""
     module = tf.train.Checkpoint()
     module.factor = tf.Variable(2.0)
     module.trainable_variables = [module.factor]
@@ -58,7 +58,7 @@ def layer(kind):
 
 
 def reader(kind):
-    """A module with a variable in a value, and a function that reads it."""
+    """Returns a module with a variable in a value, and a function that reads it."""
     module = tf.Module()
     variable = tf.Variable([3.0, 2.0, 1.0])
     module.value = kind.change(lambda _: variable, kind.make(3))
@@ -68,9 +68,9 @@ def reader(kind):
 
 @pytest.fixture(scope="session")
 def there(tmp_path_factory):
-    """What another process says of models that were saved here, and of the rows it has to itself.
+    """Returns the results of another process, which loads models that were saved in this one.
 
-    For each row and kind "" or what went wrong.
+    They are an error text for each row and kind; empty if the row passes.
     """
     folder = tmp_path_factory.mktemp("models")
     for kind in KINDS:
@@ -85,7 +85,7 @@ def there(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def distributed():
-    """What the processes of each strategy say of its rows."""
+    """Returns the results of the processes of each strategy of tf.distribute."""
     module = "tests.apis.distributed"
     workers = [f"127.0.0.1:{port}" for port in free_ports(2)]
 

@@ -11,7 +11,7 @@ import traceback
 class Report:
     """The checks of a process, by name.
 
-    A check takes a kind and whatever else `results` is given, and raises where the row is wrong.
+    A check takes a kind and the other arguments of `results`, and raises an error if the row fails.
     """
 
     def __init__(self):
@@ -27,8 +27,8 @@ class Report:
         return decorate
 
     def results(self, *args):
-        """Returns for each check and kind "" or what went wrong."""
-        # Not before: importing the kinds may be what is checked, and what they need chosen before.
+        """Returns for each check and kind the error text; empty if the check passes."""
+        # Imported late, because a check may concern this import, or set what it needs.
         from tests.apis.kinds import KINDS
 
         return {
@@ -46,15 +46,15 @@ def _result(check, *args):
 
 
 def print_and_end(results):
-    """Prints what the other process reads, and ends this one at once: servers have no quick end."""
+    """Prints the results as JSON, and ends the process at once, because servers end slowly."""
     print(json.dumps(results), flush=True)
     os._exit(0)
 
 
 def free_ports(count):
-    """Returns numbers of ports of this machine that nobody listens at."""
+    """Returns numbers of unused ports of this machine."""
     with contextlib.ExitStack() as stack:
-        # All are held until the last is found, so that none is found twice.
+        # All stay open until the last is found, so that no port is found twice.
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for listener in sockets:
             listener.bind(("127.0.0.1", 0))
@@ -62,7 +62,7 @@ def free_ports(count):
 
 
 def at_once(function):
-    """Calls a function in eight threads at once, and raises what one of them did."""
+    """Calls a function in eight threads at once, and raises the first error."""
     barrier, errors = threading.Barrier(8), []
 
     def run():

@@ -86,7 +86,7 @@ class SlotsPoint:
 @dataclasses.dataclass
 @xt.auto_composite_tensor
 class LatePoint(xt.AutoCompositeTensor):
-    """Decorated by dataclass after it was decorated by us."""
+    """Decorated by dataclass after auto_composite_tensor."""
 
     x: typing.Any
     y: typing.Any = 2
@@ -300,7 +300,7 @@ def test_a_subclass_that_is_not_decorated_is_an_error():
         )
 
 
-# Bad input: an error that says what to do, and no trace in the registry.
+# Bad input: an error with a mend, and no new name in the registry.
 
 
 class Args(xt.AutoCompositeTensor):
@@ -357,7 +357,7 @@ BAD = {
 
 @pytest.fixture(scope="module", autouse=True)
 def taken():
-    """A spec of another kind has the name."""
+    """The name belongs to a spec of another kind."""
 
     class Other(xt.TypeSpec):
         value_type = tuple
@@ -441,7 +441,7 @@ def test_the_error_for_a_method_instead_of_an_argument_names_it():
         Mean(1.0)._type_spec  # noqa: B018
 
 
-# What arguments hold.
+# Arguments.
 
 
 def test_a_container_is_passed_as_a_copy_of_its_type():
@@ -564,7 +564,7 @@ def test_an_array_of_tensors_is_a_component():
     assert function().numpy().tolist() == [1.0, 1.0, 1.0]
 
 
-# Everywhere.
+# APIs.
 
 
 def test_values_stack():
@@ -599,7 +599,7 @@ def test_extension_types_inside_stack():
 
 
 def test_a_static_shape_stays_when_values_stack():
-    """Nobody knows what a constructor takes a shape for."""
+    """A shape in the arguments may mean anything, so it is not changed."""
     jar = Jar(ones(2, 3), tf.TensorShape([3]))
     row = next(iter(tf.data.Dataset.from_tensor_slices(jar)))
     assert row._content == tf.TensorShape([3])

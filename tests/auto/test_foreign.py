@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def saved(run_python, tmp_path_factory):
-    """A process that takes every value through everything, saves it, and says what it computed."""
+    """Returns the results of a process that uses each value in every API and saves it."""
     folder = tmp_path_factory.mktemp("foreign")
     run_python(
         f"""

@@ -29,7 +29,7 @@ DIFFERENCES: dict[str, str] = {}
 
 
 def differs(row):
-    """Marks a test of what the two do differently: the peer must fail it."""
+    """Marks a test of a difference between the two: the peer must fail it."""
 
     def mark(function):
         DIFFERENCES[function.__name__] = row
@@ -48,7 +48,7 @@ def lib(request):
 
 
 def adder(lib, **options):
-    """The class of the text's example."""
+    """Returns the class of the example in the documentation."""
 
     @lib.auto_composite_tensor(omit_kwargs=("name",), **options)
     class Adder(lib.AutoCompositeTensor):
@@ -65,7 +65,7 @@ def adder(lib, **options):
 
 
 def holder(lib, base=None, **options):
-    """A class that keeps whatever it is given."""
+    """Returns a class that stores any argument."""
 
     @lib.auto_composite_tensor(**options)
     class Holder(base or lib.AutoCompositeTensor):
@@ -90,7 +90,7 @@ def loop(value, body, times=3):
 
 
 def carried(value):
-    """A value that went through a tf.function and a loop."""
+    """Returns a value after a tf.function and a loop."""
     return tf.function(lambda v: loop(v, lambda inner: inner))(value)
 
 
@@ -884,7 +884,7 @@ def test_a_value_that_fails_to_be_rebuilt_restores_validation(lib):
     assert not lib.is_deferred_assertion_context()
 
 
-# Everywhere else.
+# Other APIs.
 
 
 def test_a_dataset_batches_and_unbatches(lib):

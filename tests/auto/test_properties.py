@@ -17,7 +17,7 @@ Pair = namedtuple("Pair", "a b")
 
 
 def keeper(lib):
-    # A name for each: the last class to have one would take it from the other.
+    # Different names: a class that is defined again replaces the class of the same name.
     @lib.auto_composite_tensor(module_name=f"tests.keeper.{lib.__name__}")
     class Keeper(lib.AutoCompositeTensor):
         def __init__(self, a, b=None):
@@ -109,7 +109,7 @@ def test_arguments_come_back(a, b):
 def test_a_spec_survives_a_proto(a, b):
     spec = Ours(a, b).__tf_type_spec__()
     with warnings.catch_warnings():
-        # TensorFlow says so of every registered spec that it writes.
+        # TensorFlow warns of every registered spec that it writes.
         warnings.simplefilter("ignore")
         again = tf.TypeSpec.experimental_from_proto(spec.experimental_as_proto())
     assert again == spec
@@ -150,7 +150,7 @@ def test_the_peer_has_the_same_components_in_the_same_order(a, b):
     ]
     assert packed[0].a == packed[1].a
     assert packed[0]._b == packed[1]._b
-    # What it writes is an older version of what we write.
+    # Its serialization is an older version of that of extensor.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert Ours.Spec.deserialize(theirs._type_spec._serialize()) == ours.__tf_type_spec__()

@@ -10,7 +10,7 @@ import tensorflow as tf
 import extensor as xt
 from tests.samples.auto import CALLABLES, STATIC, Adder, Jar, Step, Unit
 
-# TensorFlow says so of every registered spec that it writes.
+# TensorFlow warns of every registered spec that it writes.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Encoding a StructuredValue with type (tests|pantry|extensor):UserWarning:tensorflow"
 )
@@ -146,7 +146,7 @@ SIZED = {"more": ", size=3", "body": "self.size = size"}
 
 @pytest.fixture(scope="module")
 def boxes(run_python, tmp_path_factory):
-    """Where a box was saved, and where one that has an argument more."""
+    """Returns the paths of a saved box, and of one with an additional argument."""
     folders = [str(tmp_path_factory.mktemp("boxes")) for _ in range(2)]
     run_python(shelf() + SAVE.format(folder=folders[0]))
     run_python(shelf(**SIZED) + SAVE.format(folder=folders[1]))
@@ -176,7 +176,7 @@ else:
 
 
 def test_a_model_that_was_saved_with_the_peer_is_loaded(run_python, tmp_path):
-    """Its version of the serialization is an older one of ours."""
+    """The serialization of the peer is an older version of that of extensor."""
     folder = str(tmp_path)
     run_python(shelf("peer") + SAVE.format(folder=folder), timeout=240)
     run_python(shelf("xt") + LOAD.format(folder=folder))

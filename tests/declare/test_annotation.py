@@ -175,7 +175,7 @@ def test_the_mend_for_a_wrong_dtype_is_a_cast():
     annotation = Annotated[tf.Tensor, tf.TensorSpec([None], tf.float32)]
     with pytest.raises(TypeError, match=r"dtype float32.*int32, shape \(2,\). Cast it with tf.cas"):
         content(annotation, tf.constant([1, 2]))
-    # What has no dtype yet gets the right one.
+    # Python numbers get the dtype of the annotation.
     assert content(annotation, [1, 2]).dtype == tf.float32
 
 
@@ -293,7 +293,7 @@ def test_a_spec_of_the_wrong_shape_is_an_error():
         declared(Annotated[tf.Tensor, tf.TensorSpec([2])]).Spec(tf.TensorSpec([3]))
 
 
-# Values of others.
+# Values of other libraries.
 
 
 def test_a_composite_that_converts_to_a_tensor_is_converted_as_by_extension_type(
@@ -324,7 +324,7 @@ def test_a_composite_that_converts_to_a_tensor_is_converted_as_by_extension_type
         if value is weight:
             assert tape.gradient(total, weight.trainable_variables)[0].numpy() == 1.5
     assert tf.function(lambda value: value.x * 2)(Declared(weight)).numpy() == 3.0
-    # Where no tensor is wanted it stays what it is.
+    # It is not converted if the field is no tensor.
     assert Any(weight).x is weight
     assert xt.DenseStructuredTensor([], {"weight": weight})["weight"] is weight
     """)

@@ -38,7 +38,7 @@ def masked(values=(1.0, 2.0), mask=(True, False)):
 
 
 def same(a, b):
-    """Whether two values hold the same numbers."""
+    """Returns whether two values have equal components."""
     tensors, others = (xt.nest.flatten(x, expand_composites=True) for x in (a, b))
     return type(a) is type(b) and all(
         np.array_equal(x, y) for x, y in zip(tensors, others, strict=True)
@@ -584,7 +584,7 @@ def test_an_argument_for_a_type_variable_holds_in_the_fields_that_are_inherited(
             cls([1.0], {}, more=tf.constant(1.0))
         with pytest.raises(TypeError, match=r"Spec.one: expected a TypeSpec of"):
             cls.Spec(one=1, many={}, text="t", more=tf.TensorSpec([], tf.float64))
-    # The class that is not told what it holds still holds anything.
+    # Without a type argument, the class still accepts any value.
     assert Both(1, {}).one == 1
 
 
@@ -948,7 +948,7 @@ def test_two_fields_may_hold_one_variable(nested):
     assert copied.count is not one
 
 
-# Many at once, and the same cell twice.
+# Threads.
 
 
 def test_eight_threads_may_use_a_new_type_at_once():
@@ -1058,7 +1058,7 @@ def test_pyright_understands_a_declaration(tmp_path):
     assert errors == expected, [d["message"] for d in found]
 
 
-def test_type_checkers_allow_assignments_of_fields_in_init():
+def test_fields_may_be_assigned_by_object_setattr():
     @xt.extension_type
     class Weighed:
         grams: tf.Tensor

@@ -55,7 +55,7 @@ class Ours:
 
 
 def plain(value):
-    """Returns what two values, or what became of them, are compared by."""
+    """Returns comparable data of a value or a result."""
     if isinstance(value, tf.Tensor):
         return "Tensor", value.dtype, value.numpy().tolist()
     if isinstance(value, tf.RaggedTensor):
@@ -73,7 +73,7 @@ def plain(value):
 
 
 def attempt(call):
-    """Returns what comes of a call, or the builtin error that it raises."""
+    """Returns the result of a call, or the builtin error that it raises."""
     try:
         return plain(call())
     except (TypeError, ValueError, AttributeError) as error:
@@ -83,7 +83,7 @@ def attempt(call):
 
 
 def field(annotation, *values):
-    """A row: a field, the values that it takes, and what becomes of them in a function."""
+    """A row: a field, its values, and the results of a function of them."""
 
     def behaviour(kit):
         cup = kit.declare(__annotations__={"x": annotation})

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import extensor as xt
 from tests.samples.declared import STATIC, Course, Masked, Name, Spiced, Unit
 
-# TensorFlow says so of every registered spec that it writes.
+# TensorFlow warns of every registered spec that it writes.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Encoding a StructuredValue with type (test_declare_properties|tests.samples.declared)"
     ":UserWarning:tensorflow"
@@ -39,7 +39,7 @@ dtypes = st.sampled_from([tf.float32, tf.int64, tf.bool, tf.string])
 
 @st.composite
 def tensors(draw):
-    # TensorFlow itself dies of a segmentation fault where it batches tensors without elements.
+    # TensorFlow has a segmentation fault when it batches tensors without elements.
     dtype, inner = draw(dtypes), draw(st.lists(st.integers(1, 2), max_size=2))
     number = draw(st.integers(0, 9))
 
@@ -267,7 +267,7 @@ def test_sliced_values_are_concatenated_again(make, rows):
 
 
 def contains_sparse_or_ragged(spec):
-    """Whether TensorFlow's own specs forget something when they are stacked."""
+    """Returns whether specs of TensorFlow lose information when they are stacked."""
     return any(
         not isinstance(part, tf.TensorSpec)
         for part in tf.nest.flatten(spec.component_specs, expand_composites=False)

@@ -24,7 +24,7 @@ from tests.samples.declared import (
     labelled,
 )
 
-# TensorFlow says so of every registered spec that it writes.
+# TensorFlow warns of every registered spec that it writes.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Encoding a StructuredValue with type tests.samples.declared:UserWarning:tensorflow"
 )
@@ -36,7 +36,7 @@ def doubled(value):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A model with one function a kind of static data."""
+    """Returns a saved model with one function for each kind of static data."""
     module = tf.Module()
     for i, kind in enumerate(STATIC):
         # A value's spec, with a number of rows that is not known.
@@ -225,7 +225,7 @@ for name in ("old", "new"):
     )
 
 
-def test_specs_in_annotations_are_checked_in_a_signature(tmp_path):
+def test_a_spec_with_static_data_is_a_signature_of_a_saved_model(tmp_path):
     module = tf.Module()
     spec = Rows.Spec(tf.TensorSpec([None, 3]), "cup", ("a",))
     module.total = tf.function(lambda x: tf.reduce_sum(x.values), input_signature=[spec])

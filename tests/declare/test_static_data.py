@@ -161,7 +161,7 @@ def test_hashable_values_of_any_class_are_static_data():
     assert spec == Labelled([1.0], (activation, int, range(3), 1j)).__tf_type_spec__()
     assert spec != Labelled([1.0], (print, int, range(3), 1j)).__tf_type_spec__()
     assert tf.function(lambda x: x)(value).label == value.label
-    # It shows when they are saved, and not before.
+    # It is an error only when they are saved.
     with pytest.raises(TypeError, match=r"Labelled.label: expected static data that a SavedModel"):
         spec.experimental_as_proto()
 
@@ -187,7 +187,7 @@ def test_classes_that_cannot_be_imported_work_in_their_process():
         ("enum", "tests.samples.declared", "Course", "DESSERT"),
         ("enum", "tests.samples.declared", "Unit", "MAIN"),
         ("named", "tests.samples.declared", "Unit", "too few"),
-        # Nothing but a class of values is called.
+        # Only classes of static data are called.
         ("named", "os", "system", "true"),
         ("named", "builtins", "eval", "1"),
         ("named", "subprocess", "Popen", "true"),

@@ -29,7 +29,7 @@ def _parts(result):
 
 
 def _same(one, other, exactly=False):
-    """Whether two tensors hold the same, but for the last bits of vectorized arithmetic."""
+    """Returns whether two tensors are equal, up to rounding of vectorized arithmetic."""
     one, other = np.asarray(one), np.asarray(other)
     if "S" in (one.dtype.kind, other.dtype.kind):  # of one text
         one, other = one.astype(object), other.astype(object)
@@ -46,13 +46,14 @@ def _all_same(one, other):
 
 
 class Definition:
-    """The definitions for one operation; each is a method that says whether it holds."""
+    """Definitions of kinds for one operation: methods that return whether it is of the kind."""
 
     def __init__(self, operation):
         self.operation = operation
         self.given = arguments(operation)
         self.parameters = [p for p in operation.tensors if p in self.given]
         self.result = call(operation, self.given)
+        self._is_elementwise = {}  # by the number of arguments, because several kinds need it
 
     def _call(self, /, **changed):
         return call(self.operation, {**self.given, **changed})
@@ -76,6 +77,11 @@ class Definition:
         return [np.asarray(value) for value in values]
 
     def _elementwise(self, count):
+        if count not in self._is_elementwise:
+            self._is_elementwise[count] = self._find_elementwise(count)
+        return self._is_elementwise[count]
+
+    def _find_elementwise(self, count):
         arrays = self._first(count)
         if arrays is None or not isinstance(self.result, tf.Tensor) or arrays[-1].size < 2:
             return False
@@ -89,7 +95,7 @@ class Definition:
         places = list(np.ndindex(shape))
         for i in _RANDOM.permutation(len(places))[:6]:
             place = places[i]
-            # Were all elements what they are here, all results would be what this one is.
+            # If all elements were equal to those of this place, all results would equal this one.
             filled = {}
             for parameter, array in zip(self.parameters, arrays, strict=False):
                 one = np.broadcast_to(array, shape)[place]
@@ -157,7 +163,7 @@ class Definition:
         return True
 
     def shape_only(self):
-        """The result stays the same whatever the first argument holds."""
+        """The result does not depend on the elements of the first argument."""
         if not self.parameters or next(iter(self.operation.tensors)) != self.parameters[0]:
             return False
         name = self.parameters[0]
@@ -166,7 +172,7 @@ class Definition:
         values = list(value) if many else [value]
         if not all(isinstance(one, tf.Tensor) for one in values) or _parts(self.result) is None:
             return False
-        for fill in (0, 1, None, None, None):
+        for fill in (0, 1, 2, None, None):  # number 2 of the floats is NaN
             others = [_other(one, fill) for one in values]
             try:
                 result = self._call(**{name: others if many else others[0]})
@@ -177,9 +183,9 @@ class Definition:
         return True
 
     def _natural(self, value):
-        """Whether the elements of the first argument are moved, as they are.
+        """Returns whether elements of the first argument are moved without change.
 
-        Then it is all the same whether they are exchanged for others before or afterwards.
+        Then replacing elements before the operation or after it gives the same result.
         """
         name = self.parameters[0]
         many = isinstance(value, list | tuple)
@@ -223,7 +229,7 @@ class Definition:
         return self._first(1) is not None and self._natural(self.given[self.parameters[0]])
 
     def stacking(self):
-        """The elements of a sequence of tensors are put together in one, and not changed."""
+        """The elements of a sequence of tensors are joined in one tensor, and not changed."""
         if not self.parameters or next(iter(self.operation.tensors)) != self.parameters[0]:
             return False
         value = self.given[self.parameters[0]]
@@ -232,7 +238,7 @@ class Definition:
         return all(isinstance(one, tf.Tensor) for one in value) and self._natural(value)
 
     def assertion(self):
-        """Nothing comes back."""
+        """The operation returns None."""
         return self.result is None
 
 
@@ -241,7 +247,7 @@ def array_type(array):
 
 
 def _other(tensor, fill):
-    """A tensor of the same shape and dtype that holds other values; or one, by its number."""
+    """Returns a tensor of the same shape and dtype: of random values, or of one value by number."""
     array = np.asarray(tensor)
     if array.dtype == object:
         pool = np.array([b"", b"7", b"rye", b"a b"], object)
@@ -251,12 +257,16 @@ def _other(tensor, fill):
         pool = np.array([0.0, -1.0, np.nan, np.inf, 0.5, 2.0, 7.25]).astype(array.dtype)
     else:
         pool = np.arange(9).astype(array.dtype)
-    chosen = _RANDOM.choice(pool, array.shape) if fill is None else np.full(array.shape, pool[fill])
+    chosen = (
+        _RANDOM.choice(pool, array.shape)
+        if fill is None
+        else np.full(array.shape, pool[fill % len(pool)])
+    )
     return tf.constant(chosen, array_type(array))
 
 
 def _palette(dtype, size):
-    """So many different values of a dtype, or None if it has not so many, or one alone."""
+    """Returns different values of a dtype; None if it has too few, or for a size below 2."""
     if size < 2:
         return None
     if dtype.kind == "O":

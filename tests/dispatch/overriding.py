@@ -4,7 +4,7 @@ import tensorflow as tf
 
 
 def recording(name="Recording", bases=(), answer="answered", types=None, **members):
-    """Returns a new class whose values keep what they were asked, and answer all with one answer.
+    """Returns a new class whose values record the calls, and return the same result for all.
 
     Args:
         name: Its name.
@@ -25,7 +25,7 @@ def recording(name="Recording", bases=(), answer="answered", types=None, **membe
 
 
 class Masked:
-    """Values and a mask, for the operations that are given in a table; all others are declined."""
+    """Values and a mask, for the operations in a table; all others are declined."""
 
     def __init__(self, values, mask):
         self.values, self.mask = tf.convert_to_tensor(values), tf.convert_to_tensor(mask)

@@ -75,8 +75,7 @@ CANDIDATES = {
 BOXES = tf.constant([[0.0, 0.0, 0.5, 0.5], [0.1, 0.1, 0.6, 0.6], [0.5, 0.5, 1.0, 1.0]])
 SCORES = tf.constant([0.9, 0.8, 0.7])
 
-# What a parameter is given where a function's own entry does not say: by its name, if the function
-# must have it.
+# The default for each required parameter, by its name.
 USUAL = {
     **dict.fromkeys(("x", "input", "input_tensor", "features", "t", "value", "data"), FLOATS),
     **dict.fromkeys(("tensor", "values", "inputs", "a", "self"), FLOATS),
@@ -249,7 +248,7 @@ _sample("io.decode_raw", input_bytes=tf.constant([["ab", "cd"], ["ef", "gh"]]), 
 _sample("edit_distance", hypothesis=SPARSE, truth=SPARSE)
 _sample("fingerprint", data=WORDS, method=tf.constant("farmhash64"))
 
-# Reductions, and what looks along an axis.
+# Reductions, and other operations along an axis.
 _sample(
     "reduce_sum reduce_mean reduce_prod reduce_min reduce_max reduce_logsumexp "
     "math.reduce_euclidean_norm math.reduce_std math.reduce_variance math.count_nonzero "
@@ -879,7 +878,7 @@ SAMPLES["image.sample_distorted_bounding_box"] = {
     "seed": 3,
 }
 
-# Of functions to which TensorFlow gives no dispatcher.
+# Functions without a dispatcher of TensorFlow.
 FLOAT_SPARSE = tf.sparse.from_dense([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
 _sample("io.decode_json_example", json_examples=tf.constant(["{}"]))
 _sample("io.is_jpeg", contents=tf.io.encode_jpeg(BYTES))

@@ -26,7 +26,7 @@ def raised(function):
     raise AssertionError("nothing was raised")
 
 
-# Which function, and which arguments.
+# The function and the arguments that a handler gets.
 
 
 @pytest.mark.parametrize("call", [
@@ -139,7 +139,7 @@ def test_functions_that_tensorflow_traces_are_overridden(function):
     assert kind.calls[-1][0] is function
 
 
-# Where a value must stand.
+# Parameters that are dispatched on.
 
 
 def test_only_tensor_parameters_are_dispatched_on():
@@ -529,7 +529,7 @@ def test_calls_in_threads_are_independent():
     assert sorted(results) == [(i, {i}) for i in range(8)]
 
 
-# What the functions of TensorFlow stay.
+# Attributes of the functions of TensorFlow.
 
 
 @pytest.mark.parametrize("function", [tf.add, tf.cos, tf.concat, tf.einsum, tf.bitwise.invert])
@@ -564,7 +564,7 @@ def test_dispatch_raises_no_internal_exception():
     raisings = []
 
     def trace(frame, event, arg):
-        # Python 3.12 tells of the end of every generator as of an exception.
+        # Python 3.12 reports the end of every generator as an exception.
         if event == "exception" and arg[0] is not StopIteration:
             raisings.append((frame.f_code.co_name, arg[0]))
         return trace

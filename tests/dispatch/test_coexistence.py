@@ -82,7 +82,7 @@ def test_a_call_may_have_values_of_both_dispatch_mechanisms(registered):
     assert tf.add(ours, theirs) == "answered"
     kind.__tf_dispatch_types__ = (tf.Tensor,)
     assert tf.add(theirs, ours) == "theirs"
-    # Neither takes this, and theirs is not asked: x is not of its type.
+    # Neither handles this call. That of TensorFlow is not called, because x is not of its type.
     with pytest.raises(ValueError, match="Recording was not called"):
         tf.add(ours, theirs)
 

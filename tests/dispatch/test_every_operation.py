@@ -32,11 +32,11 @@ def _quiet():
     tf.get_logger().setLevel(level)
 
 
-# All of them.
+# The table of functions.
 
 
 def public_names(module, path, seen):
-    """The functions under `tf`, by walking through its modules."""
+    """Yields the names and functions of `tf` and its modules."""
     for name in dir(module):
         lazy = path == "" and name in ("keras", "losses", "metrics", "optimizers", "initializers")
         if (name.startswith("_") and name != "__operators__") or lazy:
@@ -73,7 +73,7 @@ def test_every_other_public_function_is_listed_as_not_overridden():
         for name in found
         if not any(re.fullmatch(pattern, name) for pattern in NOT_OVERRIDDEN)
     ]
-    assert unknown == [], "functions that nobody has looked at"
+    assert unknown == [], "functions without a sample or a reason"
 
 
 def test_functions_listed_as_not_overridden_exist():
@@ -95,7 +95,7 @@ def test_every_function_is_known_under_its_shortest_name():
 def test_samples_and_functions_are_the_same_set():
     every = SAMPLES.keys() | EXCLUDED.keys()
     assert SAMPLES.keys() & EXCLUDED.keys() == set()
-    assert OPERATIONS.keys() - every == set(), "functions that nobody has looked at"
+    assert OPERATIONS.keys() - every == set(), "functions without a sample or a reason"
     if tf.__version__ >= "2.21":
         assert every - OPERATIONS.keys() == set()
 
@@ -104,7 +104,7 @@ def test_samples_and_functions_are_the_same_set():
 
 
 class Spy:
-    """A value that TensorFlow can make a tensor of, and that knows whether it did."""
+    """A value that TensorFlow can convert to a tensor, and that records whether it did."""
 
     def __init__(self, value):
         self.value, self.seen = value, False
@@ -121,7 +121,7 @@ TENSORS = tf.Tensor | tf.RaggedTensor | tf.SparseTensor
 
 @functools.cache
 def conversions(name):
-    """What TensorFlow makes tensors of in a sample call: for each parameter, one or a sequence."""
+    """Returns the parameters that a sample call converts: each is "tensor" or "sequence"."""
     operation = OPERATIONS[name]
     given, found = arguments(operation), {}
     for parameter, value in given.items():
@@ -139,7 +139,7 @@ def conversions(name):
 
 
 def test_parameters_that_are_converted_to_tensors_are_tensor_parameters():
-    # They say where or how, not what; or are numbers that must be known beforehand in a graph.
+    # Positions and options, or numbers that must be static in a graph.
     told = "axis axes epsilon elems k max_iter max_total_size max_val num_classes num_partitions "
     told += "tile_size tol k1 k2 variance_epsilon"
     here = {("nn.approx_max_k", "operand"), ("nn.with_space_to_batch", "op")}
@@ -173,7 +173,7 @@ def test_tensor_parameters_are_converted_to_tensors():
 
 
 def documented(function):
-    """What the documentation of a function says of each parameter."""
+    """Returns the documentation of each parameter of a function."""
     text = re.search(
         r"^Args:\n(.*?)(?=^\w[\w ]*:\s*$|\Z)", inspect.getdoc(function) or "", re.S | re.M
     )
@@ -189,7 +189,7 @@ def documented(function):
 
 def test_parameters_that_are_documented_as_tensors_are_tensor_parameters():
     a_tensor = re.compile(r"[^.:]{0,24}\bTensor`?(?! (objects|with)|Shape)\b")
-    # They say where or how, or hold tensors deep inside.
+    # Positions and options, or nests of tensors.
     where = re.compile("axis|axes|batch_dims|rates|shapes|strides")
     missed = [
         f"{name}: {parameter}: {text[:60]}"
@@ -233,7 +233,7 @@ def test_functions_without_a_dispatcher_have_no_tensor_parameters(other):
 
 
 def overridden(operation, parameter):
-    """Calls an operation with a value of a new type in one parameter; returns what it was asked."""
+    """Returns the calls of the handler of a new type whose value is one argument."""
     recorded = recording()
     value = recorded()
     given = dict(arguments(operation))
@@ -306,7 +306,7 @@ PREDICATES = {
     "rearranging": xt.dispatch.is_rearranging_op,
     "stacking": xt.dispatch.is_stacking_op,
 }
-# What the definitions say of the sample call, and the table does not.
+# Kinds of the sample call that the table does not contain.
 EXCEPTIONS = {
     ("convert_to_tensor", "unary_elementwise"): "its result is a tensor whatever it was given",
     ("nn.bias_add", "binary_elementwise"): "the biases go along the second dimension for NC...",

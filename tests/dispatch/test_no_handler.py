@@ -109,7 +109,7 @@ def test_values_in_lists_and_types_without_the_mixin_raise_the_error(run_python)
 
 
 class Half(xt.dispatch.OperatorsMixin):
-    """A type that converts, and has no handlers."""
+    """A type that converts to a tensor, without handlers."""
 
     shape = tf.TensorShape([2])
 

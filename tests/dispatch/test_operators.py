@@ -42,7 +42,7 @@ Mixin = xt.dispatch.OperatorsMixin
 
 
 def asked(kind, call):
-    """What a type was asked by a call: one operation, and its arguments."""
+    """Returns the operation and the arguments that a call passed to the type."""
     kind.calls.clear()
     assert call() == "answered"
     [(op, args, kwargs)] = kind.calls
@@ -85,7 +85,7 @@ def test_a_tensor_is_compared_with_a_value(symbol):
     x = kind()
     straight, reflected = COMPARISONS[symbol]
     assert asked(kind, lambda: symbol(FLOATS, x)) == (straight, (FLOATS, x))
-    # Python asks the tensor, with the comparison turned round.
+    # Python calls the reflected comparison of the tensor.
     assert asked(kind, lambda: symbol(x, FLOATS)) == (reflected, (FLOATS, x))
 
 
@@ -316,7 +316,7 @@ def test_a_value_of_one_type_beside_another():
 
 
 class Plain(xt.dispatch.OperatorsMixin):
-    """Hands its tensor to any operation, and does nothing about the other operand."""
+    """Passes its tensor to any operation, and does not convert the other operand."""
 
     def __init__(self, tensor):
         self.tensor = tensor

@@ -182,7 +182,7 @@ json.dump(found, sys.stdout)
 
 @pytest.fixture(scope="module")
 def outcomes(run_python):
-    """What each call returns or raises, without and with the import."""
+    """Returns the result or error of each call, without and with the import."""
     return [
         json.loads(run_python(CALLS.format(imported=imported), timeout=300).stdout)
         for imported in (False, True)
@@ -198,7 +198,7 @@ def test_a_spec_whose_value_type_is_no_class_is_used_as_without_the_import(outco
 
 
 class OddSpec(tf.TypeSpec):
-    """A spec whose `value_type` is no class."""
+    """A spec whose `value_type` is not a class."""
 
     value_type = typing.List[int]  # noqa: UP006
     _component_specs = ()

@@ -80,8 +80,7 @@ import tensorflow as tf
 import extensor as xt
 
 masked = xt.types.MaskedTensor(tf.constant([1.0, 2.0]), tf.constant([True, False]))
-records = xt.DenseStructuredTensor([2], {"a": [1.0, 2.0], "m": tf.ragged.constant([[1], []])}) \
-    if False else xt.DenseStructuredTensor([2], {"a": [1.0, 2.0]})
+records = xt.DenseStructuredTensor([2], {"a": [1.0, 2.0], "m": tf.ragged.constant([[1], []])})
 
 for value in (masked, records):
     assert type(tf.function(lambda x: x)(value)) is type(value)

@@ -30,15 +30,15 @@ SCRIPTS = {}
 
 
 def script(name, code):
-    """Enters a script, which runs with `HEAD` before it."""
+    """Registers a script, which runs after `HEAD`."""
     SCRIPTS[name] = HEAD + textwrap.dedent(code)
 
 
 @pytest.fixture(scope="module")
 def lines(run_python):
-    """Returns the lines that a script prints, which are alike in both processes.
+    """Returns the lines that a script prints, which are equal in both processes.
 
-    With extensor, each script runs twice: from the second time on, types are known.
+    With extensor, each script runs twice: in the second run, types are cached.
     """
     run = textwrap.dedent("""
         for name, code in scripts.items():
@@ -70,7 +70,7 @@ def lines(run_python):
     return lines
 
 
-# The arguments that TensorFlow's own dispatch sees.
+# The arguments that TensorFlow's own dispatch gets.
 
 
 script(
@@ -150,7 +150,7 @@ def test_targets_of_dispatch_for_api_see_the_arguments_as_they_came(lines):
     assert "1 ['keepdims']" in printed
 
 
-# What a reader of a traceback sees.
+# Tracebacks.
 
 TRACEBACKS = """
 invert = tf.bitwise.invert
@@ -219,7 +219,7 @@ def test_a_traceback_does_not_point_into_extensor_when_a_type_is_first_met(lines
     assert lines("a_traceback_does_not_point_into_extensor_when_a_type_is_first_met")
 
 
-# What a reader of the function sees.
+# Attributes and source of functions.
 
 
 script(
@@ -333,7 +333,7 @@ def test_tensorflows_debugger_finds_all_source_files(lines):
     assert lines("tensorflows_debugger_finds_all_source_files")
 
 
-# Classes of others.
+# Classes of other libraries.
 
 STRANGERS = """
 class Unhashable(type):

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("variable_scope_as_it_was")
 
 @xt.extension_type
 class Load:
-    """What static data differs in: two units of weight."""
+    """A type with static data: the unit of the weights."""
 
     weights: tf.Tensor
     unit: str = "kg"
@@ -28,7 +28,7 @@ class Other:
 
 
 class Theirs(tf.experimental.ExtensionType):
-    """A type of TensorFlow's own, with static data."""
+    """A type of tf.experimental.ExtensionType, with static data."""
 
     weights: tf.Tensor
     unit: str = "kg"
@@ -45,7 +45,7 @@ WRONG = {
     "None": None,
 }
 
-# Each takes a function without arguments that returns a load, and returns what came of it.
+# Each takes a function without arguments that returns a load, and returns its result.
 
 
 def by_numpy_function(function):

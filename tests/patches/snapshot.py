@@ -8,7 +8,7 @@ DEPTH = 4  # how far what a name stands for is looked into: a registry is a dict
 
 
 def snapshot():
-    """Returns the state of what stands under each name, by the module or class that holds it."""
+    """Returns the objects under all names, by the module or class that has the name."""
     found, classes = {}, {}
     for module in _modules():
         found[id(module)] = module, {name: _state(v) for name, v in vars(module).items()}
@@ -22,7 +22,7 @@ def snapshot():
 
 
 def changed(before, after):
-    """Returns the dotted names of what is another now, by what tells one thing from another.
+    """Returns the dotted names whose objects differ, by what is compared.
 
     A function that has other code, or a table with other entries, is named once, by its id, even if
     many modules hold it. All else is told by the id of what holds it, and its name. What was
@@ -49,7 +49,7 @@ def changed(before, after):
 def _modules():
     modules = {}
     for name, module in list(sys.modules.items()):
-        # The classes of messages of protocol buffers come to hold what was once asked of them.
+        # Classes of protobuf messages cache attributes that were read.
         ours = name.partition(".")[0] in ROOTS and not name.endswith("_pb2")
         if ours and type(module) is types.ModuleType:
             modules[id(module)] = module
@@ -85,5 +85,5 @@ def _inside(value, depth):
 def _same(one, other):
     if type(one) is tuple and type(other) is tuple:
         return len(one) == len(other) and all(map(_same, one, other))
-    # A number may be made anew each time that it is asked for.
+    # A number may be a new object in each read.
     return one is other or (type(one) is int and type(other) is int and one == other)

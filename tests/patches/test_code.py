@@ -35,7 +35,7 @@ CALLS = {
 
 
 def frames_below(call, value):
-    """The frames from TensorFlow's function on, as a traceback shows them."""
+    """Returns the frames of a traceback from TensorFlow's function on."""
     try:
         call(value)
     except Exception as error:

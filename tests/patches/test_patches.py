@@ -8,8 +8,8 @@ import pytest
 
 import extensor as xt
 
-# What users register by public names is kept there; extensor registers its own types, and a handler
-# of tf.compat.v1.batch_gather by tf.experimental.dispatch_for_api.
+# Registries for users with public functions. extensor registers its own types, and a handler of
+# tf.compat.v1.batch_gather by tf.experimental.dispatch_for_api.
 REGISTRIES = """
     tensorflow.python.util.dispatch._TYPE_BASED_DISPATCH_SIGNATURES
     tensorflow.python.util.dispatch._is_instance_checker_cache
@@ -129,9 +129,9 @@ def test_no_module_changes_tensorflow_when_it_is_imported(run_python):
     import keras, tensorflow as tf
     from tests.patches.snapshot import changed, snapshot
 
-    # In the place of what extensor/__init__.py calls last.
-    door = sys.modules["extensor._patches.install"] = types.ModuleType("install")
-    door.install, door.patches, door.install_keras = lambda: None, list, list
+    # Replaces the module that extensor/__init__.py calls last.
+    stub = sys.modules["extensor._patches.install"] = types.ModuleType("install")
+    stub.install, stub.patches, stub.install_keras = lambda: None, list, list
     before = snapshot()
     import extensor
 
@@ -209,13 +209,13 @@ def test_modules_that_are_imported_again_replace_their_patches(run_python):
                 tf.add.__code__.co_varnames, tf.add.__code__.co_firstlineno,
             )
 
-        told = state()
-        assert told[3:9] == (1,) * 6, told
+        expected = state()
+        assert expected[3:9] == (1,) * 6, expected
         for _ in range(2):
             for name in [n for n in sys.modules if n.partition(".")[0] == "extensor"]:
                 del sys.modules[name]
             import extensor as xt
-            assert state() == told
+            assert state() == expected
             assert [p.target for p in xt.patches()] == [p.target for p in first]
             fresh = type("fresh", (kind,), {})
             assert tf.add(fresh(), 1) == tf.constant(1) + fresh() == "answered"
@@ -250,7 +250,7 @@ def test_threads_may_import_at_once_and_call_first_at_once(run_python):
         def work(i):
             try:
                 barrier.wait()
-                # By several doors; plain calls go on meanwhile.
+                # Imports of several modules, beside calls with plain tensors.
                 tf.add(1, 2)
                 __import__(["extensor", "extensor.types", "extensor.data"][i % 3])
                 barrier.wait()

@@ -34,7 +34,7 @@ def told(kind, act):
     return error.path, error.expected, error.received, error.mend
 
 
-# Components that are not what the spec says.
+# Components that do not match the spec.
 
 
 def amount(to_components=None, from_components=None):
@@ -394,7 +394,7 @@ def test_boxed_tensors_that_do_not_match_their_specs_are_an_error(
 
 @xt.extension_type
 class Pair:
-    """Has the fields of a MaskedTensor, and is none."""
+    """Has the fields of a MaskedTensor, but is another class."""
 
     values: tf.Tensor
     mask: tf.Tensor

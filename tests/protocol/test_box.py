@@ -23,7 +23,7 @@ from tests.samples.types import (
 
 
 def as_lists(value):
-    """Writes a value as lists, with the tensors of a Parcel under their names."""
+    """Returns a value as lists, with the tensors of a Parcel by their names."""
     if isinstance(value, Parcel):
         return {name: as_lists(part) for name, part in value.components.items()}
     if isinstance(value, MaskedTensor):
@@ -95,20 +95,20 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def rows_of(kind):
-    """Some values of one spec whose component is of a kind."""
+    """Returns values of one spec, with a component of the kind."""
     values, spec = KINDS[kind]
     return st.lists(values.map(lambda v: Parcel({kind: v}, ParcelSpec({kind: spec}))), min_size=1)
 
 
 def batch_of(rows):
-    """Stacks values through their boxes, as the text has it."""
+    """Returns values stacked through their boxes."""
     spec = rows[0].spec
     boxes = [spec.to_boxed_tensor(row) for row in rows]
     stacked = [tf.stack(parallel, axis=0) for parallel in zip(*boxes, strict=True)]
     return spec.stacked(len(rows)).from_boxed_tensor(stacked)
 
 
-# The equations of the text.
+# The laws of boxes.
 
 
 @each_kind
@@ -239,7 +239,7 @@ def test_gradients_flow_through_boxes(kind, in_graph):
             loss = tf.add_n([tf.reduce_sum(t) for t in parts])
         return tape.gradient(loss, tensors)
 
-    # Once for each of the two in the batch, and once for the one that was taken out of it.
+    # One for each of the two in the batch, and one for the value that was taken from it.
     for gradient in tf.function(gradients)() if in_graph else gradients():
         np.testing.assert_array_equal(gradient, np.full(gradient.shape, 3.0))
 
@@ -263,7 +263,7 @@ def test_the_gradient_of_taken_rows_is_that_of_the_same_rows_of_numbers(position
         return result.from_boxed_tensor(taken).flat_values
 
     def indexed(flat):
-        # Of rows of one length TensorFlow's own indexing does it.
+        # TensorFlow indexes rows of one length itself.
         return tf.reshape(tf.reshape(flat, [2, 3])[positions], [-1])
 
     def gradient(of):
@@ -280,7 +280,7 @@ def test_the_gradient_of_taken_rows_is_that_of_the_same_rows_of_numbers(position
 
 @xt.extension_type
 class Kept:
-    """Says nothing of indexing, so that records index its boxes."""
+    """Defines no indexing, so records index its boxes."""
 
     rows: tf.RaggedTensor
 
@@ -431,7 +431,7 @@ class Span:
 
 
 class SpanSpec(xt.StackableTypeSpec):
-    """Boxes into one tensor, not a list, and knows its own shapes."""
+    """Boxes into one tensor, not a list, and stacks its own shapes."""
 
     def __init__(self, shape):
         self.dims = tuple(tf.TensorShape(shape).as_list())

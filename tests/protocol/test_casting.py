@@ -21,7 +21,7 @@ T, R = tf.TensorSpec, tf.RaggedTensorSpec
 
 
 class Masked:
-    """A masked tensor whose author lets dense tensors be cast to it."""
+    """A masked tensor to which dense tensors are cast."""
 
     def __init__(self, values, mask):
         self.values, self.mask = values, mask
@@ -62,7 +62,7 @@ class MaskedSpec(xt.StackableTypeSpec):
 
 
 def plain(value):
-    """Returns what a value holds as Python has it."""
+    """Returns a value as Python data."""
     if isinstance(value, Masked):
         return [plain(value.values), plain(value.mask)]
     if isinstance(value, tf.RaggedTensor):
@@ -97,7 +97,7 @@ def pair(request):
     return PAIRS[request.param]
 
 
-# Specs meet, whichever comes first, and values reach the type where they meet.
+# The common type of two specs, in both orders, and casts of values to it.
 
 
 def test_both_values_of_a_pair_are_cast_to_their_common_type(pair):
@@ -239,7 +239,7 @@ def test_ragged_records_whose_rows_differ_do_not_become_dense():
         wide.cast(even)
 
 
-# What Python has.
+# Casts of Python values.
 
 
 @xt.extension_type
@@ -642,5 +642,5 @@ def test_a_cast_between_types_that_are_not_related_names_both(spec, value):
     assert type(spec).__name__ in str(error)
     assert error.expected
     assert error.mend
-    # Never what is in the tensors.
+    # The error does not contain the numbers of the tensors.
     assert "numpy=" not in str(error)

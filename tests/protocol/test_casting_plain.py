@@ -73,7 +73,7 @@ PAIRS = {{
     "an extension type of another dtype": (A(DENSE), A(tf.ones([3, 3], tf.int32))),
     "an extension type and a tensor": (A(DENSE), DENSE),
     "row splits within an extension type": (Rows(ROWS), Rows(ragged([[1.0]], tf.int32))),
-    # What casting lets pass.
+    # Calls that fail in plain TensorFlow and succeed with casting.
     "dense and ragged": (DENSE, ROWS),
     "row splits": (ROWS, ragged([[1.0], []], tf.int32)),
 }}
@@ -144,7 +144,7 @@ json.dump(found, sys.stdout)
 
 @pytest.fixture(scope="module")
 def errors(run_python):
-    """What each call raises, without and with the import."""
+    """Returns the error of each call, without and with the import."""
     return [
         json.loads(run_python(CALLS.format(imported=imported), timeout=300).stdout)
         for imported in (False, True)
@@ -152,7 +152,7 @@ def errors(run_python):
 
 
 def is_cast(call):
-    """Whether docs/casting.md lists a call among those that fail in TensorFlow and pass here."""
+    """Returns whether docs/casting.md lists a call that fails only in plain TensorFlow."""
     if call in ("lengths, restored: short row splits", "deep, restored: ragged rank 1"):
         return True
     join, _, pair = call.partition(": ")

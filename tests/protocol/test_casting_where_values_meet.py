@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("variable_scope_as_it_was")
 
 @xt.extension_type
 class Rows:
-    """Holds ragged and sparse parts, whose static shapes tell how many rows there are."""
+    """Has ragged and sparse components, whose static shapes contain the number of rows."""
 
     ragged: tf.RaggedTensor
     sparse: tf.SparseTensor
@@ -133,7 +133,7 @@ def test_types_of_other_libraries_are_packed_as_by_tensorflow():
         choose(1, values[0], Pair(tf.ones([3]), ragged(3)))
 
 
-# Functions whose results were declared, and datasets of which one is chosen
+# Functions with declared results, and choose_from_datasets
 
 
 DENSE = tf.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -173,7 +173,7 @@ def holder(request):
 
 
 def spec_of_any(holder):
-    """The spec of what a holder makes of two ragged rows."""
+    """Returns the spec of a holder of two ragged rows."""
     spec, other = (tf.type_spec_from_value(holder(rows)) for rows in (RAGGED, AS_RAGGED))
     return spec.most_specific_common_supertype([other])
 

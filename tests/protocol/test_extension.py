@@ -102,7 +102,7 @@ def test_a_handler_takes_the_operation_and_its_arguments(function):
 
 
 def interpreters():
-    """The pythons that extensor supports, and where they are."""
+    """Yields the supported versions of Python on this machine, and their paths."""
     yield pytest.param(sys.executable, id="this")
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     for version in ("3.10", "3.11", "3.12", "3.13"):
@@ -139,7 +139,7 @@ ON_EVERY_PYTHON = """
     assert isinstance(Based(), DispatchableType) and Based.__tf_dispatch_types__ is None
     assert Typed.__tf_dispatch_types__ == (int,)
     assert not isinstance(1, DispatchableType) and not issubclass(int, DispatchableType)
-    # A protocol that extends it asks for one method more, and for no attribute.
+    # A protocol that extends it requires one more method, and no attribute.
     Wider = runtime_checkable(Wider)
     assert isinstance(Wide(), Wider) and not isinstance(Structural(), Wider)
 """

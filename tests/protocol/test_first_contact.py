@@ -246,8 +246,8 @@ def test_variables_are_read_where_the_spec_has_tensors():
     assert not issubclass(kinds[0], tf.Variable)
 
 
-# Each of these processes imports the library, makes a value, and the first that TensorFlow hears of
-# its class is the API in the row.
+# Each of these processes imports the library, makes a value, and passes it to the API of the row,
+# which is the first API that gets a value of the class.
 PROLOGUE = """
 import tensorflow as tf
 from tests.samples.types import MaskedTensor, MaskedTensorSpec

@@ -106,7 +106,7 @@ def test_pack_of_too_few_or_too_many_leaves_is_an_error(expand_composites):
 @each_composite
 def test_map_structure_maps_component_tensors_and_rebuilds_the_type(value, tensors):
     def double(tensor):
-        # What is int64 or bool here are the indices, splits, shapes and masks.
+        # Tensors of int64 and bool are indices, splits, shapes and masks.
         return tensor * 2 if tensor.dtype in (tf.int32, tf.float32) else tensor
 
     mapped = xt.nest.map_structure(double, value, expand_composites=True)
@@ -132,7 +132,7 @@ def test_map_structure_of_a_spec_sees_tensor_specs():
     assert [s.dtype for s in seen[2:]] == [tf.float32, tf.int64]
 
 
-# The example of the text.
+# The example of the documentation.
 
 
 def test_map_structure_maps_each_tensor_of_ragged_sparse_and_extension_values():
@@ -236,7 +236,7 @@ def test_any_nest_comes_back_from_flatten_and_pack(nest):
 
 
 def python_calls(function):
-    """How many functions of Python a call runs; the first call fills the caches."""
+    """Returns the number of Python functions that a call runs, after a first call."""
     function()
     calls = 0
 

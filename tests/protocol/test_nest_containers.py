@@ -24,7 +24,7 @@ class _Items(collections.abc.Sequence):
 
 
 def bases():
-    """Returns a container class of each kind that nest knows, each fresh, with how to make one."""
+    """Returns a new container class of each kind of tf.nest, with a function that makes one."""
 
     class Named(typing.NamedTuple):
         a: typing.Any

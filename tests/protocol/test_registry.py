@@ -22,12 +22,12 @@ def new_spec_class(name, module=__name__):
 
 
 def written_name(spec_class):
-    """The name that stands in a SavedModel for specs of a class."""
+    """Returns the name of a spec class in a SavedModel."""
     return spec_class().experimental_as_proto().type_spec_class_name
 
 
 def assert_unregistered(spec_class):
-    # TensorFlow's NotEncodableError is no kin of ValueError, and private.
+    # TensorFlow's NotEncodableError is private, and no ValueError.
     with pytest.raises(Exception, match=f"No encoder for object {spec_class.__name__}"):
         written_name(spec_class)
 
@@ -104,7 +104,7 @@ def test_a_second_name_for_a_spec_is_an_error():
     with pytest.raises(ValueError, match=r"'test_registry\.Once'"):
         xt.register_type_spec(spec_class)
     assert written_name(spec_class) == "test_registry.Once"
-    # The name that was refused is still free.
+    # The rejected name is still free.
     xt.register_type_spec(new_spec_class("OtherSpec"), "test_registry.Twice")
 
 
@@ -168,7 +168,7 @@ def test_the_class_may_be_given_by_keyword():
 
 
 class HalfSpec(xt.TypeSpec):
-    """Lacks two of the jobs."""
+    """Lacks two abstract methods."""
 
     value_type = tuple
     component_specs = ()

@@ -31,7 +31,7 @@ xt.register_extension_type(Slotted, SlottedSpec)
 
 
 def fresh():
-    """Returns a class of somebody else's, and a spec class for it, that nobody has met."""
+    """Returns a new foreign class, and a new spec class for it."""
 
     class Someones:
         def __init__(self, low, high, unit="mm"):
@@ -218,7 +218,7 @@ def test_a_class_can_be_registered_after_isinstance_was_called_with_it():
     assert type(tf.function(lambda x: x)(value)) is someones
 
 
-# What is not fit for it.
+# Classes that cannot be registered.
 
 
 @pytest.mark.parametrize(
@@ -364,7 +364,7 @@ else:
 """)
 
 
-# All that are known.
+# The list of registered names.
 
 
 def test_every_named_spec_is_listed():

@@ -90,7 +90,7 @@ specs = st.lists(serializations, max_size=3).map(lambda data: StaticSpec(*data))
 
 
 def with_shapes(part, change):
-    """Returns a serialization with `change` done to each of its shapes."""
+    """Returns a serialization with each of its shapes changed."""
     if isinstance(part, tf.TensorShape):
         return change(part)
     if isinstance(part, tf.TensorSpec):
@@ -108,7 +108,7 @@ def with_shapes(part, change):
 
 @st.composite
 def related_specs(draw):
-    """Two specs that differ, if they do, in dimensions only."""
+    """Draws two specs that differ at most in dimensions."""
     spec = draw(specs)
 
     def change(shape):
@@ -119,7 +119,7 @@ def related_specs(draw):
     return with_shapes(spec, change), with_shapes(spec, change)
 
 
-# Job 2: what follows from a serialization.
+# Methods derived from the serialization.
 
 
 @given(specs)
@@ -303,14 +303,14 @@ def test_deserialize_may_be_overridden():
     assert spec.most_specific_compatible_type(ScaleSpec(shape=[3], unit="cup")) is None
 
 
-# Job 3: the components.
+# Components.
 
 
 def test_a_subclass_overrides_public_names_only():
     _, spec_class = fresh_masked_type()
     assert {name for name in vars(spec_class) if name.startswith("_")} <= {
         "__init__",
-        # What Python itself puts into a class.
+        # Members that Python adds to a class.
         *("__module__", "__qualname__", "__doc__", "__firstlineno__", "__static_attributes__"),
         *("__abstractmethods__", "_abc_impl", "__slotnames__"),
     }
@@ -351,7 +351,7 @@ def test_values_are_decomposed_and_rebuilt_without_an_op():
     )
 
 
-# Job 4: compatibility.
+# Compatibility.
 
 
 def masked(shape, dtype=tf.float32):
@@ -609,7 +609,7 @@ class Amount:
 
 
 class AmountSpec(xt.TypeSpec):
-    """Merges two units into none, where the default would say that they do not meet."""
+    """Merges two different units into none; by default they would not be merged."""
 
     def __init__(self, unit):
         self.unit = unit

@@ -11,7 +11,7 @@ import tensorflow as tf
 import extensor as xt
 from tests.samples.types import StaticSpec
 
-# NaN and its kin, each made anew by every call.
+# NaN and similar values, a new object in each call.
 
 NOT_EQUAL_TO_THEMSELVES = {
     "float": lambda: float("nan"),
@@ -148,7 +148,7 @@ def test_nan_in_a_saved_spec_is_equal_to_itself():
     assert tf.TypeSpec.experimental_from_proto(proto) == spec
 
 
-# From both sides.
+# In both directions.
 
 
 @xt.extension_type

@@ -230,7 +230,7 @@ def test_it_is_compatible_with_a_variable_of_keras():
     assert not xt.spec_of(tf.zeros([3])).is_compatible_with(variable)
 
 
-# TensorFlow takes it in the place of its own.
+# TensorFlow accepts it in place of its own spec.
 
 
 @pytest.mark.parametrize("kind", [kind for kind in TABLE if kind != "Variable"])

@@ -150,7 +150,9 @@ def operation_of(function: Any) -> Operation:
     raise ProtocolError(
         path=getattr(function, "__qualname__", None) or repr(function),
         expected="a function of TensorFlow that types can override, such as tf.add",
-        received="another function" if callable(function) else type(function).__name__,
+        received="a function without a dispatcher"
+        if callable(function)
+        else type(function).__name__,
         mend="For an operator, pass the function that it calls: tf.add for +, and "
         "tf.__operators__.getitem for x[i].",
     )
