@@ -172,7 +172,7 @@ class Definition:
         values = list(value) if many else [value]
         if not all(isinstance(one, tf.Tensor) for one in values) or _parts(self.result) is None:
             return False
-        for fill in (0, 1, 2, None, None):  # number 2 of the floats is NaN
+        for fill in (0, 1, 2, 3, None, None):  # among the floats are NaN and infinity
             others = [_other(one, fill) for one in values]
             try:
                 result = self._call(**{name: others if many else others[0]})

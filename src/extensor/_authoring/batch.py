@@ -107,8 +107,8 @@ def batch_item(batch: Any, index: Any) -> Any:
     spec = batch.__tf_type_spec__()
     size = spec.shape[0] if spec.shape.rank else 0
     position = tf.get_static_value(index) if tf.is_tensor(index) else index
-    is_known = isinstance(position, (int, np.integer)) and size is not None
-    is_outside = is_known and not -size <= position < size
+    is_number = isinstance(position, (int, np.integer))
+    is_outside = is_number and size is not None and not -size <= int(position) < size
     if spec.shape.rank == 0 or is_outside:
         raise RowError(
             path=f"{type(batch).__qualname__}[...]",
