@@ -98,7 +98,8 @@ def batch_item(batch: Any, index: Any) -> Any:
     """Returns one value of a batch, or, for a slice, a smaller batch.
 
     Args:
-        batch: A value whose spec is an `xt.StackableTypeSpec` with a `shape`.
+        batch: A value whose spec is an `xt.StackableTypeSpec` with a `shape`. If the spec has a
+            method `part(batch, index)`, it cuts the batch without boxes, or returns None.
         index: An integer, a scalar tensor, or a slice.
 
     Raises:
@@ -116,6 +117,9 @@ def batch_item(batch: Any, index: Any) -> Any:
             received=str(position),
             mend=f"There are {size} in the batch." if spec.shape.rank else "This is no batch.",
         )
+    part = spec.part(batch, index) if hasattr(spec, "part") else None
+    if part is not None:
+        return part
     boxes = [part[index] for part in box(spec, batch, 1)]
     spec = spec.unstacked()
     return unbox(spec.stacked(None) if isinstance(index, slice) else spec, boxes)

@@ -40,6 +40,8 @@ def lossless(value: Any, dtype: tf.DType | None, path: str) -> Any:
     Traceback (most recent call last):
     extensor.errors.DTypeError: Cup.grams: expected values that dtype int32 holds, got float64. ...
     """
+    if type(value) is float and dtype in _WIDE and abs(value) < _FLOAT32_MAX:
+        return value
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise DTypeError(
             path=path,
@@ -53,6 +55,10 @@ def lossless(value: Any, dtype: tf.DType | None, path: str) -> Any:
         value = value.tolist()  # TensorFlow inspects the items of a list
     _expect_held(value, dtype, path)
     return value
+
+
+_WIDE = frozenset([tf.float32, tf.float64])
+_FLOAT32_MAX = 3.4e38
 
 
 def _expect_held(value: Any, dtype: tf.DType, path: str) -> None:

@@ -13,6 +13,7 @@ from extensor.authoring import (
     boxed_rows_specs,
     expect_unstacks,
     first_positions,
+    known_arrays,
     row_splits_of,
     rows_spec,
     sizes_of,
@@ -120,6 +121,39 @@ class DigraphSpec:
         )
         return value
 
+    def part(self, batch: Any, index: Any) -> Any:
+        """Returns a graph of an eager batch, or a slice of it; None if only the boxes can.
+
+        Each tensor is cut once: the boxes would cost several ops for each.
+        """
+        counts = known_arrays(batch.num_nodes, batch.num_edges)
+        is_slice = isinstance(index, slice) and index.step in (None, 1)
+        if (
+            counts is None
+            or self.shape.rank != 1
+            or not (is_slice or isinstance(index, int))
+            or not _has_tensors(batch)
+        ):
+            return None
+        size = len(counts[0])
+        begin, end, _ = index.indices(size) if is_slice else (index % size, index % size + 1, 1)
+        limits = [[of[:i].sum() for i in (begin, max(begin, end))] for of in counts]
+        nodes, edges = (tf.constant([[a], [b], [1]], tf.int64) for a, b in limits)
+        graphs = tf.constant([[begin], [max(begin, end)], [1]], tf.int64)
+        first = tf.constant(limits[0][0], tf.int64)
+        cut = _cut(edges)
+        one = _cut(graphs, shrink=not is_slice)
+        value = object.__new__(self.value_type)
+        value.__dict__.update(
+            source=cut(batch.source) - first,
+            target=cut(batch.target) - first,
+            num_nodes=one(batch.num_nodes),
+            num_edges=one(batch.num_edges),
+            nodes=FrozenDict({name: _cut(nodes)(of) for name, of in batch.nodes.items()}),
+            edges=FrozenDict({name: cut(of) for name, of in batch.edges.items()}),
+        )
+        return value
+
     # The boxes are: the numbers of nodes and edges; the source and target of each edge, numbered
     # from 0 in each graph; node features; edge features.
 
@@ -178,6 +212,15 @@ class DigraphSpec:
 def _has_tensors(graph: Any) -> bool:
     parts = (graph.source, graph.num_nodes, *graph.nodes.values(), *graph.edges.values())
     return all(isinstance(part, tf.Tensor) for part in parts)
+
+
+def _cut(limits: tf.Tensor, shrink: bool = False) -> Any:
+    """Returns a function that takes rows of a tensor, or one row without its dimension."""
+    begin, end, step = tf.unstack(limits)
+    kernel = tf.raw_ops.StridedSlice
+    return lambda tensor: kernel(
+        input=tensor, begin=begin, end=end, strides=step, shrink_axis_mask=int(shrink)
+    )
 
 
 def _joined(features: Sequence[Mapping[str, Any]]) -> FrozenDict:

@@ -58,7 +58,10 @@ def ordered(x: LabeledTensor, axes: Sequence[str]) -> tf.Tensor:
     """Returns the values of a tensor with its axes in the given order."""
     if x.axes == tuple(axes):
         return x.values
-    return tf.transpose(x.values, [x.axes.index(name) for name in axes])
+    order = [x.axes.index(name) for name in axes]
+    if not isinstance(x.values, tf.Tensor):
+        return tf.transpose(x.values, order)
+    return tf.raw_ops.Transpose(x=x.values, perm=tf.constant(order, tf.int32))
 
 
 def same_axes(values: Sequence[Any], path: str, but: str | None = None) -> list[tf.Tensor]:

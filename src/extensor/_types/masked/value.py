@@ -244,9 +244,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         if item.is_tensor(values):
             value = lossless(value, values.dtype, "MaskedTensor.fill")
         if isinstance(values, tf.Tensor):
-            return tf.where(
-                item.aligned(values, mask), values, tf.convert_to_tensor(value, values.dtype)
-            )
+            return item.selected(item.aligned(values, mask), values, value)
         is_scalar = static_shape(value).rank == 0 if is_tensor_like(value) else np.ndim(value) == 0
         if item.is_tensor(values) and is_scalar:
             return item.choose(mask, values, value)

@@ -30,7 +30,11 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, *_: Any) -> Any
             received=f"({', '.join(a.axes[i] for i in order)})",
             mend="Name all axes, or write x.transpose('word', ...).",
         )
-    return a.of_parts(tf.transpose(a.values, order, conjugate), [a.axes[i] for i in order])
+    if conjugate or not isinstance(a.values, tf.Tensor):
+        values = tf.transpose(a.values, order, conjugate)
+    else:  # the kernel alone, which takes a third of the time
+        values = tf.raw_ops.Transpose(x=a.values, perm=tf.constant(order, tf.int32))
+    return a.of_parts(values, [a.axes[i] for i in order])
 
 
 @implements(tf.linalg.matrix_transpose, on=LabeledTensor)

@@ -54,6 +54,10 @@ def unary(op: Any, *args: Any) -> Any:
 @implements(is_binary_elementwise_op, on=LabeledTensor)
 def binary(op: Any, x: Any, y: Any, *others: Any) -> Any:
     """Returns a tensor with the axes of both operands."""
+    if not others and type(x) is type(y) and x.axes == y.axes:
+        shape = tf.TensorShape(x.values.shape)  # of a KerasTensor, it is a tuple
+        if shape.is_fully_defined() and shape == y.values.shape:  # nothing to broadcast
+            return x.of_parts(op(x.values, y.values), x.axes)
     others = tuple(_scalars(op, others))
     if not isinstance(x, LabeledTensor) and not isinstance(y, LabeledTensor):
         return op(x, y, *others)
