@@ -31,6 +31,8 @@ from bench import (
     field_rows,
     file_rows,
     format_rows,
+    growth,
+    growth_rows,
     json_rows,
     keras_rows,
     labeled_rows,
@@ -119,22 +121,61 @@ def main() -> int:
             *keras_rows.rows(),
             *layer_rows.rows(),
         )
-        if not options.filter or any(part.lower() in row.name.lower() for part in options.filter)
+        if _is_chosen(row.name, options.filter)
     ]
-    if not rows:
+    growths = [each for each in growth_rows.growths() if _is_chosen(each.title, options.filter)]
+    if not rows and not growths:
         parser.error(f"No row has {' or '.join(map(repr, options.filter))} in its name.")
     with tempfile.TemporaryDirectory() as folder:
         results = []
         for number, row in enumerate(rows, 1):
             print(f"[bench] {number}/{len(rows)} {row.name}", file=sys.stderr, flush=True)
             results.append(_measure(row, Path(folder), options.seconds))
+        times = []
+        for number, each in enumerate(growths, 1):
+            print(f"[bench] {number}/{len(growths)} {each.title}", file=sys.stderr, flush=True)
+            times.append(_times(each, Path(folder), options.seconds))
 
-    print(_table(results, options.markdown))
-    print(f"\nMedians of interleaved repetitions. {_machine()}.")
+    if rows:
+        lines = [_HEADER, *(result.cells() for result in results)]
+        print(_table(lines, options.markdown), end="\n\n")
+    for table in _growth_tables(growths, times):
+        print(_table(table, options.markdown), end="\n\n")
+    print(f"Medians of interleaved repetitions. {_machine()}.")
     if options.json:
-        report = {"machine": _machine(), "rows": [asdict(result) for result in results]}
+        report = {
+            "machine": _machine(),
+            "rows": [asdict(result) for result in results],
+            "growths": [
+                {"axis": each.axis, "name": each.name, "sizes": each.sizes, "seconds": of_sizes}
+                for each, of_sizes in zip(growths, times, strict=True)
+            ],
+        }
         options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    return int(any(result.ratio is None for result in results))
+    return int(any(result.ratio is None for result in results) or None in times)
+
+
+def _is_chosen(name: str, parts: list[str]) -> bool:
+    return not parts or any(part.lower() in name.lower() for part in parts)
+
+
+def _times(each: growth.Growth, folder: Path, seconds: float) -> list[float] | None:
+    try:
+        return each.measure(folder, seconds)
+    except Exception as error:  # the others still run
+        traceback.print_exception(error)
+        return None
+
+
+def _growth_tables(
+    growths: list[growth.Growth], times: list[list[float] | None]
+) -> list[list[tuple[str, ...]]]:
+    """Returns the lines of a table for each axis and its sizes."""
+    tables: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for each, of_sizes in zip(growths, times, strict=True):
+        lines = tables.setdefault(growth.header(each), [growth.header(each)])
+        lines.append(growth.cells(each, of_sizes, _duration))
+    return list(tables.values())
 
 
 def _measure(row: Row | ProcessRow, folder: Path, seconds: float) -> _Result:
@@ -157,10 +198,10 @@ def _measure(row: Row | ProcessRow, folder: Path, seconds: float) -> _Result:
     )
 
 
-def _table(results: list[_Result], markdown: bool) -> str:
-    lines = [_HEADER, *(result.cells() for result in results)]
+def _table(lines: list[tuple[str, ...]], markdown: bool) -> str:
     if markdown:
-        rule = ("---", *("---:",) * 3, "---", "---")
+        numbers = len(lines[0]) - 3 if lines[0] == _HEADER else len(lines[0]) - 2
+        rule = ("---", *("---:",) * numbers, *("---",) * (len(lines[0]) - 1 - numbers))
         return "\n".join(f"| {' | '.join(cells)} |" for cells in (lines[0], rule, *lines[1:]))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
