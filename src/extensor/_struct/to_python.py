@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -153,6 +154,8 @@ def _decoded(plain: Any, at: Path) -> Any:
             ) from error
     if isinstance(plain, list):
         items: list[Any] = plain
+        with contextlib.suppress(TypeError, UnicodeDecodeError):  # not all are bytes of text
+            return list(map(bytes.decode, items))
         return [_decoded(item, at) for item in items]
     if isinstance(plain, dict):
         fields: dict[str, Any] = plain

@@ -127,21 +127,24 @@ class DigraphSpec:
         Each tensor is cut once: the boxes would cost several ops for each.
         """
         counts = known_arrays(batch.num_nodes, batch.num_edges)
-        is_slice = isinstance(index, slice) and index.step in (None, 1)
-        if (
-            counts is None
-            or self.shape.rank != 1
-            or not (is_slice or isinstance(index, int))
-            or not _has_tensors(batch)
-        ):
+        if counts is None or self.shape.rank != 1 or not _has_tensors(batch):
             return None
-        size = len(counts[0])
-        begin, end, _ = index.indices(size) if is_slice else (index % size, index % size + 1, 1)
-        limits = [[of[:i].sum() for i in (begin, max(begin, end))] for of in counts]
+        size, is_slice = len(counts[0]), isinstance(index, slice)
+        if isinstance(index, slice):
+            begin, end, step = index.indices(size)
+            if step != 1:
+                return None
+        elif type(index) is int:
+            begin = index % size
+            end = begin + 1
+        else:
+            return None
+        end = max(begin, end)
+        limits = [[of[:i].sum() for i in (begin, end)] for of in counts]
         nodes, edges = (tf.constant([[a], [b], [1]], tf.int64) for a, b in limits)
-        graphs = tf.constant([[begin], [max(begin, end)], [1]], tf.int64)
+        graphs = tf.constant([[begin], [end], [1]], tf.int64)
         first = tf.constant(limits[0][0], tf.int64)
-        cut = _cut(edges)
+        cut, cut_nodes = _cut(edges), _cut(nodes)
         one = _cut(graphs, shrink=not is_slice)
         value = object.__new__(self.value_type)
         value.__dict__.update(
@@ -149,7 +152,7 @@ class DigraphSpec:
             target=cut(batch.target) - first,
             num_nodes=one(batch.num_nodes),
             num_edges=one(batch.num_edges),
-            nodes=FrozenDict({name: _cut(nodes)(of) for name, of in batch.nodes.items()}),
+            nodes=FrozenDict({name: cut_nodes(of) for name, of in batch.nodes.items()}),
             edges=FrozenDict({name: cut(of) for name, of in batch.edges.items()}),
         )
         return value

@@ -221,6 +221,9 @@ def _listed(values: Any) -> Any:
 
 def _with_none(plain: Any, mask: Any) -> Any:
     if isinstance(mask, list):
-        pairs = zip(plain, cast("list[Any]", mask), strict=True)
+        bools = cast("list[Any]", mask)
+        pairs = zip(plain, bools, strict=True)
+        if not bools or isinstance(bools[0], bool):
+            return [item if valid else None for item, valid in pairs]
         return [_with_none(item, valid) for item, valid in pairs]
     return plain if mask else None
