@@ -32,6 +32,13 @@ def test_frames_of_polars_come_in_and_go_out(table, start):
     assert pl.DataFrame(records).equals(frame)
 
 
+def test_python_objects_of_polars_are_an_error():
+    frame = pl.DataFrame({"x": [1], "a": pl.Series([object()], dtype=pl.Object)})
+    with pytest.raises(xt.errors.UnsupportedTypeError, match=r"^a: .*Object of polars"):
+        xt.from_arrow(frame)
+    assert xt.from_arrow(frame.drop("a")).to_py() == [{"x": 1}]
+
+
 def test_kinds_of_polars():
     frame = pl.DataFrame(
         {

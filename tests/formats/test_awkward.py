@@ -86,6 +86,8 @@ def test_row_splits_have_the_dtype_asked_for():
         (ak.Record({"x": 1}), "DTypeError"),
         ([{"x": 1}], "DTypeError"),
         (pa.table({"x": [1]}), "DTypeError"),
+        (ak.Array([{"x": 1j}]), "UnsupportedTypeError"),
+        (ak.to_backend(ak.Array([{"x": 1}]), "typetracer"), "UnsupportedTypeError"),
     ],
 )
 def test_what_is_no_array_of_records_is_an_error(array, error):

@@ -284,6 +284,10 @@ def test_an_integer_that_no_float_holds_is_not_rounded():
     assert found == 2**60 + 1
 
 
+def _objects(*values):
+    return pd.DataFrame({"a": np.array(values, object)}, dtype=object)
+
+
 @pytest.mark.parametrize(
     ("frame", "error", "words"),
     [
@@ -295,6 +299,10 @@ def test_an_integer_that_no_float_holds_is_not_rounded():
         (pd.DataFrame({datetime.date(2020, 1, 1): [1]}), "UnsupportedTypeError", "rename"),
         (pd.DataFrame({("a", 1): [1], ("b", 1): [1], ("a", 2): [1]}), "StructureError", "sort"),
         (pd.DataFrame({"a": pd.Series([[1], "b"], dtype=object)}), "ExtensorError", "record 1"),
+        (_objects("a", b"b"), "DTypeError", "a: .*str in record 0, bytes in record 1"),
+        (_objects(None, "a", b"b"), "DTypeError", "a: .*str in record 1, bytes in record 2"),
+        (_objects(pd.Timestamp(0), pd.Timestamp(0, tz="UTC")), "DTypeError", "a datetime with a zone"),
+        (_objects("a", "\ud800"), "FormatError", "a, record 1: .*UTF-8"),
         (pd.Series([1]), "DTypeError", "to_frame"),
         ({"a": [1]}, "DTypeError", "dict"),
     ],

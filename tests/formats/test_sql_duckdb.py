@@ -90,6 +90,32 @@ def test_a_query_that_fails_is_a_named_error(connection, query, error, message):
         xt.read_database(query, connection)
 
 
+def test_a_time_with_a_zone_is_an_error(connection):
+    for value in ("t", "[{'a': t}]"):
+        query = f"select 1 as i, {value} as x from (select '01:02:03+05'::timetz as t)"
+        with pytest.raises(errors.UnsupportedTypeError, match=r"x: .*TIME WITH TIME ZONE"):
+            xt.read_database(query, connection)
+    found = xt.read_database("select '01:02:03+05'::timetz::text as t", connection)
+    assert found.to_py() == [{"t": b"01:02:03+05"}]
+    assert xt.read_database("select timestamptz 'epoch' as t", connection).to_py() == [{"t": 0}]
+
+
+def test_the_types_of_duckdb_have_values_of_arrow(connection):
+    query = """
+        select map{'a': null::int} as m, 'a'::enum('a', 'b') as e, union_value(n := 1) as u,
+               uuid '00000000-0000-0000-0000-000000000005' as id, interval 1 month as i,
+               '101'::bit as b, [1, 2]::int[2] as fixed, 'nan'::double as x, -5::hugeint as h"""
+    found = xt.read_database(query, connection, nulls="mask")
+    (row,) = found.to_py()
+    assert row.pop("x") != 0
+    assert row == {
+        "m": [{"key": b"a", "value": None}], "e": b"a", "u": 1,
+        "id": b"00000000-0000-0000-0000-000000000005", "i": [1, 0, 0], "b": b"\x05\xfd",
+        "fixed": [1, 2], "h": [-5, -1],
+    }  # fmt: skip
+    assert xt.to_arrow(found)["h"].to_pylist() == [-5]
+
+
 def test_tables_are_created_appended_and_replaced(connection):
     rows = xt.struct.constant([{"s": [{"x": 1}]}])
     connection.execute("create schema store")

@@ -17,7 +17,7 @@ from extensor._counted import counted
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError, FormatError, StructureError
+from extensor.errors import DTypeError, FormatError, StructureError, UnsupportedTypeError
 
 
 @refuse_deep_nesting("from_arrow")
@@ -95,6 +95,20 @@ def read_table(
         return _converted(table, splits_dtype(row_splits_dtype), nulls, schema)
 
 
+def _expect_no_objects(data: Any) -> None:
+    """Raises if a DataFrame of polars has Python objects: it exports their addresses."""
+    if type(data).__module__.partition(".")[0] != "polars":
+        return
+    for name, kind in getattr(data, "schema", {}).items():
+        if str(kind) == "Object":
+            raise UnsupportedTypeError(
+                path=Path(name),
+                expected="a type that Arrow has",
+                received="Python objects, the type Object of polars",
+                mend="Convert the column, or leave it out: data.drop(name).",
+            )
+
+
 def _converted(
     data: Any, splits: tf.DType, nulls: Any, schema: pa.Schema | None = None
 ) -> StructuredTensor:
@@ -107,6 +121,7 @@ def _converted(
         rows = rows_reader(data.type, nulls)
         return rows.read(_one_chunk(data, rows, Path()), Location(Path(), splits))
     if not isinstance(data, (pa.Table, pa.RecordBatch)):
+        _expect_no_objects(data)
         # Imported as arrays of structs: pyarrow's import as batches mishandles slices.
         if hasattr(data, "__arrow_c_stream__"):
             return _converted(_exported(data, pa.chunked_array), splits, nulls)

@@ -23,7 +23,7 @@ from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError, NullError
+from extensor.errors import DTypeError, NullError, UnsupportedTypeError
 
 
 def from_awkward(
@@ -71,7 +71,15 @@ def from_awkward(
         columns = [(name,) for name in grid.field_names()] if columns is None else columns
         nulls = masks_of_spec(grid) if nulls is None else nulls
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
-    rows = ak.to_arrow(array, extensionarray=False, categorical_as_dictionary=True)
+    try:
+        rows = ak.to_arrow(array, extensionarray=False, categorical_as_dictionary=True)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise UnsupportedTypeError(
+            path="from_awkward",
+            expected="an array in memory, of types that Arrow has",
+            received=f"type {array.type} ({str(error).strip().splitlines()[0]})",
+            mend="Convert the values, such as complex ones to records of two numbers.",
+        ) from error
     levels: list[Any] = []
     while is_list(rows.type):
         if rows.null_count:

@@ -26,6 +26,7 @@ from extensor.errors import (
 _ROWS = 1 << 16
 """Records in a batch of DuckDB."""
 
+_TIME_WITH_ZONE = re.compile(r"\bTIME WITH TIME ZONE")
 _EXISTS = ("fail", "append", "replace")
 _VIEW = "extensor_records"
 _DIMENSIONS = "extensor_dimensions_"
@@ -67,7 +68,7 @@ def read_database(
             last record (also an OSError). The result is complete or there is none; an iterator
             raises the error in place of the next batch.
         UnsupportedTypeError: If PostgreSQL returns an array of several dimensions, whose lengths
-            its ADBC driver drops (also a TypeError).
+            its ADBC driver drops, or DuckDB a time with a zone, which it drops (also a TypeError).
         MissingDependencyError: If the library of the URI is not installed (also an ImportError).
         DTypeError, NullError, FieldError, StructureError: As in `from_arrow`.
 
@@ -169,6 +170,14 @@ def _read_duckdb(query: str, connection: Any, params: Any) -> Iterator[Any]:
     relation = connection.sql(query, params=params)
     if relation is None:
         raise _no_rows()
+    for name, kind in zip(relation.columns, relation.types, strict=True):
+        if _TIME_WITH_ZONE.search(str(kind)):
+            raise UnsupportedTypeError(
+                path=Path(name),
+                expected="a type that Arrow has",
+                received=f"{kind}, whose zone DuckDB drops",
+                mend="Select it as text: column::text.",
+            )
     reader = relation.to_arrow_reader(_ROWS)
     yield reader.schema
     yield from reader

@@ -250,7 +250,10 @@ class _Frame:
 
     def _objects(self, values: Any, path: Path) -> pa.Array:
         """Returns a column of Python objects as an Arrow array."""
-        plain = values.infer_objects()
+        try:
+            plain = values.infer_objects()
+        except UnicodeEncodeError:  # an error below names the record
+            plain = values
         # Of such objects Arrow knows microseconds only, or nothing.
         if plain.dtype.kind in "mM" or isinstance(
             plain.dtype, (self._pd.PeriodDtype, self._pd.IntervalDtype)
@@ -259,14 +262,20 @@ class _Frame:
         cells: Any = values.to_numpy()
         kind = self._wanted_type(path)
         try:
-            return pa.array(cells, kind, from_pandas=False)
+            array = pa.array(cells, kind, from_pandas=False)
+            if kind is None:
+                _expect_one_kind(cells, array.type)
+            return array
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             # Also the missing values of pandas are None to Arrow, and to the functions below.
             cells = [None if _is_missing(v) else v for v in cells]
         if any(isinstance(cell, np.ndarray) and cell.ndim > 1 for cell in cells):
             return _of_tensors(cells, path)
         try:
-            return pa.array(cells, kind)
+            array = pa.array(cells, kind)
+            if kind is None:
+                _expect_one_kind(cells, array.type)
+            return array
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             return self._by_values(cells, path, error)
 
@@ -382,6 +391,24 @@ def _copied(numbers: Any) -> pa.Array:
     buffer = pa.allocate_buffer(len(numbers) * dtype.itemsize)
     np.frombuffer(buffer, dtype)[:] = numbers
     return pa.Array.from_buffers(pa.from_numpy_dtype(dtype), len(numbers), [None, buffer])
+
+
+def _expect_one_kind(cells: Any, arrow: pa.DataType) -> None:
+    """Raises for values that Arrow has made equal, though they differ.
+
+    Raises:
+        TypeError: If there are str beside bytes, or times with a zone beside times without one.
+    """
+    kinds: dict[str, int] = {}
+    if pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow):
+        kinds = {"str" if isinstance(v, str) else "bytes": i
+                 for i, v in enumerate(cells) if not _is_missing(v)}  # fmt: skip
+    elif pa.types.is_timestamp(arrow):
+        kinds = {"no time zone" if getattr(v, "tzinfo", None) is None else "a time zone": i
+                 for i, v in enumerate(cells) if not _is_missing(v)}  # fmt: skip
+    if len(kinds) > 1:
+        found = [f"{kind} in record {i}" for kind, i in kinds.items()]
+        raise TypeError(f"values of two kinds: {', '.join(found)}")
 
 
 def _is_missing(value: Any) -> bool:
