@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from google.protobuf import descriptor_pb2
 
 import extensor as xt
 from extensor import errors
@@ -36,3 +37,31 @@ def test_a_database_whose_client_is_not_installed(monkeypatch, module, extra, re
     for call in (read, write):
         with pytest.raises(xt.errors.MissingDependencyError, match=rf"extensor\[{extra}\]"):
             call()
+
+
+ROWS = xt.struct.constant([{"x": 1}])
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "call"),
+    [
+        ("pandas", "pandas", lambda: xt.from_pandas(None)),
+        ("pandas", "pandas", lambda: xt.to_pandas(ROWS)),
+        ("awkward", "awkward", lambda: xt.from_awkward(None)),
+        ("awkward", "awkward", lambda: xt.to_awkward(ROWS)),
+        ("datasets", "huggingface", lambda: xt.from_huggingface(None)),
+        ("datasets", "huggingface", lambda: xt.to_huggingface(ROWS)),
+        ("deltalake", "delta", lambda: xt.read_delta("table")),
+        ("pyiceberg", "iceberg", lambda: xt.read_iceberg("table")),
+        ("duckdb", "sql", lambda: xt.read_database("select 1", "duckdb:it.db")),
+        ("duckdb", "sql", lambda: xt.write_database(ROWS, "it", "duckdb:it.db")),
+        ("adbc_driver_postgresql", "sql", lambda: xt.read_database("", "postgresql://host/it")),
+        ("ptars", "protobuf", lambda: xt.from_proto([b""], descriptor_pb2.DescriptorProto,
+                                                    columns=["name"])),
+    ],
+)  # fmt: skip
+def test_a_format_whose_library_is_not_installed(monkeypatch, module, extra, call):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=rf"extensor\[{extra}\]") as caught:
+        call()
+    assert isinstance(caught.value, errors.MissingDependencyError)

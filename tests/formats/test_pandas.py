@@ -301,7 +301,7 @@ def _objects(*values):
         (pd.DataFrame({"a": pd.Series([[1], "b"], dtype=object)}), "ExtensorError", "record 1"),
         (_objects("a", b"b"), "DTypeError", "a: .*str in record 0, bytes in record 1"),
         (_objects(None, "a", b"b"), "DTypeError", "a: .*str in record 1, bytes in record 2"),
-        (_objects(pd.Timestamp(0), pd.Timestamp(0, tz="UTC")), "DTypeError", "a datetime with a zone"),
+        (_objects(pd.Timestamp(0), pd.Timestamp(0, tz="UTC")), "DTypeError", "with a zone"),
         (_objects("a", "\ud800"), "FormatError", "a, record 1: .*UTF-8"),
         (pd.Series([1]), "DTypeError", "to_frame"),
         ({"a": [1]}, "DTypeError", "dict"),
