@@ -145,6 +145,15 @@ def test_a_field_of_a_oneof_is_read_alone(choice):
     ]  # fmt: skip
 
 
+def test_a_message_without_a_field_of_a_oneof_is_an_error_on_demand(choice):
+    full = choice(b="x").SerializeToString()
+    assert both([full], choice, nulls={"kind": "error"}) == [{"kind": b"x"}]
+    with pytest.raises(xt.errors.NullError, match="kind"):
+        xt.from_proto([full, b""], choice, nulls={"kind": "error"})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="kind: "):
+        in_graph([full, b""], choice, nulls={"kind": "error"})
+
+
 def test_a_recursive_type_needs_a_depth(tree):
     message = tree(name="a", below=[{"name": "b", "below": [{"name": "c"}]}])
     serialized = [message.SerializeToString()]

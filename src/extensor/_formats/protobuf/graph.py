@@ -162,6 +162,9 @@ class GraphReader:
         )
         codes = tf.add_n([tf.cast(p, tf.int8) * i for i, p in enumerate(present)])
         is_nullable = field.count is Count.NULLABLE
+        if is_nullable and field.policy != "mask":
+            has_one = tf.reduce_all(number > 0)
+            _assert(has_one, f"{field.path}: a message has no field of this oneof. Give nulls=.")
         if is_nullable:
             present[0] = tf.logical_or(present[0], tf.equal(number, 0))
         variants: dict[str, Any] = {}
