@@ -242,11 +242,14 @@ class OrderedPass:
             self._plan.unfinished.pop()._finish()
         try:
             with self._lock:
+                found = None
                 while self._number < number:
                     found = next(self._tables, None)
                     if found is None:
-                        return None
+                        break
                     self._number += 1
+                if found is None:
+                    return None
                 first, table = found
                 return functools.reduce(_joined, self._converted(table, first)[0])
         finally:

@@ -44,9 +44,9 @@ class Position:
     """
 
     def __init__(self) -> None:
-        self.next = (0, 0)
+        self.next: tuple[int, int] = (0, 0)
         """The first epoch of the next pass, and the number of its first batch in the pass."""
-        self.begun = (0, 0)
+        self.begun: tuple[int, int] = (0, 0)
         """The same of the last pass that began."""
 
 
