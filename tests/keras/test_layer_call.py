@@ -218,6 +218,71 @@ def test_a_layer_may_make_its_weights_in_build():
     assert [weight.shape for weight in layer.weights] == [(3, 1)]
 
 
+RECORD_SHAPES = {
+    "taste": (None, 3),
+    "title": (None,),
+    "minutes": (None, None),
+    "ingredients": {"name": (None, None), "amount": (None, None)},
+}
+MASKED = xt.types.MaskedTensor([[1.0, 2.0]], [[True, False]])
+
+
+class Value(tf.experimental.BatchableExtensionType):
+    x: tf.Tensor
+    label: str = "value"
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (RECORDS, RECORD_SHAPES),
+        (RECORDS["minutes"], (None, None)),
+        (MASKED, (None, 2)),
+        (Value(tf.ones([2, 3])), {"x": (2, 3)}),
+        ({"records": RECORDS}, {"records": RECORD_SHAPES}),
+        ([MASKED, MASKED], [(None, 2), (None, 2)]),
+    ],
+    ids=["records", "ragged", "masked", "fields", "dict", "list"],
+)
+def test_build_and_compute_output_shape_get_the_shapes_of_fields(value, expected, symbolic):
+    seen = []
+
+    class Shaped(xt.keras.Layer):
+        def build(self, shapes):
+            seen.append(shapes)
+
+        def compute_output_shape(self, shapes):
+            seen.append(shapes)
+            return (None, 1)
+
+        def call(self, inputs):
+            return tf.zeros([2, 1])
+
+    if symbolic:
+        value = tf.nest.map_structure(
+            lambda one: xt.keras.Input(tf.type_spec_from_value(one)), value
+        )
+    assert Shaped()(value).shape[1:] == (1,)
+    assert seen == [expected] * (1 + symbolic)
+
+
+def test_a_model_may_make_its_weights_from_the_shapes_of_fields(tmp_path):
+    @keras.saving.register_keras_serializable("tests")
+    class Weighted(xt.keras.Model):
+        def build(self, input_shape):
+            self.kernel = self.add_weight(shape=(input_shape["taste"][1], 1), name="kernel")
+
+        def call(self, records):
+            return records["taste"] @ self.kernel
+
+    model = Weighted()
+    expected = model(RECORDS)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded(RECORDS), expected)
+
+
 def test_one_trace_serves_batches_of_every_size():
     traces = []
 

@@ -135,3 +135,14 @@ def test_rows_that_do_not_fit_are_an_error_that_names_them(call, error, path):
         call(recorder(), KINDS["records"].value)
     assert raised.value.path == path
     assert raised.value.mend
+
+
+@pytest.mark.parametrize("shuffle", [False, True, "batch"])
+def test_no_rows_are_no_batches(shuffle):
+    records = KINDS["records"].value[:0]
+    targets = np.zeros([0, 1], np.float32)
+    first = xt.keras.Lambda(lambda records: records["taste"])
+    model = xt.keras.Sequential([first, keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    with pytest.warns(UserWarning, match="ran out of data"):  # by Keras
+        assert model.fit(records, targets, shuffle=shuffle, verbose=0).history == {}

@@ -21,6 +21,7 @@ import tensorflow as tf
 
 from extensor._keras._keras_private import has_mask, set_call_arguments
 from extensor._keras.component_tensors import float_dtypes, to_tensors
+from extensor._keras.field_shapes import with_field_shapes
 from extensor._keras.graph_node import (
     as_whole_values,
     is_symbolic,
@@ -73,6 +74,10 @@ class TakesValues:
             method = vars(cls).get(name)
             if method is not None and not getattr(method, "takes_lowered", False):
                 setattr(cls, name, _with_values(method, lower))
+        for name in ("build", "compute_output_shape"):
+            method = vars(cls).get(name)
+            if method is not None and not getattr(method, "takes_lowered", False):
+                setattr(cls, name, _with_field_shapes(method))
         mask, config = vars(cls).get("compute_mask"), vars(cls).get("get_config")
         if mask is not None:
             cls.compute_mask = _with_one_mask(mask)  # type: ignore[attr-defined]
@@ -227,6 +232,15 @@ def _with_one_mask(compute_mask: Callable[..., Any]) -> Callable[..., Any]:
         return compute_mask(self, own, one_mask(previous_mask))
 
     return compute_one_mask
+
+
+def _with_field_shapes(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def method_of_shapes(self: Any, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = with_field_shapes(list(args)), with_field_shapes(kwargs)
+        return method(self, *args, **kwargs)
+
+    return method_of_shapes
 
 
 def _with_serialized_values(get_config: Callable[..., Any]) -> Callable[..., Any]:

@@ -109,7 +109,7 @@ class Rows:
         steps = math.ceil((self.count or 0) / batch_size)
         if steps == 1 and not shuffle and self._values is not None:
             dataset = self._whole(self._values)
-        elif shuffle:
+        elif shuffle and steps > 0:
             dataset = self._shuffled(batch_size, shuffle).map(
                 self._taken, num_parallel_calls=tf.data.AUTOTUNE
             )

@@ -82,6 +82,8 @@ class Sequential(OwnGraph, Model, keras.Sequential):
         with returning_whole_values(last):
             super().build(input_shape)
 
+    build.takes_lowered = True  # type: ignore[attr-defined]
+
     @property
     def inputs(self) -> list[Any]:
         """The placeholders of the declared input, or of the values of the first call."""
