@@ -35,7 +35,7 @@ def _shape_of(spec: Any, outer: tuple[int | None, ...] = (), rank: int = 0) -> A
         outer: The shape of these records.
         rank: The rank of these records, without ragged dimensions.
     """
-    shape = getattr(spec, "shape", None)
+    shape: Any = getattr(spec, "shape", None)
     if isinstance(shape, tf.TensorShape):
         if shape.rank is None:
             return None
