@@ -10,6 +10,7 @@ import tensorflow as tf
 
 import extensor
 import extensor as xt
+import extensor.keras  # it changes Keras
 from extensor._keras import _keras_private
 
 LIBRARY = pathlib.Path(extensor.__file__).parent
