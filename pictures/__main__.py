@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pictures import badges, bars, pruning, records, schema
+from pictures import badges, bars, model, pruning, records, schema
 from pictures.drawing import FOLDER
 
 PICTURES = {
@@ -11,6 +11,7 @@ PICTURES = {
     "layout.svg": records.layout,
     "schema.svg": schema.schema,
     "pruning.svg": pruning.pruning,
+    "model.svg": model.model,
     "speed.svg": bars.speed,
     "peers.svg": bars.peers,
 }

@@ -65,6 +65,17 @@ def test_every_link_of_a_page_leads_somewhere(page):
     assert not broken
 
 
+def test_code_of_tutorials_fits_the_width_of_a_page():
+    wide = [
+        f"{page.stem}: {line}"
+        for page in PAGES
+        for cell in re.findall(r"^```\{code-cell\}[^\n]*\n(.*?)^```", page.read_text(), re.M | re.S)
+        for line in cell.splitlines()
+        if len(line) > 96
+    ]
+    assert not wide
+
+
 def test_links_and_anchors_are_found(tmp_path):
     page = tmp_path / "page.md"
     links = "[x](y.md#z) `[no](no.md)`\n\n```text\n[no](no.md)\n# no\n```"
