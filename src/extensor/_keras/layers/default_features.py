@@ -84,7 +84,7 @@ def fields(spec: Any, above: Path | None = None) -> Iterator[tuple[Path, Any, An
             raise UnsupportedTypeError(
                 path=str(path),
                 expected="numbers, strings, times, or records of these",
-                received=f"{type(inner).__name__}",
+                received=type(inner).__qualname__,
                 mend="Leave the field out: records.without(...), or name the fields: "
                 "RecordFeatures({path: layer}).",
             )
