@@ -5,6 +5,7 @@
 them.
 """
 
+import extensor.data  # noqa: F401 - the functions that make datasets again from their recipes
 from extensor._data.service import main
 
 __all__ = ["main"]

@@ -199,3 +199,12 @@ def test_a_killed_worker_doubles_nothing_and_what_it_loses_is_an_error(service, 
     assert max(counts.values()) <= 20
     is_complete = counts == dict.fromkeys(range(ROWS), 20)
     assert printed[0].startswith("lost") == (not is_complete)
+
+
+def test_the_processes_know_how_to_make_the_datasets_of_all_files(run_python):
+    code = """
+        import extensor.data_service
+        from extensor._data.stream import MAKERS
+        print(sorted(MAKERS))
+    """
+    assert run_python(code).stdout.split("\n")[-2] == "['arrow', 'json', 'parquet', 'tfrecord']"
