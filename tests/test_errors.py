@@ -32,6 +32,8 @@ OTHER_ERRORS = {
         "tf.map_fn and tf.while_loop catch it, as they do for types of TensorFlow."
     ),
     ("_formats/pandas/read.py", "_array", "ArrowNotImplementedError"): _CAUGHT,
+    ("_formats/pandas/read.py", "_expect_one_kind", "TypeError"): _CAUGHT,
+    ("_data/position.py", "identity", "NotImplementedError"): _BASE_CLASS,
     ("_formats/tfrecord/files.py", "_decompressed", "error"): _CAUGHT,
 }
 # Classes of extensor that are not public: each is caught inside of extensor.

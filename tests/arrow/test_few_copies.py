@@ -40,7 +40,7 @@ def test_no_path_is_made_without_an_error(monkeypatch):
         xt.Path, "__truediv__", lambda s, name: (made.append(name), plain(s, name))[1]
     )
     xt.from_arrow(table)
-    assert made == ["c", "d"]  # by the validation of the structs
+    assert not made
 
 
 @pytest.mark.parametrize("values", [[1, 2, 3], [1.5, 2.5], [True, False, True]], ids=str)

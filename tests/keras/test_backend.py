@@ -167,6 +167,7 @@ def test_public_names():
         "Layer",
         "Masked",
         "Model",
+        "RNN",
         "Sequential",
         "TimeDistributed",
         "callbacks",

