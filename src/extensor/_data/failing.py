@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from extensor._protocol.box import boxed_specs
 from extensor._raised import marked, passed_on
-from extensor._tf._tf_named_function import call_named, name_function
+from extensor._tf._tf_named_function import call_named, function_of_dataset, name_function
 
 _NAME = "extensor.data.fail"
 
@@ -50,4 +50,4 @@ def _function() -> Any:
 
     with tf.init_scope():
         message = tf.TensorSpec([], tf.string)
-        return tf.function(fail, autograph=False).get_concrete_function(message)
+        return function_of_dataset(fail, message)

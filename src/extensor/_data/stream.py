@@ -31,7 +31,7 @@ from extensor._data.feed import Feed, Pass
 from extensor._memory import tensor_at
 from extensor._protocol.box import boxed_specs
 from extensor._raised import marked
-from extensor._tf._tf_named_function import call_named, name_function
+from extensor._tf._tf_named_function import call_named, function_of_dataset, name_function
 from extensor.errors import StructureError
 
 
@@ -233,8 +233,9 @@ class _Calls:
     it is deleted, so the process would hang.
     """
 
-    # Seconds to wait at exit for threads that have passed `may_begin` but have not called yet.
-    _GRACE = 0.05
+    # Waits of a millisecond at exit, without a call, for threads that have passed `may_begin` but
+    # have not called yet. Their number counts, not the time: on a busy machine both take longer.
+    _GRACE = 100
 
     def __init__(self) -> None:
         self._running: set[int] = set()  # threads
@@ -253,7 +254,8 @@ class _Calls:
     def may_begin(self) -> tf.Operation:
         """Returns an operation that fails once threads must not call Python."""
         over = tf.raw_ops.VarIsInitializedOp(resource=self._over())
-        return tf.debugging.Assert(tf.logical_not(over), ["Python is exiting"])
+        # The raw op, because tf.debugging.Assert makes two functions in a graph.
+        return tf.raw_ops.Assert(condition=tf.logical_not(over), data=["Python is exiting"])
 
     def end(self, process: int) -> None:
         """Ends all passes: deletes their iterators, and makes later calls fail.
@@ -271,9 +273,10 @@ class _Calls:
                 vars(value).clear()
         with tf.device("CPU:0"):
             tf.raw_ops.AssignVariableOp(resource=self._over(), value=True)
-        until = time.monotonic() + self._GRACE
-        while _passes and (self._running or time.monotonic() < until):
+        quiet = 0
+        while _passes and quiet < self._GRACE:
             time.sleep(0.001)
+            quiet = 0 if self._running else quiet + 1
 
 
 _calls = _Calls()
@@ -317,12 +320,13 @@ def _functions() -> tuple[Any, Any, Any]:
     def goes_on(state: Any, number: Any) -> Any:
         return tf.not_equal(state[3], _OVER)
 
-    def traced(function: Any, *specs: Any) -> Any:
-        return tf.function(function, autograph=False).get_concrete_function(*specs)
-
     with tf.init_scope():
         arguments = state, number, own, recipe
-        return traced(hold, *arguments), traced(load, *arguments), traced(goes_on, state, number)
+        return (
+            function_of_dataset(hold, *arguments),
+            function_of_dataset(load, *arguments),
+            function_of_dataset(goes_on, state, number),
+        )
 
 
 def register() -> None:
