@@ -5,7 +5,6 @@
 them.
 """
 
-from extensor import data as _  # noqa: F401 - it has the functions that make datasets again from their recipes
 from extensor._data.service import main
 
 __all__ = ["main"]

@@ -16,7 +16,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._data import arrow, json, parquet, proto, tfrecord
 from extensor._data.stream import register
+
+SOURCES = (arrow, json, parquet, proto, tfrecord)
+"""The modules whose import registers how their datasets are made again in another process."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
