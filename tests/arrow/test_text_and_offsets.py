@@ -143,7 +143,7 @@ def test_lists_of_too_many_values_are_not_read_with_short_row_splits(views, null
     own = [None, *(pa.py_buffer(np.array(n, np.int64)) for n in numbers)]
     table = pa.table({"x": pa.Array.from_buffers(make(NOTHING), 1, own, children=[values])})
     with pytest.raises(StructureError, match=r"row_splits_dtype=tf\.int32") as caught:
-        xt.from_arrow(table, tf.int32, nulls={"x": nulls})
+        xt.from_arrow(table, nulls={"x": nulls}, row_splits_dtype=tf.int32)
     assert str(caught.value).startswith("x: ")
 
 

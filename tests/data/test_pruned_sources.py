@@ -118,14 +118,14 @@ def converted():
     name = "extensor._data.ordered", "extensor._data.feed"
     with contextlib.ExitStack() as patches:
         for module in map(importlib.import_module, name):
-            plain = module.from_arrow
+            plain = module.read_records
 
             def counted(records, *args, plain=plain, **kwargs):
                 spec = plain(records, *args, **kwargs).__tf_type_spec__()
                 found.update(str(path) for path, _ in spec.leaves())
                 return plain(records, *args, **kwargs)
 
-            patches.enter_context(mock.patch.object(module, "from_arrow", counted))
+            patches.enter_context(mock.patch.object(module, "read_records", counted))
         yield found
 
 

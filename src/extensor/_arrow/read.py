@@ -1,4 +1,4 @@
-"""from_arrow: converts Arrow records to StructuredTensors."""
+"""Arrow records in memory as StructuredTensors, and as tables."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from extensor._arrow.arrow_type import holds_records, without_dictionaries
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.location import Location, splits_dtype
 from extensor._arrow.reader import records_reader, rows_reader
+from extensor._arrow.struct_fields import batch_of
 from extensor._counted import counted
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
@@ -21,78 +22,65 @@ from extensor.errors import DTypeError, FormatError, StructureError, Unsupported
 
 
 @refuse_deep_nesting("from_arrow")
-def from_arrow(
-    data: Any, row_splits_dtype: Any = tf.int64, nulls: Any = "error"
+def read_records(
+    data: Any,
+    row_splits_dtype: Any = tf.int64,
+    nulls: Any = "error",
+    schema: pa.Schema | None = None,
 ) -> StructuredTensor:
     """Returns Arrow records as a StructuredTensor.
 
-    Numbers share Arrow's memory if it is 64-byte aligned. The memory that Arrow's own readers and
-    compute functions allocate is aligned; that of IPC files mostly is not, and is copied. Strings,
-    booleans, and offsets that change their width are copied.
-
     Args:
-        data: A pyarrow Table, RecordBatch, StructArray or ChunkedArray of structs, or an object
-            with the Arrow PyCapsule interface, such as a polars DataFrame. Also an array of lists
-            of structs, or a StructScalar.
-        row_splits_dtype: The dtype of the row splits of lists. tf.int32 shares the offsets of
-            Arrow's `list` type instead of widening them.
-        nulls: What to do with nulls: a policy for all fields, or a dict of policies by path. The
-            key `"steps"` is a list, `"steps[*]"` its items; `"*"` is all other fields. A policy is
-
-            - `"error"` (the default): a null raises.
-            - `"mask"`: the field is a MaskedTensor, whether the data has nulls or not. Under
-              `nulls="mask"` all fields, items and records are.
-            - `xt.fill(value)`, or a value that is not a string: the value takes the place of nulls.
-            - `"empty"`: null lists are empty lists.
-
-            A value or `"empty"` that is not for one path applies to the fields that it fits.
-
-    Returns:
-        A StructuredTensor of shape `[number of records]` with a field for each column: numbers,
-        booleans and strings as tensors, lists as ragged tensors, fixed-size lists as dense ones,
-        structs as StructuredTensors, lists of structs as ragged ones. An array of lists of
-        structs gives a higher rank, a StructScalar a single record.
-
-    Raises:
-        DTypeError: If `data` is not records (also a TypeError).
-        UnsupportedTypeError: If a type has no counterpart; the error names path and type (also a
-            TypeError).
-        NullError: If there is a null, and its policy is "error"; the error names the path and the
-            first record with a null (also a ValueError).
-        FieldError: If there is a policy for a path that does not exist (also a KeyError).
-        StructureError: If two fields of one record have the same name, the data is corrupt, or its
-            nesting exceeds Python's recursion limit (also a ValueError).
-        FormatError: If an object with the PyCapsule interface fails to export (also a ValueError).
-
-    >>> import pyarrow as pa
-    >>> import extensor as xt
-    >>> table = pa.table({"title": ["Snickerdoodles", "Flapjacks"],
-    ...                   "steps": [[{"minutes": 5}, {"minutes": 20}], [{"minutes": 8}]]})
-    >>> recipes = xt.from_arrow(table)
-    >>> recipes
-    <StructuredTensor shape=(2,) {title: string, steps: [*] {minutes: int64}}
-     [{title: b'Snickerdoodles', steps: [{minutes: 5}, {minutes: 20}]},
-      {title: b'Flapjacks', steps: [{minutes: 8}]}]>
-    >>> recipes["steps.minutes"]
-    <tf.RaggedTensor [[5, 20], [8]]>
+        data: As in `from_arrow`.
+        row_splits_dtype: As in `from_arrow`.
+        nulls: As in `from_arrow`, but not None.
+        schema: The schema of a table in which columns of strings may be dictionaries. Default: that
+            of the data.
     """
     with tf.init_scope():  # converts eagerly, also while a graph is being traced
-        return _converted(data, splits_dtype(row_splits_dtype), nulls)
+        return _converted(data, splits_dtype(row_splits_dtype), nulls, schema)
 
 
-def read_table(
-    table: pa.Table, row_splits_dtype: Any, nulls: Any, schema: pa.Schema
-) -> StructuredTensor:
-    """Returns a table that was read from files as a StructuredTensor.
+def table_of(data: Any) -> pa.Table:
+    """Returns Arrow records as a validated table.
 
-    Args:
-        table: A table in which columns of strings may be dictionaries.
-        row_splits_dtype: As in `from_arrow`.
-        nulls: As in `from_arrow`.
-        schema: The schema of the files.
+    Raises:
+        DTypeError: If the data is no table, or array of structs (also a TypeError).
+        StructureError: If the data is corrupt (also a ValueError).
+        UnsupportedTypeError, FormatError: As `from_arrow`.
     """
-    with refuse_deep_nesting("from_arrow"), tf.init_scope():
-        return _converted(table, splits_dtype(row_splits_dtype), nulls, schema)
+    if not isinstance(data, (pa.Table, pa.RecordBatch, pa.Array, pa.ChunkedArray)):
+        _expect_no_objects(data)
+        if hasattr(data, "__arrow_c_stream__"):
+            data = _exported(data, pa.chunked_array)
+        elif hasattr(data, "__arrow_c_array__"):
+            data = _exported(data, pa.array)
+        else:
+            raise _no_records(type(data).__name__)
+    try:
+        data.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise StructureError(
+            path="from_arrow",
+            expected="valid Arrow data",
+            received=str(error).splitlines()[0],
+            mend="The Arrow data is corrupt.",
+        ) from error
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if not pa.types.is_struct(data.type):
+        raise DTypeError(
+            path="from_arrow",
+            expected="a table, or an array of structs, beside columns= or schema=",
+            received=f"Arrow type {data.type}",
+            mend="Choose fields of the result: records.with_only(...).",
+        )
+    if not data.type.num_fields:
+        return pa.table({"": pa.nulls(len(data))}).select([])
+    chunks = data.chunks if isinstance(data, pa.ChunkedArray) else [data]
+    return pa.Table.from_batches(map(batch_of, chunks), pa.schema(list(data.type)))
 
 
 def _expect_no_objects(data: Any) -> None:

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
 from extensor._arrow.location import splits_dtype
-from extensor._arrow.read import read_table
+from extensor._arrow.read import read_records
 from extensor._arrow.schema import masks_of_spec, schema_from_spec, spec_from_schema
 from extensor._path import Path, PathLike
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
@@ -114,7 +114,7 @@ class WantedTable:
             NullError, UnsupportedTypeError, StructureError: As `from_arrow`.
         """
         table = self.table(table)
-        return self.cast(read_table(table, self.row_splits_dtype, self.nulls, table.schema))
+        return self.cast(read_records(table, self.row_splits_dtype, self.nulls, table.schema))
 
     def cast(self, records: Any) -> StructuredTensor:
         """Returns records of the wanted schema as records of the spec that the caller gave."""

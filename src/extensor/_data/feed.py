@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.read import from_arrow
+from extensor._arrow.read import read_records
 from extensor._data.failing import failing_dataset
 from extensor._data.plan import Plan
 from extensor._data.slab import batches_of
@@ -205,7 +205,7 @@ class Pass:
         """
         feed = self._feed
         try:
-            return [batches_of(from_arrow(table, feed.splits, feed.nulls), size, feed.spec)]
+            return [batches_of(read_records(table, feed.splits, feed.nulls), size, feed.spec)]
         except ExtensorError as error:
             if table.num_rows == size:
                 place = self._plan.place(epoch, first + self._first_wrong(table))
@@ -227,7 +227,7 @@ class Pass:
 
     def _fails(self, table: pa.Table) -> bool:
         try:
-            from_arrow(table, self._feed.splits, self._feed.nulls)
+            read_records(table, self._feed.splits, self._feed.nulls)
         except ExtensorError:
             return True
         return False

@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
 from extensor._arrow.null_policy import policies_of
-from extensor._arrow.read import from_arrow
+from extensor._arrow.read import read_records
 from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
 from extensor._data.failing import failing_dataset
@@ -264,7 +264,7 @@ class OrderedPass:
         """
         feed, size = self._feed, min(self._plan.batch_size, table.num_rows)
         try:
-            records = from_arrow(table, feed.splits, feed.nulls)
+            records = read_records(table, feed.splits, feed.nulls)
             return [batches_of(records, size, feed.spec)], False
         except ExtensorError as error:
             if table.num_rows == size:

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._arrow.read import from_arrow
+from extensor._arrow.read import read_records
 from extensor._keras.lowering import contains, is_extension
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
@@ -53,7 +53,7 @@ def as_batch(data: Any, specs: Any, model: str) -> Any:
         )
     if is_table:
         try:
-            return specs.cast(from_arrow(data))
+            return specs.cast(read_records(data))
         except ExtensorError:
             data = data.to_pylist()  # the spec decides about types and nulls
     return specs.cast(list(data))

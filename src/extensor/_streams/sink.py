@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import inner_fields, with_inner_fields, without_dictionaries
-from extensor._arrow.read import from_arrow
+from extensor._arrow.read import read_records
 from extensor._files.files import FilePath
 from extensor._formats import arrow
 from extensor._formats.json import write as json
@@ -55,7 +55,7 @@ def write_stream(
         json.write(batches, path, allow_nan)
     else:
         nulls = _nulls(schema)
-        records: Iterator[StructuredTensor] = (from_arrow(each, nulls=nulls) for each in batches)
+        records: Iterator[StructuredTensor] = (read_records(each, nulls=nulls) for each in batches)
         write_tfrecord(records, path, message=message_for(schema))
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.location import splits_dtype
-from extensor._arrow.read import from_arrow
+from extensor._arrow.read import read_records
 from extensor._formats.python import kinds
 from extensor._formats.python.columns import Columns, expect_size, offsets_of
 from extensor._formats.python.dtypes import Dtypes
@@ -324,7 +324,7 @@ def _built(
     """Returns the records of an Arrow array, with the dimensions of the collection."""
     # Without `nulls`, from_arrow has its own default.
     policy: dict[str, Any] = {} if nulls is None else {"nulls": nulls}
-    records: Any = from_arrow(array, splits, **policy)
+    records: Any = read_records(array, splits, **policy)
     for names, tensor in columns.tensors:
         records = _placed(records, names, tensor, splits)
     if columns.tensors:
