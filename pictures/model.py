@@ -57,7 +57,9 @@ def _graph(drawn: keras.Model) -> tuple[dict[str, tuple[str, str]], list[tuple[s
     for node in dot.get_nodes():
         found = re.search(r"<b>(.+?)</b> \((\w+)\)", node.get_label() or "")
         if found:  # the node that has the style of all nodes has no label
-            names[node.get_name()] = found[1], found[2]
+            # Keras numbers the layers that it names itself by those of the whole process.
+            name = re.sub(r"_\d+$", "", found[1]) if found[2] == "Assemble" else found[1]
+            names[node.get_name()] = name, found[2]
     return names, [(edge.get_source(), edge.get_destination()) for edge in dot.get_edges()]
 
 

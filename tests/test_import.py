@@ -17,10 +17,12 @@ sys.modules["pandas"] = None
 PANDAS = {"with pandas": "", "without pandas": NO_PANDAS}
 
 MEASURE = """
-import json, sys, time
+import gc, json, sys, time
 import tensorflow
 # As where it is installed, compiled before; the first of the runs compiles it.
 sys.dont_write_bytecode, sys.pycache_prefix = False, {cache!r}
+# The objects of TensorFlow's import may be due for a collection, which must not fall into ours.
+gc.collect()
 before = set(sys.modules)
 start = time.process_time()  # of this process: what else the machine does hardly counts
 import extensor

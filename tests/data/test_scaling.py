@@ -207,4 +207,7 @@ def test_the_processes_know_how_to_make_the_datasets_of_all_files(run_python):
         from extensor._data.stream import MAKERS
         print(sorted(MAKERS))
     """
-    assert run_python(code).stdout.split("\n")[-2] == "['arrow', 'json', 'parquet', 'tfrecord']"
+    assert (
+        run_python(code).stdout.split("\n")[-2]
+        == "['arrow', 'json', 'parquet', 'proto', 'tfrecord']"
+    )
