@@ -87,10 +87,8 @@ def read_iceberg(
     except ExtensorError:
         raise
     except Exception as error:
-        known = (ValueError, TypeError, KeyError, OSError, pa.ArrowException)
-        # The errors of pyiceberg have no common base.
-        if not isinstance(error, known) and not type(error).__module__.startswith("pyiceberg"):
-            raise
+        # The errors of pyiceberg have no common base. Its compiled reader raises SystemError for
+        # damaged lengths.
         raise FormatError(
             path=name,
             expected="a complete Iceberg table with this snapshot, and a filter over its columns",
