@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-import pyarrow as pa
-
 from extensor._arrow.wanted_table import WantedTable
 from extensor._dependency import needed
 from extensor._path import PathLike
