@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
 import functools
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,7 +13,17 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor, OneofDescrip
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 
-from extensor._arrow.null_policy import Nulls
+from extensor._formats.protobuf.absent import Absent, is_word
+from extensor._formats.protobuf.chosen import (
+    Chosen,
+    MapKey,
+    chosen_by,
+    chosen_fields,
+    chosen_inside,
+    is_list,
+    item_of,
+    no_field,
+)
 from extensor._formats.protobuf.fields import (
     AnyField,
     ChosenKeys,
@@ -40,25 +48,6 @@ _WRAPPERS = {
     f"google.protobuf.{name}Value"
     for name in "Double Float Int64 UInt64 Int32 UInt32 Bool String Bytes".split()
 }
-
-Chosen = dict[str, Any]
-"""The names of the chosen fields, each with those inside it, or with None for all. Inside of a map,
-the names may be keys of the map."""
-
-
-class _Key(str):
-    """A key of a map, in brackets.
-
-    Attributes:
-        text: The key alone, as text.
-    """
-
-    text: str
-
-    def __new__(cls, text: str) -> _Key:
-        made = super().__new__(cls, f'["{text}"]')
-        made.text = text
-        return made
 
 
 def descriptor_of(message: Any) -> Descriptor:
@@ -98,82 +87,15 @@ def record_of(
         FieldError: If a field does not exist (also a KeyError).
         StructureError: If the type is recursive, and `max_depth` is None (also a ValueError).
     """
-    absent = _Absent(nulls)
+    absent = Absent(nulls)
     fields = _Fields(absent, max_depth)
     if columns is not None:
-        chosen = _chosen(columns, descriptor)
+        chosen = chosen_fields(columns, _known(descriptor))
     else:
-        chosen = None if schema is None else _chosen_by(schema)
+        chosen = None if schema is None else chosen_by(schema)
     record = fields.record(descriptor, chosen, schema, Path(), {})
     absent.expect_all_used()
     return record
-
-
-class _Absent:
-    """The policies for fields that a message does not have.
-
-    Args:
-        nulls: None for lists of no value or of one; "default", a policy of `from_arrow`, or a dict
-            of policies by path.
-    """
-
-    def __init__(self, nulls: Any) -> None:
-        self._defaults: set[tuple[str, ...]] = set()
-        self._lists: set[tuple[str, ...]] = set()
-        self._rest: Any = None
-        self._used: set[tuple[str, ...]] = set()
-        self._by_path: dict[tuple[str, ...], Any] = {}
-        if not isinstance(nulls, Mapping):
-            self._rest = nulls
-        else:
-            for path, policy in nulls.items():
-                if path == "*":
-                    self._rest = policy
-                else:
-                    self._by_path[Path.of(path).names] = policy
-        others = {
-            path: policy
-            for path, policy in self._by_path.items()
-            if not _is_word(policy, "default", "empty")
-        }
-        rest = self._rest
-        has_rest = rest is not None and not _is_word(rest, "default", "empty")
-        # Raises for a policy that does not exist.
-        self._nulls = Nulls({**others, **({"*": rest} if has_rest else {})})
-
-    def policy(self, path: Path, arrow: pa.DataType) -> Any:
-        """Returns None for a list, "default", "error", "mask" or a value in place of nulls."""
-        self._used.add(path.names)
-        policy = self._by_path.get(path.names, self._rest)
-        if policy is None or _is_word(policy, "empty"):
-            return None
-        if _is_word(policy, "default"):
-            return policy
-        found = self._nulls.at((path.names, 0), arrow)
-        is_chosen = path.names in self._by_path or _is_word(self._rest, "error", "mask")
-        # A value in place of all nulls is for the fields that it fits; others stay lists.
-        return None if found == "error" and not is_chosen else found
-
-    def is_known(self, path: Path) -> None:
-        """Marks a path as one that exists, though its policy is that of the field around it."""
-        self._used.add(path.names)
-
-    def expect_all_used(self) -> None:
-        for names in self._by_path:
-            if names not in self._used:
-                known = [str(Path(*used)) for used in sorted(self._used)]
-                near = difflib.get_close_matches(str(Path(*names)), known, 3)
-                raise FieldError(
-                    path=f"nulls, {Path(*names)}",
-                    expected="the path of a field that a message may lack: "
-                    + (", ".join(known[:20]) or "there is none"),
-                    received=str(Path(*names)),
-                    mend=f"Did you mean {' or '.join(near)}?" if near else "Remove the policy.",
-                )
-
-
-def _is_word(policy: Any, *words: str) -> bool:
-    return isinstance(policy, str) and policy in words
 
 
 class _Fields:
@@ -184,7 +106,7 @@ class _Fields:
         max_depth: How often a message type may be inside itself.
     """
 
-    def __init__(self, absent: _Absent, max_depth: int | None) -> None:
+    def __init__(self, absent: Absent, max_depth: int | None) -> None:
         self._absent = absent
         self._max_depth = max_depth
 
@@ -213,7 +135,7 @@ class _Fields:
         fields: list[AnyField] = []
         for name in names:
             if name not in known:
-                raise _no_field(path / name, list(known))
+                raise no_field(path / name, list(known))
             inner = None if chosen is None else chosen[name]
             wanted = None if schema is None else schema.field(name).type
             found = known[name]
@@ -236,10 +158,10 @@ class _Fields:
         entry = found.message_type if found.message_type is not None else None
         is_map = entry is not None and entry.GetOptions().map_entry
         if is_map and wanted is not None and pa.types.is_struct(wanted):  # the schema has keys
-            chosen = {_Key(inner): of for inner, of in (chosen or {}).items()}
-        if chosen and any(isinstance(inner, _Key) for inner in chosen):
+            chosen = {MapKey(inner): of for inner, of in (chosen or {}).items()}
+        if chosen and any(isinstance(inner, MapKey) for inner in chosen):
             return self._keys_of(found, is_map, name, chosen, wanted, path, around)
-        inside = None if wanted is None else _item_of(wanted)
+        inside = None if wanted is None else item_of(wanted)
         kind = self._type(found, chosen, inside, path, around)
         made = Field(
             name,
@@ -270,7 +192,7 @@ class _Fields:
         around: Mapping[str, int],
     ) -> Field:
         """Returns a field that has some keys of a map."""
-        keys = [key for key in chosen if isinstance(key, _Key)]
+        keys = [key for key in chosen if isinstance(key, MapKey)]
         entry: Any = found.message_type
         if not is_map or len(keys) < len(chosen):
             raise FieldError(
@@ -294,10 +216,10 @@ class _Fields:
         for key in keys:
             at = path / key.text
             of_wanted = None if wanted is None else wanted.field(key.text).type
-            inside = None if of_wanted is None else _item_of(of_wanted)
+            inside = None if of_wanted is None else item_of(of_wanted)
             kind = self._type(of_value, chosen[key], inside, at, around)
             if isinstance(kind, Cut):
-                raise _no_field(at, [])
+                raise no_field(at, [])
             made = Field(key.text, at, of_value.number, Count.OPTIONAL, kind)
             fields.append(self._with_policy(made, kind.arrow, of_wanted))
         values = tuple(_key_of(key.text, leaf, path) for key in keys)
@@ -306,11 +228,11 @@ class _Fields:
 
     def _with_policy(self, made: Any, arrow: pa.DataType, wanted: Any) -> Any:
         policy = self._absent.policy(made.path, arrow)
-        if policy is None and wanted is not None and not _is_list(wanted):
+        if policy is None and wanted is not None and not is_list(wanted):
             policy = "error"  # the schema has no list
         if policy is None:
             return made
-        if _is_word(policy, "default"):
+        if is_word(policy, "default"):
             # A oneof has no default: it stays a list.
             return made if isinstance(made, Oneof) else dataclasses.replace(made, count=Count.ONE)
         return dataclasses.replace(made, count=Count.NULLABLE, policy=policy)
@@ -323,7 +245,7 @@ class _Fields:
         path: Path,
         around: Mapping[str, int],
     ) -> list[AnyField]:
-        union = None if wanted is None else _item_of(wanted)
+        union = None if wanted is None else item_of(wanted)
         if chosen:
             name = next(iter(chosen))
             raise FieldError(
@@ -338,7 +260,7 @@ class _Fields:
         for m in found.fields:
             if union is None or m.name in variants:
                 inside = variants.get(m.name)
-                inner = None if inside is None else _chosen_inside(inside)
+                inner = None if inside is None else chosen_inside(inside)
                 self._absent.is_known(path / m.name)
                 members.append(
                     self._field(m, m.name, inner, inside, path / m.name, around, is_member=True)
@@ -348,7 +270,7 @@ class _Fields:
         if not members:
             return [*cut]
         made = Oneof(found.name, path, Count.OPTIONAL, tuple(members))
-        return [self._with_policy(made, _item_of(made.arrow.type), wanted), *cut]
+        return [self._with_policy(made, item_of(made.arrow.type), wanted), *cut]
 
     def _type(
         self,
@@ -385,7 +307,7 @@ class _Fields:
 
     def _expect_no_inner(self, chosen: Chosen | None, path: Path) -> None:
         if chosen:
-            raise _no_field(path / next(iter(chosen)), [])
+            raise no_field(path / next(iter(chosen)), [])
 
 
 def _key_of(text: str, leaf: Leaf, path: Path) -> Any:
@@ -455,21 +377,6 @@ def _leaf(found: FieldDescriptor) -> Leaf:
     return Leaf(found.type, zero if _is_repeated(found) else found.default_value)
 
 
-def _is_list(arrow: pa.DataType) -> bool:
-    return (
-        not pa.types.is_struct(arrow)
-        and not pa.types.is_union(arrow)
-        and (pa.types.is_nested(arrow))
-    )
-
-
-def _item_of(arrow: pa.DataType) -> pa.DataType:
-    """Returns the type of the items of a list, or the type itself."""
-    if pa.types.is_map(arrow):
-        return pa.struct([("key", arrow.key_type), ("value", arrow.item_type)])
-    return arrow.value_type if _is_list(arrow) else arrow
-
-
 def _oneof_of(found: FieldDescriptor) -> OneofDescriptor | None:
     """Returns the oneof of a field, if it is not one that only marks `optional` in proto3."""
     oneof = found.containing_oneof
@@ -526,94 +433,3 @@ def _extensions(descriptor: Descriptor) -> list[FieldDescriptor]:
         return []
     found = descriptor.file.pool.FindAllExtensions(descriptor)
     return sorted(found, key=lambda extension: extension.number)
-
-
-def _chosen(columns: Iterable[PathLike], descriptor: Descriptor) -> Chosen:
-    if isinstance(columns, (str, bytes, Path)) or not isinstance(columns, Iterable):
-        raise DTypeError(
-            path="columns",
-            expected="a list of paths",
-            received=repr(columns),
-            mend='Write columns=["title", "ingredients.amount"].',
-        )
-    known = _known(descriptor)
-    chosen: Chosen = {}
-    for column in columns:
-        # A string equal to a name means that field, even if it contains a dot.
-        is_name = isinstance(column, str) and column in known
-        names = (column,) if is_name else _steps(column)
-        if not names:
-            raise _no_field(Path(), list(known))
-        _choose(chosen, names)
-    if not chosen:
-        raise StructureError(
-            path="columns",
-            expected="at least one path",
-            received="an empty list",
-            mend="Leave columns out to read all.",
-        )
-    return chosen
-
-
-_KEY = re.compile(
-    r"""
-      (?P<name> "(?:\\.|[^"\\])*" | \[\*\] )  # a name in quotes, or the items of a list
-    | \[ (?: "(?P<double>(?:\\.|[^"\\])*)" | '(?P<single>[^']*)' | (?P<bare>[^\]\["'*]+) ) \]
-    """,
-    re.VERBOSE,
-)
-
-
-def _steps(column: PathLike) -> tuple[Any, ...]:
-    """Returns the names of a path. A key of a map is in brackets after the name of the map."""
-    if not isinstance(column, str):
-        return Path.of(column).names
-    steps: list[Any] = []
-    start = 0
-    for found in _KEY.finditer(column):
-        key = next(
-            (found[kind] for kind in ("double", "single", "bare") if found[kind] is not None), None
-        )
-        if key is not None:
-            steps += _names_in(column, start, found.start())
-            steps.append(_Key(re.sub(r"\\(.)", r"\1", key) if found["double"] else key))
-            start = found.end()
-    return (*steps, *_names_in(column, start, len(column)))
-
-
-def _names_in(column: str, start: int, end: int) -> tuple[str, ...]:
-    """Returns the names of a part of a path, before or after a key."""
-    has_dot = start > 0 and column.startswith(".", start)
-    return Path.parse(column[start + has_dot : end]).names if end > start else ()
-
-
-def _choose(chosen: Chosen, names: tuple[Any, ...]) -> None:
-    first, *rest = names
-    if not rest:
-        chosen[first] = None
-        return
-    inner = chosen.setdefault(first, {})
-    if inner is not None:
-        _choose(inner, tuple(rest))
-
-
-def _chosen_by(fields: Any) -> Chosen:
-    """Returns the fields that a schema has."""
-    return {field.name: _chosen_inside(field.type) for field in fields}
-
-
-def _chosen_inside(arrow: pa.DataType) -> Chosen | None:
-    if pa.types.is_struct(arrow):
-        return _chosen_by(arrow.fields)
-    return _chosen_inside(_item_of(arrow)) if _is_list(arrow) else None
-
-
-def _no_field(path: Path, known: list[str]) -> FieldError:
-    name = path.names[-1] if path.names else ""
-    near = difflib.get_close_matches(name, known, 3)
-    return FieldError(
-        path=path,
-        expected=f"one of the fields {', '.join(known[:20])}" if known else "no field inside",
-        received=str(path) or "an empty path",
-        mend=f"Did you mean {' or '.join(near)}?" if near else "Check the spelling.",
-    )

@@ -1,0 +1,80 @@
+"""What `nulls=` does with the fields that a message does not have."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._arrow.null_policy import Nulls
+from extensor._path import Path
+from extensor.errors import FieldError
+
+
+class Absent:
+    """The policies for fields that a message does not have.
+
+    Args:
+        nulls: None for lists of no value or of one; "default", a policy of `from_arrow`, or a dict
+            of policies by path.
+    """
+
+    def __init__(self, nulls: Any) -> None:
+        self._defaults: set[tuple[str, ...]] = set()
+        self._lists: set[tuple[str, ...]] = set()
+        self._rest: Any = None
+        self._used: set[tuple[str, ...]] = set()
+        self._by_path: dict[tuple[str, ...], Any] = {}
+        if not isinstance(nulls, Mapping):
+            self._rest = nulls
+        else:
+            for path, policy in nulls.items():
+                if path == "*":
+                    self._rest = policy
+                else:
+                    self._by_path[Path.of(path).names] = policy
+        others = {
+            path: policy
+            for path, policy in self._by_path.items()
+            if not is_word(policy, "default", "empty")
+        }
+        rest = self._rest
+        has_rest = rest is not None and not is_word(rest, "default", "empty")
+        # Raises for a policy that does not exist.
+        self._nulls = Nulls({**others, **({"*": rest} if has_rest else {})})
+
+    def policy(self, path: Path, arrow: pa.DataType) -> Any:
+        """Returns None for a list, "default", "error", "mask" or a value in place of nulls."""
+        self._used.add(path.names)
+        policy = self._by_path.get(path.names, self._rest)
+        if policy is None or is_word(policy, "empty"):
+            return None
+        if is_word(policy, "default"):
+            return policy
+        found = self._nulls.at((path.names, 0), arrow)
+        is_chosen = path.names in self._by_path or is_word(self._rest, "error", "mask")
+        # A value in place of all nulls is for the fields that it fits; others stay lists.
+        return None if found == "error" and not is_chosen else found
+
+    def is_known(self, path: Path) -> None:
+        """Marks a path as one that exists, though its policy is that of the field around it."""
+        self._used.add(path.names)
+
+    def expect_all_used(self) -> None:
+        for names in self._by_path:
+            if names not in self._used:
+                known = [str(Path(*used)) for used in sorted(self._used)]
+                near = difflib.get_close_matches(str(Path(*names)), known, 3)
+                raise FieldError(
+                    path=f"nulls, {Path(*names)}",
+                    expected="the path of a field that a message may lack: "
+                    + (", ".join(known[:20]) or "there is none"),
+                    received=str(Path(*names)),
+                    mend=f"Did you mean {' or '.join(near)}?" if near else "Remove the policy.",
+                )
+
+
+def is_word(policy: Any, *words: str) -> bool:
+    return isinstance(policy, str) and policy in words

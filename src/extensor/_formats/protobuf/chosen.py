@@ -1,0 +1,146 @@
+"""The fields and keys of maps that a caller or a schema chooses from messages."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from extensor._path import Path, PathLike
+from extensor.errors import DTypeError, FieldError, StructureError
+
+Chosen = dict[str, Any]
+"""The names of the chosen fields, each with those inside it, or with None for all. Inside of a map,
+the names may be keys of the map."""
+
+
+class MapKey(str):
+    """A key of a map, in brackets.
+
+    Attributes:
+        text: The key alone, as text.
+    """
+
+    text: str
+
+    def __new__(cls, text: str) -> MapKey:
+        made = super().__new__(cls, f'["{text}"]')
+        made.text = text
+        return made
+
+
+def chosen_fields(columns: Iterable[PathLike], known: Mapping[str, Any]) -> Chosen:
+    """Returns the fields that `columns` chooses.
+
+    Args:
+        columns: Paths of fields.
+        known: The names of the fields of a message, which may contain dots.
+
+    Raises:
+        DTypeError, StructureError, FieldError: If it is no list, is empty, or has an empty path.
+    """
+    if isinstance(columns, (str, bytes, Path)) or not isinstance(columns, Iterable):
+        raise DTypeError(
+            path="columns",
+            expected="a list of paths",
+            received=repr(columns),
+            mend='Write columns=["title", "ingredients.amount"].',
+        )
+    chosen: Chosen = {}
+    for column in columns:
+        # A string equal to a name means that field, even if it contains a dot.
+        is_name = isinstance(column, str) and column in known
+        names = (column,) if is_name else _steps(column)
+        if not names:
+            raise no_field(Path(), list(known))
+        _choose(chosen, names)
+    if not chosen:
+        raise StructureError(
+            path="columns",
+            expected="at least one path",
+            received="an empty list",
+            mend="Leave columns out to read all.",
+        )
+    return chosen
+
+
+_KEY = re.compile(
+    r"""
+      (?P<name> "(?:\\.|[^"\\])*" | \[\*\] )  # a name in quotes, or the items of a list
+    | \[ (?: "(?P<double>(?:\\.|[^"\\])*)" | '(?P<single>[^']*)' | (?P<bare>[^\]\["'*]+) ) \]
+    """,
+    re.VERBOSE,
+)
+
+
+def _steps(column: PathLike) -> tuple[Any, ...]:
+    """Returns the names of a path. A key of a map is in brackets after the name of the map."""
+    if not isinstance(column, str):
+        return Path.of(column).names
+    steps: list[Any] = []
+    start = 0
+    for found in _KEY.finditer(column):
+        key = next(
+            (found[kind] for kind in ("double", "single", "bare") if found[kind] is not None), None
+        )
+        if key is not None:
+            steps += _names_in(column, start, found.start())
+            steps.append(MapKey(re.sub(r"\\(.)", r"\1", key) if found["double"] else key))
+            start = found.end()
+    return (*steps, *_names_in(column, start, len(column)))
+
+
+def _names_in(column: str, start: int, end: int) -> tuple[str, ...]:
+    """Returns the names of a part of a path, before or after a key."""
+    has_dot = start > 0 and column.startswith(".", start)
+    return Path.parse(column[start + has_dot : end]).names if end > start else ()
+
+
+def _choose(chosen: Chosen, names: tuple[Any, ...]) -> None:
+    first, *rest = names
+    if not rest:
+        chosen[first] = None
+        return
+    inner = chosen.setdefault(first, {})
+    if inner is not None:
+        _choose(inner, tuple(rest))
+
+
+def chosen_by(fields: Any) -> Chosen:
+    """Returns the fields that a schema has."""
+    return {field.name: chosen_inside(field.type) for field in fields}
+
+
+def chosen_inside(arrow: pa.DataType) -> Chosen | None:
+    if pa.types.is_struct(arrow):
+        return chosen_by(arrow.fields)
+    return chosen_inside(item_of(arrow)) if is_list(arrow) else None
+
+
+def no_field(path: Path, known: list[str]) -> FieldError:
+    name = path.names[-1] if path.names else ""
+    near = difflib.get_close_matches(name, known, 3)
+    return FieldError(
+        path=path,
+        expected=f"one of the fields {', '.join(known[:20])}" if known else "no field inside",
+        received=str(path) or "an empty path",
+        mend=f"Did you mean {' or '.join(near)}?" if near else "Check the spelling.",
+    )
+
+
+def is_list(arrow: pa.DataType) -> bool:
+    return (
+        not pa.types.is_struct(arrow)
+        and not pa.types.is_union(arrow)
+        and (pa.types.is_nested(arrow))
+    )
+
+
+def item_of(arrow: pa.DataType) -> pa.DataType:
+    """Returns the type of the items of a list, or the type itself."""
+    if pa.types.is_map(arrow):
+        return pa.struct([("key", arrow.key_type), ("value", arrow.item_type)])
+    return arrow.value_type if is_list(arrow) else arrow
