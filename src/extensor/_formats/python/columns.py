@@ -22,6 +22,7 @@ from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.objects import as_dict
 from extensor._formats.python.place import Place, shown
 from extensor._formats.python.unfit import (
+    choose_nulls,
     conflict,
     first_of,
     listed_keys,
@@ -234,13 +235,17 @@ class Columns:
             having = next(i for i, v in enumerate(values) if v is not None and missing in v)
             other = place.record(having)
             whose = "another item" if other == place.record(lacking) else other
+            example = values[having][missing]
+            count = sum(missing not in value for value in present)
+            at = place.field(missing)
             raise NullError(
-                path=place.field(missing).at(lacking),
-                expected=f"a value, as {whose} has ({shown(values[having][missing])})",
-                received=f"a record with {listed_keys(values[lacking])}; {whose} has "
-                f"{listed_keys(values[having])}",
-                mend='Give all records the same keys, or choose nulls=: "mask" makes a '
-                "MaskedTensor, a value fills in.",
+                path=at.at(lacking),
+                expected=f"a value, as {whose} has ({shown(example)})",
+                received=f"a record with {listed_keys(values[lacking])}"
+                + (f", the first of {count} without the key" if count > 1 else "")
+                + f"; {whose} has {listed_keys(values[having])}",
+                mend="Give all records the same keys. A missing key is a null. "
+                + choose_nulls(at, is_list=isinstance(example, (list, tuple))),
             )
 
     def _expect_wanted(self, value: Any, wanted: Any, place: Place, index: int) -> None:
