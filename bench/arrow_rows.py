@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +48,14 @@ def rows() -> list[Row]:
                 functools.partial(_masked, kind=kind),
             )
             for kind in ("recipes", "strings", "numbers", "lists", "one record")
+        ),
+        *(
+            Row(
+                f"from_arrow, {kind} with nulls masked, and the masks read, vs without nulls",
+                NoLimit(),
+                functools.partial(_masks_read, kind=kind),
+            )
+            for kind in ("numbers", "lists")
         ),
         Row(
             "from_arrow, lists with nulls masked, whose values are left out, vs without nulls",
@@ -150,6 +159,17 @@ def _masked(folder: Path, kind: str) -> tuple[Call, Call]:
     if back.to_pylist() != few.to_pylist():
         raise AssertionError("extensor's conversion changed the records.")
     return lambda: xt.from_arrow(some, nulls="mask"), lambda: xt.from_arrow(whole)
+
+
+def _masks_read(folder: Path, kind: str) -> tuple[Call, Call]:
+    ours, peer = _masked(folder, kind)
+
+    def read() -> None:
+        records: Any = ours()
+        for name in records.field_names():
+            records[name].mask  # noqa: B018 - reading it makes it
+
+    return read, peer
 
 
 def _with_nulls(array: pa.Array, mask: pa.Array) -> pa.Array:

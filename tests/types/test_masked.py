@@ -486,3 +486,25 @@ def test_wrong_masks_and_unsupported_operations_are_errors():
         tf.concat([RECORDS, RECORDS["title"]], 0)
     with pytest.raises(TypeError, match="MaskedTensor declined: its handler"):
         tf.abs(RECORDS)
+
+
+def test_a_deferred_mask_is_made_once():
+    made = []
+    mask = tf.constant([True, False])
+    value = MaskedTensor.deferred(tf.constant([31, 0]), lambda: made.append(mask) or mask)
+    assert value.shape == [2]
+    assert value.dtype == tf.int32
+    assert not made
+    assert value.mask is mask
+    assert value.to_py() == [31, None]
+    assert len(made) == 1
+
+
+def test_a_deferred_value_has_no_other_attributes():
+    value = MaskedTensor.deferred(tf.constant([31, 0]), lambda: tf.constant([True, False]))
+    assert not hasattr(value, "masks")
+    assert hasattr(value, "mask")
+    with pytest.raises(AttributeError, match=r"MaskedTensor.*nope"):
+        value.nope  # noqa: B018 - the attribute is the test
+    with pytest.raises(AttributeError, match="mask"):
+        object.__new__(MaskedTensor).mask  # noqa: B018 - the attribute is the test

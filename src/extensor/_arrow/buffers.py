@@ -24,7 +24,14 @@ import tensorflow as tf
 from extensor._arrow.arrow_type import is_large_list, is_large_string
 from extensor._arrow.location import Location
 from extensor._counted import counted
-from extensor._memory import aligned_empty, array_over, shared_tensor, tensor_at, tensor_over
+from extensor._memory import (
+    aligned_empty,
+    array_over,
+    keep_freed_memory,
+    shared_tensor,
+    tensor_at,
+    tensor_over,
+)
 from extensor._path import Path
 from extensor.errors import FormatError, StructureError
 
@@ -293,18 +300,6 @@ def check_indices(array: pa.Array, path: Path) -> None:
 
 def _is_wide(index_type: pa.DataType) -> bool:
     return index_type.bit_width == 64 or index_type == pa.uint32()
-
-
-@functools.cache
-def keep_freed_memory() -> None:
-    """Makes glibc keep a few freed megabytes instead of returning them to the kernel at once.
-
-    Tensors of many strings are large and short-lived. glibc maps each of them anew from the
-    kernel, page by page, until the program has freed one block of that size; after that, it keeps
-    such blocks for reuse. Freeing a block that was never written costs nothing, and makes repeated
-    conversions a third faster. With other C libraries, this does nothing.
-    """
-    np.empty((32 << 20) - (64 << 10), np.uint8)  # the largest size with this effect
 
 
 def _cut_from_blobs(view: memoryview, offsets: Any, total: int) -> tf.Tensor:

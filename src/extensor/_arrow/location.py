@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from extensor._memory import aligned_empty, shared_tensor, tensor_over
+from extensor._arrow.masks import Masks
 from extensor._path import Path, quoted
 from extensor.errors import DTypeError
-
-_LARGE = 1 << 20  # elements of a mask; the memory that they share is kept
-_FEW = 64  # elements of a mask; making a tensor of them takes longer than finding one
 
 
 class Location:
@@ -30,7 +26,7 @@ class Location:
         name: For a field of records, its name.
     """
 
-    __slots__ = ("_masks", "_name", "_path", "hidden", "offsets", "parent", "size", "splits")
+    __slots__ = ("_name", "_path", "hidden", "masks", "offsets", "parent", "size", "splits")
 
     def __init__(
         self,
@@ -49,7 +45,7 @@ class Location:
         self.parent = parent
         self.offsets = offsets
         self.size = size
-        self._masks: dict[Any, tf.Tensor] = {} if parent is None else parent._masks
+        self.masks: Masks = Masks() if parent is None else parent.masks
 
     @property
     def path(self) -> Path:
@@ -65,22 +61,6 @@ class Location:
 
     def __str__(self) -> str:
         return str(self.path)
-
-    def mask(self, valid: np.ndarray[Any, Any] | None, count: int) -> tf.Tensor:
-        """Returns a mask as a tensor, which columns share if they have none, or the same few bits.
-
-        Args:
-            valid: Which elements are valid; None if all are.
-            count: The number of elements.
-        """
-        if valid is not None and count > _FEW:
-            return tensor_over(valid)
-        key = count if valid is None else valid.tobytes()
-        mask = self._masks.get(key)
-        if mask is None:
-            mask = _all_true(count) if valid is None else tensor_over(valid)
-            self._masks[key] = mask
-        return mask
 
     def field(self, name: str) -> Location:
         """Returns the location of a field of records."""
@@ -118,24 +98,6 @@ class Location:
         elif self.size:
             element //= self.size
         return element if self.parent is None else self.parent.record(element)
-
-
-def _all_true(count: int) -> tf.Tensor:
-    """Returns a vector of True. Vectors that are not large share memory, which nobody writes to."""
-    if not count:
-        return tf.zeros([0], tf.bool)
-    return shared_tensor(_trues()[:count] if count <= _LARGE else _new_trues(count))
-
-
-@functools.cache
-def _trues() -> np.ndarray[Any, Any]:
-    return _new_trues(_LARGE)
-
-
-def _new_trues(count: int) -> np.ndarray[Any, Any]:
-    trues = aligned_empty(count, np.dtype(np.bool_))
-    trues[:] = True
-    return trues
 
 
 def splits_dtype(dtype: Any) -> tf.DType:

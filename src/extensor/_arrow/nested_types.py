@@ -18,7 +18,7 @@ from extensor._arrow.arrow_type import holds, is_large_list, names_of, without_f
 from extensor._arrow.column_type import ColumnType, is_rectangular
 from extensor._arrow.dim_names import item_dim, with_item_dim
 from extensor._arrow.location import Location
-from extensor._arrow.nulls import without_hidden
+from extensor._arrow.nulls import shown_lists
 from extensor._arrow.parallel_columns import LARGE, convert_columns
 from extensor._authoring.rows import uncut_rows
 from extensor._counted import counted
@@ -245,8 +245,8 @@ class ListType(ColumnType):
 
     def _read(self, array: pa.Array, location: Location) -> Any:
         offsets = buffers.offsets_of(array, location)
-        if location.hidden is not None:
-            shown = without_hidden(array, offsets, location.hidden, location)
+        if array.null_count or location.hidden is not None:
+            shown = shown_lists(array, offsets, location)
             if shown is not array:
                 array, offsets = shown, buffers.offsets_of(shown, location)
         first, last = int(offsets[0]), int(offsets[-1])

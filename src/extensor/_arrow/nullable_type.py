@@ -31,6 +31,8 @@ class NullableType(ColumnType):
         self.copies_strings = values.copies_strings
         self._is_number = pa.types.is_primitive(self.arrow)
         self._is_string = is_string(self.arrow)
+        t = pa.types
+        self._is_list = any(is_(self.arrow) for is_ in (t.is_list, t.is_large_list, t.is_map))
         if policy == "mask":
             # Imported here, because `import extensor` stays fast without the module.
             from extensor._types.masked.value import MaskedTensor
@@ -66,13 +68,17 @@ class NullableType(ColumnType):
 
     def read(self, array: pa.Array, location: Location) -> Any:
         """Returns a validated column; no null of it is an error."""
+        ignores_nulls = self._ignores_nulls(array, location)
+        if ignores_nulls and self.policy in ("mask", "empty"):
+            values = self.values.read_hidden(array, location)
+            if self.policy == "empty":
+                return values
+            return self._masked_type.deferred(values, location.masks.maker(array))
         valid = self.values.valid(array)
-        inside = location
-        if valid is not None and not self._ignores_nulls(array):
-            inside = location.hiding(~valid)
+        inside = location if ignores_nulls or valid is None else location.hiding(~valid)
         if self.policy == "mask":
             values = self.values.read_hidden(array, inside)
-            return self._masked_type.of_parts(values, location.mask(valid, len(array)))
+            return self._masked_type.of_parts(values, location.masks.of(valid, len(array)))
         if valid is None or self.policy == "empty":
             return self.values.read_hidden(array, inside)
         assert isinstance(self.policy, Fill)
@@ -81,12 +87,18 @@ class NullableType(ColumnType):
             return self.values.read(_filled(array, valid, filling, location.path), location)
         value = self.values.read(filling, location.alone())
         values = self.values.read_hidden(array, inside)
-        return tf.where(over_rows(location.mask(valid, len(array)), values), values, value)
+        mask = location.masks.of(valid, len(array))
+        return tf.where(over_rows(mask, values), values, value)
 
-    def _ignores_nulls(self, array: pa.Array) -> bool:
-        """Returns whether reading a column takes its nulls for values."""
+    def _ignores_nulls(self, array: pa.Array, location: Location) -> bool:
+        """Returns whether the values of a column are read without a look at its nulls.
+
+        Numbers and strings take nulls for values, and lists look at their own bits.
+        """
         if self._is_number:
             return True
+        if self._is_list:
+            return location.hidden is None
         return self._is_string and array.type == self.arrow  # and not a dictionary
 
     def write(self, value: Any, path: Path) -> pa.Array:

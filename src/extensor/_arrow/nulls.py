@@ -21,6 +21,7 @@ from extensor._arrow.arrow_type import (
     may_be_empty,
 )
 from extensor._arrow.location import Location
+from extensor._arrow.masks import unpacked
 from extensor._arrow.selection import expect_selectable, filtered
 from extensor._path import Path
 from extensor.errors import NullError
@@ -33,18 +34,7 @@ def is_valid(array: pa.Array) -> np.ndarray[Any, Any] | None:
         return None
     if nulls == len(array):  # also an array of Arrow's null type, which has no bits
         return np.zeros(nulls, np.bool_)
-    bits = array.buffers()[0]
-    if len(array) > _MANY:
-        buffers.keep_freed_memory()
-    first = array.offset // 8
-    skipped = array.offset - 8 * first
-    packed = np.frombuffer(bits, np.uint8)[first:]
-    valid = np.unpackbits(packed, count=skipped + len(array), bitorder="little")
-    return valid[skipped:].view(np.bool_)
-
-
-# Elements: above, the kernel would map new memory for each temporary array.
-_MANY = 1 << 17
+    return unpacked(array.buffers()[0], array.offset, len(array))
 
 
 def refuse_nulls(array: pa.Array, location: Location) -> None:
@@ -122,6 +112,37 @@ def _view_with_nulls(array: pa.Array, valid: Any) -> pa.Array:
 
 def _bits(valid: Any) -> pa.Buffer:
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def shown_lists(array: pa.Array, offsets: Any, location: Location) -> pa.Array:
+    """Returns an array of lists in which lists that are null, or below a null, are empty.
+
+    Args:
+        array: An array of `list`, `large_list` or `map`; may be a slice.
+        offsets: Its validated offsets.
+        location: Its location; if elements are hidden there, its own nulls are too.
+
+    Returns:
+        The array itself if no such list has values.
+
+    Raises:
+        StructureError: If the values are not valid (also a ValueError).
+    """
+    hidden = location.hidden
+    if hidden is None:
+        if not array.null_count or _nulls_are_empty(array, offsets):
+            return array
+        hidden = ~unpacked(array.buffers()[0], array.offset, len(array))
+    return without_hidden(array, offsets, hidden, location)
+
+
+def _nulls_are_empty(array: pa.Array, offsets: Any) -> bool:
+    """Returns whether no null list has values; False also if finding out takes unpacked bits."""
+    if array.offset % 8:
+        return False
+    filled = np.packbits(offsets[1:] != offsets[:-1], bitorder="little")
+    valid = np.frombuffer(array.buffers()[0], np.uint8, len(filled), array.offset // 8)
+    return not (filled & ~valid).any()
 
 
 def without_hidden(array: pa.Array, offsets: Any, hidden: Any, path: Path | Location) -> pa.Array:

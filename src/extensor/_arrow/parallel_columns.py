@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from extensor._arrow.buffers import keep_freed_memory
+from extensor._memory import keep_freed_memory
 
 # Columns of strings with more bytes than this are converted in parallel. Copying strings takes
 # most of the time, in ops and NumPy loops that release the GIL.

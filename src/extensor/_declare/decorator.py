@@ -141,7 +141,8 @@ def replace(value: _Value, /, **changes: Any) -> _Value:
                 mend=f"Pass it: xt.replace(value, {name}=...).",
             )
     copy = object.__new__(cls)
-    copy.__dict__.update({n: v for n, v in vars(value).items() if n in taken}, **changes)
+    # Read by name, because a field may be made when it is first read.
+    copy.__dict__.update({n: getattr(value, n) for n in taken - changes.keys()}, **changes)
     _complete(copy, tuple(arguments.values()), taken - changes.keys())
     return copy
 

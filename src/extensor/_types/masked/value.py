@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -85,6 +86,42 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         return self
 
     @classmethod
+    def deferred(cls, values: Any, make_mask: Callable[[], Any]) -> MaskedTensor:
+        """Returns a tensor whose mask is made when it is first read. Checks nothing.
+
+        Arrow keeps a mask as bits. Unpacking them takes longer than all other work for a column of
+        numbers, and many masks are never read.
+
+        Args:
+            values: The values.
+            make_mask: Returns a mask that matches, always the same one. It is called eagerly, also
+                while a function is traced.
+
+        >>> import tensorflow as tf
+        >>> import extensor as xt
+        >>> ages = tf.constant([31, 0])
+        >>> xt.types.MaskedTensor.deferred(ages, lambda: tf.constant([True, False])).to_py()
+        [31, None]
+        """
+        self = object.__new__(cls)
+        self.__dict__.update(values=values, _make_mask=make_mask)
+        return self
+
+    if not TYPE_CHECKING:  # type checkers know all attributes
+
+        def __getattr__(self, name: str) -> Any:
+            """Returns the mask of a value from `deferred`; other attributes do not exist."""
+            fields = self.__dict__
+            if name != "mask" or "values" not in fields:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            make = fields.get("_make_mask")
+            if make is not None:  # else another thread made the mask since it was looked up
+                with tf.init_scope():
+                    fields["mask"] = make()
+                fields.pop("_make_mask", None)
+            return fields["mask"]
+
+    @classmethod
     def combined(cls, values: Any, mask: Any) -> MaskedTensor:
         """Returns values with a mask, and, if they are masked already, valid where both masks are.
 
@@ -123,7 +160,10 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         """Returns the values and the mask cut into rows; see `xt.authoring.cut_rows`."""
         values = cut_rows(self.values, row_splits)
         rows = uncut_rows(values)  # its row splits may have been cast
-        return MaskedTensor.of_parts(values, cut_rows(self.mask, rows[1] if rows else row_splits))
+        splits = rows[1] if rows else row_splits
+        if "mask" not in self.__dict__ and hasattr(splits, "numpy"):
+            return MaskedTensor.deferred(values, lambda: cut_rows(self.mask, splits))
+        return MaskedTensor.of_parts(values, cut_rows(self.mask, splits))
 
     def __tf_uncut_rows__(self) -> tuple[MaskedTensor, Any] | None:
         """Returns the values and the mask before the cut; None if the mask is not ragged."""
