@@ -91,5 +91,32 @@ def test_the_number_of_calls_does_not_depend_on_the_number_of_records():
     spec = Dense([None], {"id": T([None], tf.int64), "score": T([None]), "tags": R([None, None])})
     rows = [{"id": i, "score": i + 0.5, "tags": [0.5] * (i % 3)} for i in range(1_000)]
     few, many = (calls_of(lambda n=n: spec.cast(rows[:n])) for n in (10, 1_000))
-    # dict.__len__ of each record is all that is called.
+    # len of each record is all that is called.
     assert many - few < 1_100
+
+
+ODD = {
+    "bytes as names": {b"id": 7, b"xs": [{"a": 1.5}]},
+    "pairs": [("id", 7), ("xs", [{"a": 1.5}])],
+    "another field": {"id": 7, "xs": [{"a": 1.5}], "y": 1},
+    "another field inside": {"id": 7, "xs": [{"a": 1.5, "y": 1}]},
+    "a set": {"id": 7, "xs": {1.5}},
+    "a bool": {"id": True, "xs": []},
+    "no record": 7,
+    "a null": None,
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("at", [0, 3, 511, 512, 1023, 1100])
+def test_an_odd_record_is_found_at_any_place(odd, at, monkeypatch):
+    spec = Dense(
+        [None],
+        {"id": T([None], tf.int64), "xs": Ragged([None, None], Dense([None], {"a": T([None])}))},
+    )
+    records = [{"id": i, "xs": [{"a": 0.5}] * (i % 3)} for i in range(1101)]
+    assert spec.cast(records).to_py() == records
+    records[at] = ODD[odd]
+    found = outcome(lambda: spec.cast(records))
+    monkeypatch.setattr(constant, "typed", lambda *_: None)
+    assert found == outcome(lambda: spec.cast(records))

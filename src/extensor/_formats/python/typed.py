@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.arrow_type import holds
 from extensor._arrow.natural_type import NUMBERS
 from extensor._formats.python.place import Place
 from extensor._formats.python.wanted import Fields, Leaf, Lists
@@ -24,6 +25,7 @@ _ARROW = {
     tf.bool: pa.bool_(),
     **{dtype: arrow for arrow, dtype in NUMBERS.items() if dtype != tf.float16},
 }
+_PART = 512  # records: those that Arrow has just read are in the processor's cache for the checks
 _INTEGERS, _REALS = {int, type(None)}, {int, float, type(None)}
 
 
@@ -43,12 +45,24 @@ def typed(records: list[Any], wanted: Any, place: Place) -> tuple[pa.Array, dict
     policies: dict[str, str] = {}
     try:
         kind = _type_of(wanted, place, lambda: iter(records), policies)
-        array = None if kind is None else pa.array(records, kind)
-        if isinstance(array, pa.Array) and _is_right(array, lambda: records, wanted):
-            return array, policies
+        array = None if kind is None else _array(records, kind, wanted)
     except (pa.ArrowException, TypeError, ValueError, OverflowError, KeyError):
-        pass  # Columns raises an error with the place of the value
-    return None
+        return None  # Columns raises an error with the place of the value
+    return None if array is None else (array, policies)
+
+
+def _array(records: list[Any], kind: pa.DataType, wanted: Any) -> pa.Array | None:
+    """Returns records as an array; None if Arrow might have changed values."""
+    # Without lists, the checks are fast, and each part costs more than it saves.
+    size = _PART if holds(kind, pa.types.is_list) else len(records)
+    parts: list[pa.Array] = []
+    for start in range(0, len(records), size) if records else [0]:
+        part = records[start : start + size]
+        array = pa.array(part, kind)
+        if not isinstance(array, pa.Array) or not _is_right(array, lambda p=part: p, wanted):
+            return None
+        parts.append(array)
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
 
 
 def _type_of(
@@ -95,18 +109,16 @@ def _is_right(array: pa.Array, values: Callable[[], Iterable[Any]], wanted: Any)
         values: Returns the values. They are read only if Arrow might have changed them: reading
             takes most of the time.
         wanted: What the spec wants of them.
-
-    Raises:
-        TypeError: If a value that should be a record is no dict.
     """
     if array.null_count and not wanted.nullable:
         return False
     if isinstance(wanted, Fields):
-        # Arrow takes names of bytes in all records if it finds them in the first.
-        named = all(n in record for record in itertools.islice(values(), 1) for n in wanted.fields)
+        # Arrow takes all records as it finds the first: as dicts or pairs, with names of text or
+        # of bytes.
+        first = next(iter(values()), None)
         return (
-            named
-            and set(map(dict.__len__, values())) <= {len(wanted.fields)}
+            (first is None or (isinstance(first, dict) and wanted.fields.keys() <= first.keys()))
+            and set(map(len, values())) <= {len(wanted.fields)}
             and all(
                 _is_right(array.field(i), lambda n=name: map(itemgetter(n), values()), each)
                 for i, (name, each) in enumerate(wanted.fields.items())
