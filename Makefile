@@ -20,7 +20,7 @@ RUN := $(VENV)/bin/python -m
 
 # Packages only for tests that require `tensorflow` itself, which would be installed next to
 # tensorflow-cpu. So they are installed without dependencies; the others are installed already.
-ALONE := tensorflow-hub "tf-keras<2.22"
+ALONE := tensorflow-gnn tensorflow-hub "tf-keras<2.22"
 
 # They fail where a new TensorFlow or Keras no longer does what extensor needs.
 PROBES := tests/tf/test_tf_probe.py tests/keras/test_keras_private.py tests/patches

@@ -182,3 +182,7 @@ class LawError(ExtensorError, AssertionError):
     def names(self) -> frozenset[str]:
         """The names of the broken laws."""
         return frozenset(breach.law.name for breach in self.breaches)
+
+
+def __dir__() -> list[str]:
+    return [name for name in globals() if name.startswith("__") or not name.startswith("_")]

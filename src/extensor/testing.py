@@ -26,3 +26,7 @@ __all__ = [
     "specs_of",
     "values_of",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]
