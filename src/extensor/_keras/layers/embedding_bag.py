@@ -19,7 +19,7 @@ class EmbeddingBag(Layer):
     """A layer that returns one vector for each list of words or ids.
 
     Each item has a vector, which is trained. The vectors of a list are combined. Null items are
-    left out. The result of `[batch, None]` lists has shape `[batch, output_dim]`. Of lists in
+    left out, and items of a dense tensor where its Keras mask is False. The result of `[batch, None]` lists has shape `[batch, output_dim]`. Of lists in
     lists, each innermost list gets a vector: the result is ragged.
 
     Args:
@@ -82,13 +82,19 @@ class EmbeddingBag(Layer):
             embeddings_regularizer=embeddings_regularizer,
             dtype=self.dtype_policy,
         )
+        self.supports_masking = True
         self.score = None
         if combiner == "attention":
             self.score = keras.layers.Dense(1, use_bias=False, dtype=self.dtype_policy)
 
-    def call(self, inputs: Any) -> Any:
-        """Returns the vectors of the lists."""
-        lists = Lists.of(inputs, self.name)
+    def call(self, inputs: Any, mask: Any = None) -> Any:
+        """Returns the vectors of the lists.
+
+        Args:
+            inputs: A field of lists.
+            mask: The mask that Keras keeps for a dense tensor: True for the items.
+        """
+        lists = Lists.of(inputs, self.name, mask)
         ids = lists.items if self.lookup is None else self.lookup(lists.items)
         if self.score is None and self.combiner != "max" and ids.shape.rank == 1:
             if not self.embedding.built:
@@ -105,6 +111,9 @@ class EmbeddingBag(Layer):
         if self.score is not None:
             scores = tf.reduce_mean(self.score(vectors), axis=range(1, vectors.shape.rank))
         return combined(lists.with_items(vectors), self.combiner, self.empty, scores)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+        """Returns None, because each list has a vector."""
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""

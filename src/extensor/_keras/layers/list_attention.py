@@ -19,7 +19,8 @@ class ListAttention(Layer):
     """A layer of attention over the items of lists, as `keras.layers.MultiHeadAttention`.
 
     Each vector attends to the items of its own list only. Without a query, these are the items
-    themselves (self-attention). Null items are left out.
+    themselves (self-attention). Null items are left out, and items of dense tensors where their
+    Keras mask is False.
 
     Args:
         num_heads: As in `keras.layers.MultiHeadAttention`.
@@ -50,6 +51,7 @@ class ListAttention(Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.empty = empty
+        self.supports_masking = True
         self.attention = keras.layers.MultiHeadAttention(
             num_heads,
             key_dim,
@@ -58,7 +60,15 @@ class ListAttention(Layer):
             dtype=self.dtype_policy,
         )
 
-    def call(self, inputs: Any, query: Any = None, training: bool | None = None) -> Any:
+    def call(
+        self,
+        inputs: Any,
+        query: Any = None,
+        training: bool | None = None,
+        mask: Any = None,
+        inputs_mask: Any = None,
+        query_mask: Any = None,
+    ) -> Any:
         """Returns the results of the attention.
 
         Args:
@@ -66,13 +76,16 @@ class ListAttention(Layer):
             query: For each list a vector, `[batch, size]`, or a list of vectors, a ragged tensor
                 with the same outer dimensions. Default: the items of `inputs`.
             training: Whether to apply the dropout.
+            mask: The mask that Keras keeps for a dense tensor of items: True for the items.
+            inputs_mask: The same; Keras passes it where there is a query.
+            query_mask: The same for the vectors of a query in lists.
 
         Returns:
             A vector for each vector of the query, in its rows.
         """
-        lists = Lists.of(inputs, self.name)
-        values, mask = lists.padded()
-        asking, padded, query_mask, one = lists, values, mask, False
+        lists = Lists.of(inputs, self.name, inputs_mask if mask is None else mask)
+        values, valid = lists.padded()
+        asking, padded, asked, one = lists, values, valid, False
         if query is None:
             pass
         elif query.shape.rank == 2 + len(lists.outer):
@@ -81,7 +94,7 @@ class ListAttention(Layer):
                 query = query.values
             padded = query[:, tf.newaxis]
         else:
-            asking = Lists.of(query, f"{self.name}, query")
+            asking = Lists.of(query, f"{self.name}, query", query_mask)
             if len(asking.outer) != len(lists.outer):
                 raise StructureError(
                     path=f"{self.name}, query",
@@ -91,15 +104,18 @@ class ListAttention(Layer):
                     received=counted(len(asking.outer), "dimensions"),
                     mend="Give one list of vectors for each list of items.",
                 )
-            padded, query_mask = asking.padded()
-        # No query_mask, because the results of the padding are not used.
-        result = self.attention(padded, values, value_mask=mask, training=training)
+            padded, asked = asking.padded()
+        # The attention gets no mask of the query, because the results of the padding are not used.
+        result = self.attention(padded, values, value_mask=valid, training=training)
         if query is not None:  # in an empty list, no item is a query
             result = or_empty(lists, result, self.empty)
         if one:
             return lists.one_each(tf.squeeze(result, 1))
-        items = tf.boolean_mask(result, tf.ensure_shape(query_mask, [None, None]))
+        items = tf.boolean_mask(result, tf.ensure_shape(asked, [None, None]))
         return asking.cut(items)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+        """Returns None, because the results are without padding."""
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""

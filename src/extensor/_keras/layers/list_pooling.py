@@ -62,9 +62,7 @@ class ListPooling(Layer):
             inputs: A field of lists.
             mask: The mask that Keras keeps for a dense tensor: True for the items to combine.
         """
-        if mask is not None and isinstance(inputs, tf.Tensor):
-            inputs = MaskedTensor(inputs, tf.cast(mask, tf.bool))
-        lists = Lists.of(inputs, self.name)
+        lists = Lists.of(inputs, self.name, mask)
         leaves: dict[str, tuple[Any, Any]] = {}
         shape = self._numbers(lists.items, self.name, leaves)
         scores = None

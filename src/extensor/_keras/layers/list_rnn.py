@@ -16,7 +16,7 @@ from extensor._keras.layers.lists import Lists
 class ListRNN(Layer):
     """A layer that runs a recurrent layer of Keras over the items of each list.
 
-    Null items are left out. Numbers are vectors of size 1. With `return_sequences=True`, the result
+    Null items are left out, and items of a dense tensor where its Keras mask is False. Numbers are vectors of size 1. With `return_sequences=True`, the result
     has the outputs in the rows of the lists: it is ragged. Of lists in lists, the layer runs over
     each innermost list.
 
@@ -36,10 +36,17 @@ class ListRNN(Layer):
     def __init__(self, layer: Any, empty: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.layer, self.empty = layer, empty
+        self.supports_masking = True
 
-    def call(self, inputs: Any, training: bool | None = None) -> Any:
-        """Returns the outputs of the recurrent layer; with `return_state=True` and its states."""
-        lists = Lists.of(inputs, self.name)
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        """Returns the outputs of the recurrent layer; with `return_state=True` and its states.
+
+        Args:
+            inputs: A field of lists.
+            training: Whether the recurrent layer applies its dropout.
+            mask: The mask that Keras keeps for a dense tensor: True for the items.
+        """
+        lists = Lists.of(inputs, self.name, mask)
         if lists.items.shape.rank == 1:
             lists = lists.with_items(lists.items[:, tf.newaxis])
         steps, mask = lists.padded()
@@ -51,6 +58,9 @@ class ListRNN(Layer):
         else:
             outputs = lists.one_each(or_empty(lists, outputs, self.empty))
         return outputs if single else [outputs, *map(lists.one_each, states)]
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+        """Returns None, because the results are without padding."""
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""

@@ -41,7 +41,7 @@ class Lists:
         self.outer, self.sizes, self.row_splits = outer, sizes, row_splits
 
     @classmethod
-    def of(cls, value: Any, path: str) -> Lists:
+    def of(cls, value: Any, path: str, mask: Any = None) -> Lists:
         """Returns the innermost lists of a field.
 
         Args:
@@ -49,10 +49,13 @@ class Lists:
                 dimensions; or a dense tensor, whose lists are along its second dimension; or such a
                 value in a MaskedTensor. An item that is null is left out. A null list is empty.
             path: The name of the layer, for the error.
+            mask: The mask that Keras keeps for a dense tensor, or None: True for the items.
 
         Raises:
             UnsupportedTypeError: If the value has no lists (also a TypeError).
         """
+        if mask is not None and isinstance(value, tf.Tensor):
+            value = MaskedTensor(value, tf.cast(mask, tf.bool))
         masks: list[Any] = []
         while isinstance(value, MaskedTensor):
             masks.append(value.mask)
