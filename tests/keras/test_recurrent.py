@@ -13,14 +13,28 @@ STEPS = RANDOM.random([4, 3, 2], np.float32)
 CELLS = {
     "simple": lambda: keras.layers.SimpleRNNCell(5),
     "lstm": lambda: keras.layers.LSTMCell(5),
+    "a list": lambda: [keras.layers.LSTMCell(5), keras.layers.SimpleRNNCell(4)],
 }
+
+
+def assert_close(found, expected):
+    tf.nest.map_structure(
+        lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6),
+        tf.nest.flatten(found),
+        tf.nest.flatten(expected),
+    )
 
 
 @pytest.mark.parametrize("in_function", [False, True])
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize(
     "options",
-    [{}, {"return_sequences": True, "return_state": True}, {"go_backwards": True}],
+    [
+        {},
+        {"return_sequences": True, "return_state": True},
+        {"go_backwards": True},
+        {"unroll": True, "return_sequences": True},
+    ],
     ids=str,
 )
 def test_a_cell_of_tensors_gives_what_it_gives_in_keras(cell, options, in_function):
@@ -28,11 +42,7 @@ def test_a_cell_of_tensors_gives_what_it_gives_in_keras(cell, options, in_functi
     ours, plain = xt.keras.RNN(cell, **options), keras.layers.RNN(cell, **options)
     expected = plain(STEPS)
     call = tf.function(ours) if in_function else ours
-    tf.nest.map_structure(
-        lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6),
-        tf.nest.flatten(call(tf.constant(STEPS))),
-        tf.nest.flatten(expected),
-    )
+    assert_close(call(tf.constant(STEPS)), expected)
 
 
 @keras.saving.register_keras_serializable("tests")
@@ -83,6 +93,89 @@ def test_a_cell_takes_and_returns_values(tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(loaded(MASKED).values, states.values)
+
+
+VALID = np.array([[True, False, True], [False] * 3, [False, True, False], [True] * 3])
+
+
+@pytest.mark.parametrize("in_function", [False, True])
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"return_sequences": True, "return_state": True},
+        {"go_backwards": True},
+        {"unroll": True},
+        {"zero_output_for_mask": True, "return_sequences": True},
+        {"zero_output_for_mask": True},
+    ],
+    ids=str,
+)
+def test_a_mask_gives_what_it_gives_in_keras(cell, options, in_function):
+    cell = CELLS[cell]()
+    ours, plain = xt.keras.RNN(cell, **options), keras.layers.RNN(cell, **options)
+    expected = plain(STEPS, mask=VALID)
+    call = tf.function(ours) if in_function else ours
+    assert_close(call(tf.constant(STEPS), mask=tf.constant(VALID)), expected)
+
+
+def test_a_mask_of_keras_goes_through_the_layer():
+    inputs = keras.Input((3, 2))
+    masked = keras.layers.Masking()(inputs)
+    cell = keras.layers.SimpleRNNCell(5)
+    ours = xt.keras.RNN(cell, return_sequences=True)(masked)
+    plain = keras.layers.RNN(cell, return_sequences=True)(masked)
+    mean = keras.layers.GlobalAveragePooling1D()
+    steps = np.where(VALID[:, :, np.newaxis], STEPS, 0)
+    model = xt.keras.Model(inputs, [mean(ours), mean(plain)])
+    found, expected = model(steps)
+    np.testing.assert_allclose(found[::2], expected[::2], rtol=1e-5)
+
+
+def test_a_masked_step_keeps_states_and_outputs_that_are_values():
+    layer = xt.keras.RNN(Remembered(5), return_sequences=True, return_state=True)
+    known = xt.types.MaskedTensor(STEPS, np.ones([4, 3, 2], bool))
+    outputs, state = layer(known, mask=tf.constant(VALID))
+    assert outputs.mask[0].numpy().all()
+    np.testing.assert_array_equal(outputs.values[0, 1], outputs.values[0, 0])
+    assert not outputs.values[1].numpy().any()  # no step
+    assert not outputs.mask[1].numpy().any()
+    np.testing.assert_array_equal(state.values, outputs.values[:, 2])
+    unmasked = layer(known)[0]
+    np.testing.assert_allclose(outputs.values[3], unmasked.values[3], rtol=1e-5)
+
+
+def test_cells_of_values_in_a_list(tmp_path):
+    inputs = xt.keras.Input(tf.type_spec_from_value(MASKED))
+    outputs = xt.keras.RNN([Remembered(5), Remembered(4)], return_sequences=True)(inputs)
+    model = xt.keras.Model(inputs, outputs)
+    first, second = model.layers[-1].cell.cells
+    each = xt.keras.RNN(second, return_sequences=True)(
+        xt.keras.RNN(first, return_sequences=True)(MASKED)
+    )
+    np.testing.assert_allclose(model(MASKED).values, each.values, rtol=1e-5)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded(MASKED).values, model(MASKED).values)
+
+
+def test_the_first_states_of_cells_in_a_list():
+    cells = CELLS["a list"]()
+    ours, plain = xt.keras.RNN(cells), keras.layers.RNN(cells)
+    first = [[tf.ones([4, 5]), tf.ones([4, 5])], tf.ones([4, 4])]
+    expected = plain(STEPS, initial_state=first)
+    assert_close(ours(tf.constant(STEPS), initial_state=first), expected)
+
+
+def test_options_of_keras_that_cannot_be():
+    cell = keras.layers.SimpleRNNCell(5)
+    with pytest.raises(errors.ArgumentError, match="stateful.*initial_state"):
+        xt.keras.RNN(cell, stateful=True)
+    with pytest.raises(errors.ArgumentError, match="cells"):
+        xt.keras.RNN([])
+    spec = tf.TensorSpec([None, None, 2])
+    with pytest.raises(errors.UnsupportedTypeError, match="unroll"):
+        tf.function(xt.keras.RNN(cell, unroll=True), input_signature=[spec]).get_concrete_function()
 
 
 def test_all_weights_of_a_cell_are_trained():

@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from extensor._keras.layer import Layer
+from extensor._keras.lowering import is_extension
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
 from extensor._tf import BatchableTypeSpec
-from extensor.errors import UnsupportedTypeError
+from extensor.errors import ArgumentError, UnsupportedTypeError
 
 
 @keras.saving.register_keras_serializable(package="extensor")
 class RNN(Layer):
     """A layer that runs a cell over the steps of a value, as `keras.layers.RNN`.
 
-    The steps are along the second dimension, of which there must be at least one. Masks of Keras
-    are not used: a cell sees what is null in its own inputs.
+    The steps are along the second dimension, of which there must be at least one. Where a mask of
+    Keras is False, the step is left out: the row keeps its states and its output. A cell sees what
+    is null in its own inputs.
 
     Args:
-        cell: A layer whose `call(step, states)` gets one step of each row and a list of states, and
-            returns the output and the new states. A single state need not be in a list. Its
+        cell: A layer, or a list of layers that run one after another in each step. A layer's
+            `call(step, states)` gets one step of each row and a list of states, and returns the
+            output and the new states. A single state need not be in a list. Its
             `get_initial_state(batch_size)` returns the first states; without this method they are
             zeros of `state_size`, an int or a list of ints.
         return_sequences: Whether to return the outputs of all steps instead of the last one.
         return_state: Whether to return the last states after the output.
         go_backwards: Whether to begin with the last step.
+        stateful: Must be False.
+        unroll: Whether the graph has the steps one after another, instead of a loop. The number of
+            steps must be static.
+        zero_output_for_mask: Whether the output of a masked step is zeros.
         **kwargs: Options of `keras.layers.Layer`.
+
+    Raises:
+        ArgumentError: If there is no cell, or the layer is to be stateful (also a ValueError).
 
     >>> import keras
     >>> import tensorflow as tf
@@ -49,16 +60,53 @@ class RNN(Layer):
         return_sequences: bool = False,
         return_state: bool = False,
         go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        zero_output_for_mask: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if stateful:
+            raise ArgumentError(
+                path=self.name,
+                expected="stateful=False",
+                received="stateful=True",
+                mend="Keep the states yourself: take them with return_state=True, and give them to "
+                "the next call as initial_state=states.",
+            )
+        if isinstance(cell, (list, tuple)):
+            if not cell:
+                raise ArgumentError(
+                    path=self.name,
+                    expected="one or more cells",
+                    received="an empty list",
+                    mend="Give a cell, or a list of cells.",
+                )
+            cell = StackedCells(cell)
+        self.supports_masking = True
         self.cell = cell
         self.return_sequences = return_sequences
         self.return_state = return_state
         self.go_backwards = go_backwards
+        self.unroll = unroll
+        self.zero_output_for_mask = zero_output_for_mask
 
-    def call(self, inputs: Any, initial_state: Any = None) -> Any:
-        """Returns the output of the last step or of all steps, and the states if asked for."""
+    def call(
+        self,
+        inputs: Any,
+        initial_state: Any = None,
+        mask: Any = None,
+        inputs_mask: Any = None,
+    ) -> Any:
+        """Returns the output of the last step or of all steps, and the states if asked for.
+
+        Args:
+            inputs: A value of shape `[batch, steps, ...]`.
+            initial_state: The states before the first step, as the cell returns them.
+            mask: A mask of Keras, `[batch, steps]`: False for the steps to leave out.
+            inputs_mask: The same; Keras passes it where the first states are given.
+        """
+        mask = inputs_mask if mask is None else mask
         spec = tf.type_spec_from_value(inputs)
         shape = getattr(spec, "shape", None)
         if (
@@ -77,17 +125,31 @@ class RNN(Layer):
         )
         boxes = box(spec, inputs, 2)
         batch, count = tf.unstack(tf.shape(boxes[0])[:2])
+        steps = boxes[0].shape[1]
+        if self.unroll and steps is None:
+            raise UnsupportedTypeError(
+                path=self.name,
+                expected="a static number of steps, because unroll=True",
+                received=f"{type(inputs).__name__} of shape {shape}",
+                mend="Give the number of steps in the spec of the input, or leave unroll out.",
+            )
         # Steps before rows.
         boxes = [_swapped(part) for part in boxes]
 
-        def step(at: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+        def step(at: Any, states: list[Any], before: Any = None) -> tuple[Any, list[Any]]:
             at = count - 1 - at if self.go_backwards else at
-            output, states = self.cell(unbox(of_step, [part[at] for part in boxes]), states)
-            return output, _as_list(states)
+            output, new = self.cell(unbox(of_step, [part[at] for part in boxes]), states)
+            new = _as_list(new)
+            if mask is None:
+                return output, new
+            valid = tf.cast(mask[:, at], tf.bool)
+            if before is None or self.zero_output_for_mask:
+                before = _zeros(output)
+            return _where(valid, output, before), _where(valid, new, _like(new, states))
 
         # Outside of the loop, so that the cell makes its variables.
-        first = self._first_states(batch) if initial_state is None else _as_list(initial_state)
-        output, states = step(0, first)
+        first = _first_states(self.cell, batch) if initial_state is None else initial_state
+        output, states = step(0, _as_list(first))
         kind = tf.nest.map_structure(tf.type_spec_from_value, output)
         arrays = [
             [tf.TensorArray(part.dtype, count).write(0, part) for part in parts]
@@ -95,16 +157,20 @@ class RNN(Layer):
         ]
 
         def body(at: Any, states: Any, output: Any, arrays: Any) -> Any:
-            output, states = step(at, states)
+            output, states = step(at, states, output)
             arrays = [
                 [array.write(at, part) for array, part in zip(*pair, strict=True)]
                 for pair in zip(arrays, _boxes(kind, output), strict=False)
             ]
             return at + 1, states, output, arrays
 
-        _, states, output, arrays = tf.while_loop(
-            lambda at, *_: at < count, body, (tf.constant(1), states, output, arrays)
-        )
+        if self.unroll:
+            for at in range(1, steps):
+                _, states, output, arrays = body(at, states, output, arrays)
+        else:
+            _, states, output, arrays = tf.while_loop(
+                lambda at, *_: at < count, body, (tf.constant(1), states, output, arrays)
+            )
         if self.return_sequences:
             values = [
                 self._rows(spec, [array.stack() for array in own], shape)
@@ -113,11 +179,9 @@ class RNN(Layer):
             output = tf.nest.pack_sequence_as(kind, values)
         return [output, *states] if self.return_state else output
 
-    def _first_states(self, batch: Any) -> list[Any]:
-        """Returns the states before the first step."""
-        if hasattr(self.cell, "get_initial_state"):
-            return _as_list(self.cell.get_initial_state(batch_size=batch))
-        return [tf.zeros([batch, size]) for size in _as_list(self.cell.state_size)]
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """Returns the mask of the steps if the outputs of all steps are returned, else None."""
+        return previous_mask if self.return_sequences else None
 
     def _rows(self, spec: Any, parts: list[Any], shape: Any) -> Any:
         """Returns an output of all steps from its stacked boxes."""
@@ -133,6 +197,8 @@ class RNN(Layer):
             "return_sequences": self.return_sequences,
             "return_state": self.return_state,
             "go_backwards": self.go_backwards,
+            "unroll": self.unroll,
+            "zero_output_for_mask": self.zero_output_for_mask,
         }
 
     @classmethod
@@ -140,6 +206,54 @@ class RNN(Layer):
         """Returns the layer of a configuration from `get_config`."""
         cell = keras.saving.deserialize_keras_object(config["cell"])
         return super().from_config({**config, "cell": cell})
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class StackedCells(Layer):
+    """A cell of cells that run one after another, as `keras.layers.StackedRNNCells`.
+
+    Args:
+        cells: The cells; the output of each is the step of the next.
+        **kwargs: Options of `keras.layers.Layer`.
+    """
+
+    def __init__(self, cells: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.cells = list(cells)
+
+    def get_initial_state(self, batch_size: Any = None) -> list[Any]:
+        """Returns the first states of each cell: a list of them, or a single one."""
+        return [_alone(_first_states(cell, batch_size)) for cell in self.cells]
+
+    def call(self, step: Any, states: Any) -> Any:
+        """Returns the output of the last cell, and the states of each cell."""
+        new: list[Any] = []
+        for cell, own in zip(self.cells, states, strict=True):
+            step, found = cell(step, _as_list(own))
+            new.append(_alone(_as_list(found)))
+        return step, new
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor."""
+        cells = [keras.saving.serialize_keras_object(cell) for cell in self.cells]
+        return {**super().get_config(), "cells": cells}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> StackedCells:
+        """Returns the cell of a configuration from `get_config`."""
+        cells = [keras.saving.deserialize_keras_object(cell) for cell in config["cells"]]
+        return super().from_config({**config, "cells": cells})
+
+
+def _first_states(cell: Any, batch: Any) -> list[Any]:
+    """Returns the states of a cell before the first step."""
+    if hasattr(cell, "get_initial_state"):
+        return _as_list(cell.get_initial_state(batch_size=batch))
+    return [tf.zeros([batch, size]) for size in _as_list(cell.state_size)]
+
+
+def _alone(states: list[Any]) -> Any:
+    return states[0] if len(states) == 1 else states
 
 
 def _as_list(states: Any) -> list[Any]:
@@ -150,6 +264,44 @@ def _boxes(kind: Any, output: Any) -> list[list[Any]]:
     """Returns the tensors that stack of each value in an output, which may be a nest."""
     pairs = zip(tf.nest.flatten(kind), tf.nest.flatten(output), strict=True)
     return [box(spec, value, 1) for spec, value in pairs]
+
+
+def _like(nest: Any, values: Any) -> Any:
+    """Returns values as tensors or extension values, in the structure of a nest."""
+    flat = [
+        value if is_extension(value) else tf.convert_to_tensor(value)
+        for value in tf.nest.flatten(values)
+    ]
+    return tf.nest.pack_sequence_as(nest, flat)
+
+
+def _zeros(nest: Any) -> Any:
+    """Returns zeros of the form of each tensor and value in a nest."""
+    return _by_box(lambda part: tf.zeros_like(part), nest)
+
+
+def _where(valid: Any, new: Any, old: Any) -> Any:
+    """Returns rows of `new` where a mask is True, and of `old` elsewhere."""
+    count = tf.shape(valid)[0]
+    at = tf.range(count) + tf.where(valid, 0, count)
+    # Boxes may be variants, for which there is no op like `tf.where`.
+    return _by_box(lambda one, other: tf.gather(tf.concat([one, other], 0), at), new, old)
+
+
+def _by_box(change: Callable[..., Any], *nests: Any) -> Any:
+    """Returns a nest in which each tensor and value is made of the boxes of those in the nests."""
+
+    def one(*values: Any) -> Any:
+        spec = tf.type_spec_from_value(values[0])
+        parts = zip(*(box(spec, value, 1) for value in values), strict=True)
+        return unbox(spec, [_with_shape(change(*own), own[0].shape) for own in parts])
+
+    return tf.nest.map_structure(one, *nests)
+
+
+def _with_shape(tensor: Any, shape: Any) -> Any:
+    tensor.set_shape(shape)
+    return tensor
 
 
 def _swapped(part: Any) -> Any:

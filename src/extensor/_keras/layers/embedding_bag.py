@@ -19,8 +19,9 @@ class EmbeddingBag(Layer):
     """A layer that returns one vector for each list of words or ids.
 
     Each item has a vector, which is trained. The vectors of a list are combined. Null items are
-    left out, and items of a dense tensor where its Keras mask is False. The result of `[batch, None]` lists has shape `[batch, output_dim]`. Of lists in
-    lists, each innermost list gets a vector: the result is ragged.
+    left out, and items of a dense tensor where its Keras mask is False. The result of
+    `[batch, None]` lists has shape `[batch, output_dim]`. Of lists in lists, each innermost list
+    gets a vector: the result is ragged.
 
     Args:
         output_dim: The size of the vectors.

@@ -16,9 +16,9 @@ from extensor._keras.layers.lists import Lists
 class ListRNN(Layer):
     """A layer that runs a recurrent layer of Keras over the items of each list.
 
-    Null items are left out, and items of a dense tensor where its Keras mask is False. Numbers are vectors of size 1. With `return_sequences=True`, the result
-    has the outputs in the rows of the lists: it is ragged. Of lists in lists, the layer runs over
-    each innermost list.
+    Null items are left out, and items of a dense tensor where its Keras mask is False. Numbers are
+    vectors of size 1. With `return_sequences=True`, the result has the outputs in the rows of the
+    lists: it is ragged. Of lists in lists, the layer runs over each innermost list.
 
     Args:
         layer: A layer such as `keras.layers.LSTM`, `GRU`, `RNN(cell)` or `Bidirectional`.
