@@ -40,6 +40,8 @@ from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import FieldError, StructureError
 
+_STRING = 24  # bytes of a string in a tensor; longer ones than 22 have more memory elsewhere
+
 
 class StructType(ColumnType):
     """Structs, which become records.
@@ -157,13 +159,7 @@ class StructType(ColumnType):
         if not isinstance(value, DenseStructuredTensor) or value.rank != 1:
             return super()._write(value, path)
         self._expect_fields(value.field_names(), path)
-        columns: list[pa.Array] = []
-        for name, field in self.fields.items():
-            at = path / name
-            kept = value._metadata.types.get(name)
-            if kept is not None and kept.words is not None:
-                field = field.with_vocabulary(kept.words)
-            columns.append(field.write(value._field(name, at), at))
+        columns = write_fields(value, list(self.fields.items()), path)
         expect_same_size(self.fields, columns, path)
         count = len(columns[0]) if columns else int(value.shape[0])
         return pa.Array.from_buffers(self.arrow, count, [None], children=columns)
@@ -186,6 +182,36 @@ class StructType(ColumnType):
                     received="a field that is not in the schema",
                     mend="Remove the field with without, or add it to the schema.",
                 )
+
+
+def write_fields(
+    records: Any, types: Sequence[tuple[str, ColumnType]], path: Path
+) -> list[pa.Array]:
+    """Returns fields of records as columns; those with many strings in parallel.
+
+    Args:
+        records: Dense records of rank 1.
+        types: The name and the type of each field to write.
+        path: The path of the records, for errors.
+    """
+    known = records._metadata.types
+    calls: list[Callable[[], pa.Array]] = []
+    sizes: dict[int, int] = {}
+    for name, field in types:
+        at, kept = path / name, known.get(name)
+        if kept is not None and kept.words is not None:
+            field = field.with_vocabulary(kept.words)
+        value = records._field(name, at)
+        if field.copies_strings and (size := _size_of_strings(value)) > LARGE:
+            sizes[len(calls)] = size
+        calls.append(functools.partial(field.write, value, at))
+    return convert_columns(lambda i: calls[i](), len(calls), sizes)
+
+
+def _size_of_strings(value: Any) -> int:
+    """Returns how many bytes the strings of a value take in TensorFlow, without long ones."""
+    tensors = tf.nest.flatten(value, expand_composites=True)
+    return sum(_STRING * int(tf.size(t)) for t in tensors if t.dtype == tf.string)
 
 
 def expect_same_size(names: Iterable[str], columns: Sequence[pa.Array], path: Path) -> None:

@@ -11,9 +11,10 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow import buffers
+from extensor._arrow.column_type import ColumnType
 from extensor._arrow.dim_names import with_dim
 from extensor._arrow.natural_type import NATURAL_NUMBERS, natural_field, natural_type
-from extensor._arrow.nested_types import expect_same_size
+from extensor._arrow.nested_types import expect_same_size, write_fields
 from extensor._arrow.type_table import target_type
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
@@ -102,25 +103,26 @@ def _natural_batch(records: Any) -> pa.RecordBatch:
 
     Finds the type of each field and writes it in one pass, because of records with many fields.
     """
-    root, types = Path(), records._metadata.types
+    root = Path()
     fields: list[pa.Field] = []
-    columns: list[pa.Array] = []
+    columns: dict[str, pa.Array] = {}
+    others: list[tuple[str, ColumnType]] = []
     for name in records.field_names():
         value = records._field(name, root)
         field = natural_field(records, name, value, root)
         arrow = NATURAL_NUMBERS.get(value.dtype) if isinstance(value, tf.Tensor) else None
         if arrow is not None and field.type == arrow:
-            columns.append(buffers.numbers_out(value, arrow))
+            columns[name] = buffers.numbers_out(value, arrow)
         else:
-            at = root / name
-            target, kept = target_type(field.type, at), types.get(name)
-            if kept is not None and kept.words is not None:
-                target = target.with_vocabulary(kept.words)
-            columns.append(target.write(value, at))
+            others.append((name, target_type(field.type, root / name)))
         fields.append(field)
-    expect_same_size(records.field_names(), columns, root)
+    names = records.field_names()
+    written = write_fields(records, others, root)
+    columns |= zip((name for name, _ in others), written, strict=True)
+    arrays = [columns[name] for name in names]
+    expect_same_size(names, arrays, root)
     schema = with_dim(pa.schema(fields), records.dims[0])
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _array(records: StructuredTensor, target: pa.DataType | None) -> pa.Array:

@@ -1,0 +1,95 @@
+"""Columns of many strings: written by several threads, and checked to be text as a whole."""
+
+import itertools
+import random
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from extensor._arrow import buffers
+from extensor.errors import FormatError
+
+COUNT = 60_000
+
+
+@pytest.fixture
+def nested():
+    words = pa.array([f"wörd {i}" for i in range(COUNT)])
+    offsets = pa.array(np.arange(0, COUNT + 1, 2), pa.int32())
+    rows = [
+        pa.StructArray.from_arrays([words, words], ["a", "b"]),
+        pa.StructArray.from_arrays([words], ["c"]),
+    ]
+    lists = [pa.ListArray.from_arrays(offsets, row) for row in rows]
+    return pa.table({"x": lists[0], "y": lists[1], "z": words[: COUNT // 2]})
+
+
+@pytest.mark.parametrize("with_schema", [False, True])
+def test_large_columns_are_written_by_several_threads(nested, with_schema, monkeypatch):
+    threads, write, other = {}, buffers.strings_out, threading.Event()
+
+    def observed(strings, arrow, path):
+        threads[str(path)] = name = threading.current_thread().name
+        # This thread would do all of it where the machine starts the other one late.
+        other.set() if name.startswith("extensor-arrow") else other.wait(60)
+        return write(strings, arrow, path)
+
+    monkeypatch.setattr(buffers, "strings_out", observed)
+    monkeypatch.setattr("extensor._arrow.nested_types.LARGE", 1 << 16)
+    records = xt.from_arrow(nested)
+    written = xt.to_arrow(records, nested.schema if with_schema else None)
+    assert written.to_pylist() == nested.to_pylist()
+    assert sorted(threads) == ["x.a", "x.b", "y.c", "z"]
+    assert other.is_set()
+    assert threading.current_thread().name in threads.values()
+
+
+def test_an_error_of_a_thread_names_the_field(nested):
+    records = xt.from_arrow(nested)
+    bad = records.with_updates({"x.a": records["y.c"] + b"\xff"})
+    with pytest.raises(FormatError, match=r"^x\.a: expected text in UTF-8"):
+        xt.to_arrow(bad)
+
+
+CUT = {
+    "in a character": [b"\xe2\x98", b"\x83"],
+    "before the end": ["☃".encode(), b"\xe2\x98", b"\x83", b"", b""],
+    "at the end": [b"\xe2\x98"],
+    "in front": [b"\x83"],
+    "over an empty one": [b"\xf0\x9f", b"", b"\x98\x80"],
+}
+
+
+@pytest.mark.parametrize("arrow", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize("case", CUT)
+@pytest.mark.parametrize("last", [False, True])
+def test_strings_that_are_text_only_together_are_refused(arrow, case, last):
+    many = [b"fine"] * 600
+    values = [*many, *CUT[case]] if last else [*CUT[case], *many]
+    records = xt.DenseStructuredTensor([len(values)], {"x": values})
+    with pytest.raises(FormatError, match=r"^x: expected text in UTF-8"):
+        xt.to_arrow(records, pa.schema({"x": arrow}))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_many_strings_are_refused_exactly_if_one_is_no_text(seed):
+    dice = random.Random(seed)
+    text = "".join(dice.choices("aé☃😀 ", k=2_000)).encode()
+    places = dice.sample(range(len(text)), 700)
+    if dice.random() < 0.5:  # none inside a character
+        places = [i for i in places if text[i] & 0xC0 != 0x80] * 4
+    places = [0, *sorted(places), len(text)]
+    values = [text[i:j] for i, j in itertools.pairwise(places)]
+    records = xt.DenseStructuredTensor([len(values)], {"x": tf.constant(values)})
+    try:
+        expected = [value.decode() for value in values]
+    except UnicodeDecodeError:
+        with pytest.raises(FormatError, match="expected text in UTF-8"):
+            xt.to_arrow(records)
+    else:
+        assert len(expected) > 512
+        assert xt.to_arrow(records)["x"].to_pylist() == expected
