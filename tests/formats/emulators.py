@@ -37,6 +37,11 @@ def spanner_process():
 @functools.cache
 def firestore():
     """Returns the address of the emulator of Firestore; skips the test if it is not installed."""
+    return firestore_process().address
+
+
+def firestore_process():
+    """Returns a new emulator of Firestore."""
     java = shutil.which("java")
     if java is None or not _FIRESTORE.exists():
         pytest.skip(
@@ -45,7 +50,7 @@ def firestore():
     main = "com.google.cloud.datastore.emulator.firestore.CloudFirestore"
     command = [java, "-Duser.language=en", "-Xmx512m", "-XX:TieredStopAtLevel=1"]
     command += ["-cp", str(_FIRESTORE), main, "start", "--host=127.0.0.1"]
-    return Emulator(lambda port: [*command, f"--port={port}"]).address
+    return Emulator(lambda port: [*command, f"--port={port}"])
 
 
 def free_port():
@@ -94,7 +99,7 @@ class Proxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self._pairs = []
-        self._left = None
+        self._left = self._server = None
         self._lock = threading.Lock()
         self.cuts = 0
         threading.Thread(target=self._accept, daemon=True).start()
@@ -108,6 +113,16 @@ class Proxy:
         """
         with self._lock:
             self._left, self._for_ever = count, for_ever
+
+    def kill_after(self, count, server):
+        """Kills a server once it has sent so many more bytes. What it sent before is passed on.
+
+        Args:
+            count: The number of bytes.
+            server: The Emulator.
+        """
+        with self._lock:
+            self._left, self._server = count, server
 
     def close(self):
         # A thread that waits in `accept` keeps the port open without this.
@@ -127,9 +142,13 @@ class Proxy:
         while True:
             try:
                 client, _ = self._listener.accept()
-                server = socket.create_connection(tuple(self._upstream))
             except OSError:
                 return
+            try:
+                server = socket.create_connection(tuple(self._upstream))
+            except OSError:  # the server is gone
+                client.close()
+                continue
             self._pairs += [client, server]
             for source, target, counts in ((client, server, False), (server, client, True)):
                 threading.Thread(
@@ -140,9 +159,13 @@ class Proxy:
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 12):
                 if counts and self._is_over(len(data)):
-                    self.close() if self._for_ever else self._cut()
-                    return
+                    if self._server is None:
+                        self.close() if self._for_ever else self._cut()
+                        return
+                    self._server.stop()
                 target.sendall(data)
+        with contextlib.suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
 
     def _is_over(self, count):
         with self._lock:

@@ -97,3 +97,46 @@ def test_cities_come_back_equal(catalog):
     made = catalog.create_table("shop.cities", schema=table.schema)
     made.append(table)
     assert xt.read_iceberg(made).to_py() == xt.from_arrow(table).to_py()
+
+
+def as_varint(number):
+    """Returns a length as Avro stores it."""
+    number, found = 2 * number, bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes(found + bytes([number]))
+
+
+@pytest.mark.parametrize("kind", ["list", "manifest"])
+@pytest.mark.parametrize("length", [1 << 30, 1 << 62, 3], ids=["long", "longest", "short"])
+def test_a_damaged_length_in_a_manifest_is_refused(table, kind, length, run_python):
+    # The compiled decoder of pyiceberg believes every length, and ends the process.
+    is_list = kind == "list"
+    path = next(p for p in files(table, ".avro") if p.name.startswith("snap-") == is_list)
+    whole = path.read_bytes()
+    name = b"avro.schema"
+    start, size = whole.index(name) + len(name), len(whole)
+    end = start + 1
+    while whole[end - 1] & 0x80:
+        end += 1
+    path.write_bytes(whole[:start] + as_varint(length) + whole[end:size])
+    run_python(f"""
+        import extensor as xt
+
+        try:
+            xt.read_iceberg({table.metadata_location!r}, nulls="mask")
+        except xt.errors.FormatError as error:
+            assert "{path.name}" in str(error), error
+        else:
+            raise AssertionError("The table was read.")
+    """)
+
+
+def test_a_truncated_manifest_is_refused(table):
+    found = xt.read_iceberg(table, ["i"])
+    for path in files(table, ".avro"):
+        path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(errors.FormatError, match=r"\.avro"):
+        xt.read_iceberg(table, ["i"])
+    assert found["i"].numpy().tolist() == [1, 2, 3]

@@ -24,6 +24,13 @@ PACKAGE = {"dependencies": {"firebase-server": "1.1.0"}, "overrides": {"firebase
 
 @pytest.fixture(scope="module")
 def server():
+    made = make_server()
+    yield made
+    made.stop()
+
+
+def make_server():
+    """Returns a new server; skips the test where it cannot be installed."""
     npm, node = shutil.which("npm"), shutil.which("node")
     if npm is None or node is None:
         pytest.skip("npm and node are not installed; firebase-server is an npm package")
@@ -40,11 +47,9 @@ def server():
         if done.returncode:
             shutil.rmtree(folder, ignore_errors=True)
             pytest.skip(f"npm did not install firebase-server: {done.stderr[-200:]}")
-    made = emulators.Emulator(
+    return emulators.Emulator(
         lambda port: [node, str(program), "-p", str(port), "-a", "127.0.0.1", "-e"]
     )
-    yield made
-    made.stop()
 
 
 @pytest.fixture(scope="module")

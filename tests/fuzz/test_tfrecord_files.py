@@ -55,6 +55,7 @@ def case(seed):
         if not is_message:
             whole = path.read_bytes()
             path.write_bytes(damaged(dice, whole, [(0, 12), (len(whole) - 20, len(whole))]))
+        is_empty = path.stat().st_size == 0
         schema = dice.choice([SPEC, SPEC, None])
         error = None
         try:
@@ -67,9 +68,10 @@ def case(seed):
     if schema is None:
         return "inferred"
     if not is_message:
-        # The format does not store the number of records.
+        # The format does not store the number of records. A file without bytes has none.
         assert found.to_py() == records.to_py()[: len(found)]
-        assert len(found) == len(rows) or (len(found) < len(rows) and not compression)
+        lost = len(found) < len(rows)
+        assert len(found) == len(rows) or (lost and (is_empty or not compression))
         return "read"
     others = [i for i in range(len(rows)) if i != number]
     assert [found.to_py()[i] for i in others] == [records.to_py()[i] for i in others]

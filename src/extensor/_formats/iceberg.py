@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import io
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -74,6 +76,7 @@ def read_iceberg(
         if any("." in field for field in names) or not names:
             names = ("*",)
         scan = table.scan(snapshot_id=snapshot_id, selected_fields=names)
+        scan = scan.update(io=_checked(scan.io, scan.snapshot()))
         found = (scan if filter is None else scan.filter(filter)).to_arrow()
     except FileNotFoundError as error:
         raise MissingFileError(
@@ -94,6 +97,82 @@ def read_iceberg(
             mend="Check snapshot_id=, filter= and the files.",
         ) from error
     return wanted.records(found)
+
+
+def _checked(files: Any, snapshot: Any) -> Any:
+    """Returns the files of a table, whose manifests are checked when they are opened.
+
+    The compiled decoder of pyiceberg reads past the end of its memory if a length is damaged, which
+    may end the process. So each manifest is decoded first by pyiceberg's decoder in Python. This
+    takes less time than to read the data files that the manifest lists.
+
+    Args:
+        files: The FileIO of the table.
+        snapshot: The snapshot to read; None if the table has none.
+    """
+    from pyiceberg.manifest import MANIFEST_ENTRY_SCHEMAS, MANIFEST_LIST_FILE_SCHEMAS
+
+    def new_input(location: str) -> Any:
+        file = files.new_input(location)
+        if not location.endswith(".avro"):
+            return file
+        is_list = snapshot is not None and location == snapshot.manifest_list
+        schemas: Any = MANIFEST_LIST_FILE_SCHEMAS if is_list else MANIFEST_ENTRY_SCHEMAS
+        with file.open() as stream:
+            content = stream.read()
+        try:
+            _decode(content, schemas[2])  # the version of all reads by pyiceberg
+        except Exception as error:
+            raise FormatError(
+                path=location,
+                expected="a complete manifest of an Iceberg table",
+                received=f"{type(error).__name__}: {_line(error)}",
+                mend="The file is damaged. Restore it, or read another snapshot.",
+            ) from error
+        return _Content(file, content)
+
+    found = copy.copy(files)  # of the same class, by which pyiceberg finds the data files
+    found.new_input = new_input
+    return found
+
+
+class _Content:
+    """An input file of pyiceberg whose content was read."""
+
+    def __init__(self, file: Any, content: bytes) -> None:
+        self._file, self._content = file, content
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def open(self, seekable: bool = True) -> io.BytesIO:
+        return io.BytesIO(self._content)
+
+
+def _decode(content: bytes, schema: Any) -> None:
+    """Decodes an Avro file as pyiceberg does, with a decoder that never leaves its memory."""
+    from pyiceberg.avro.decoder import StreamingBinaryDecoder
+    from pyiceberg.avro.file import META_SCHEMA, AvroFileHeader
+    from pyiceberg.avro.reader import Reader
+    from pyiceberg.avro.resolver import construct_reader, resolve_reader
+
+    class Decoder(StreamingBinaryDecoder):
+        __slots__ = ()
+
+        def skip(self, n: int) -> None:
+            self.read(n)  # raises if it ends before
+
+    decoder = Decoder(content)
+    header = construct_reader(META_SCHEMA, {-1: AvroFileHeader}).read(decoder)
+    reader: Reader = resolve_reader(header.get_schema(), schema)
+    codec = header.compression_codec()
+    while decoder.tell() < len(content):
+        count, packed = decoder.read_int(), decoder.read_bytes()
+        block = Decoder(codec.decompress(packed) if codec else packed)
+        for _ in range(count):
+            reader.read(block)
+        if decoder.read(len(header.sync)) != header.sync:
+            raise ValueError("a block without the mark at its end")
 
 
 def _line(error: Exception) -> str:
