@@ -40,6 +40,7 @@ xt.write_parquet(records, "memory://records.parquet")
 assert xt.read_parquet("memory://records.parquet").shape == [2]""",
     "huggingface": "assert xt.from_huggingface(xt.to_huggingface(records)).shape == [2]",
     "iceberg": "import pyiceberg.catalog.sql",
+    "progress": "xt.write_json(records, 'records.jsonl', progress=True)",
     "protobuf": "import google.protobuf, ptars",
     "spanner": "import google.cloud.spanner",
     "sql": "import adbc_driver_postgresql.dbapi, duckdb",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from extensor._struct.tensor import StructuredTensor
@@ -23,6 +23,21 @@ def batches_of(records: Any, function: str) -> Iterator[StructuredTensor]:
         records = [records]
     for batch in records:
         yield checked_batch(batch, function)
+
+
+def count_of(records: Any) -> int | None:
+    """Returns the number of records that a function writes, or None if it is not known."""
+    is_one = isinstance(records, StructuredTensor) and records.rank == 1
+    return records.shape[0] if is_one else None
+
+
+def counted(
+    batches: Iterable[Any], advance: Callable[[int], Any], size: Callable[[Any], int] = len
+) -> Iterator[Any]:
+    """Yields batches, and counts the records of each when the next one is wanted."""
+    for batch in batches:
+        yield batch
+        advance(size(batch))
 
 
 def checked_batch(records: Any, function: str) -> StructuredTensor:

@@ -32,8 +32,9 @@ def spec_from_schema(
     Args:
         schema: The Arrow schema.
         nrows: The number of records, or None if it varies.
-        row_splits_dtype: As in `from_arrow`.
-        nulls: As in `from_arrow`. The spec of a masked field is the spec of a MaskedTensor.
+        row_splits_dtype: The dtype of the row splits of lists, tf.int64 or tf.int32.
+        nulls: The policy of `xt.from_arrow` for nulls, such as `"mask"`, or a dict of policies by
+            path. The spec of a masked field is the spec of a MaskedTensor.
 
     Raises:
         UnsupportedTypeError: If a type has no counterpart (also a TypeError).

@@ -13,10 +13,10 @@ from extensor._arrow.arrow_type import inner_fields, is_list
 from extensor._cli.laws_command import check_laws
 from extensor._cli.main import FINE, FOUND
 from extensor._cli.serve_check import serve_report
-from extensor._dependency import needed
 from extensor._describe.describe import describe as describe_records
 from extensor._formats.json.text import json_text
 from extensor._path import Path, quoted
+from extensor._progress import progress_bar
 from extensor._streams.formats import SUFFIXES, known_format
 from extensor._streams.sink import write_stream
 from extensor._streams.source import opened
@@ -46,7 +46,7 @@ def _columns(command: _Command) -> _Command:
 
 
 def _progress(command: _Command) -> _Command:
-    text = "Whether to show a progress bar. Default: on a terminal."
+    text = "Whether to show a progress bar. Default: on a terminal, after a second."
     return click.option("--progress/--no-progress", default=None, help=text)(command)
 
 
@@ -150,20 +150,13 @@ def convert(
     """
     kind = known_format(target, target_format)  # raises before anything is read
     source = opened(sources, columns or None, source_format)
-    bar = needed("tqdm", "cli", "extensor convert").tqdm(
-        total=source.num_records,
-        unit=" records",
-        unit_scale=True,
-        desc="convert",
-        disable=None if progress is None else not progress,
-    )
+    with progress_bar("convert", progress, source.num_records, extra="cli") as advance:
 
-    def counted() -> Iterator[pa.RecordBatch]:
-        for batch in source.batches():
-            yield batch
-            bar.update(batch.num_rows)
+        def counted() -> Iterator[pa.RecordBatch]:
+            for batch in source.batches():
+                yield batch
+                advance(batch.num_rows)
 
-    with bar:
         write_stream(counted(), source.schema, target, kind, float32, allow_nan)
 
 

@@ -39,23 +39,32 @@ def database(
 
     Args:
         query: An SQL query.
-        connection: As in `read_database`. A connection reads one pass at a time. Of a URI, each
-            pass opens a connection of its own.
+        connection: A connection of DuckDB, a DB-API connection of an ADBC driver, or a URI, as in
+            `read_database`. A connection reads one pass at a time. Of a URI, each pass opens a
+            connection of its own.
         batch_size: The number of records in a batch.
         columns: Paths of the fields to convert. "auto" for all fields, except that models of
             `xt.keras` convert only those that they use, as in `parquet`. None for all fields,
             always. The database reads the columns that the query names.
-        schema: As in `read_database`. Without it, the query runs once more, when the dataset is
-            made.
+        schema: The spec of the records, or an Arrow schema. Without it, the query runs once more,
+            when the dataset is made.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
             then part of the static shape.
-        row_splits_dtype: As in `from_arrow`.
-        nulls: What to do with nulls, as in `from_arrow`.
-        shuffle: As in `batches`: mixes each `window` records that follow one another.
-        shard: As in `batches`. To read less, choose the records of the shard in the query.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a MaskedTensor,
+            `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by path. More in
+            `xt.from_arrow`.
+        shuffle: How to shuffle, an `xt.data.Shuffle`: mixes each `window` records that follow one
+            another.
+        shard: The number of this shard, and the number of shards. A shard has each record whose
+            number, divided by the number of shards, leaves the number of the shard. To read less,
+            choose the records of the shard in the query.
         epochs: The number of epochs in a pass.
-        state: As in `batches`.
-        params: As in `read_database`.
+        state: Where the first pass begins, from `xt.data.state`. The batches before are read and
+            dropped.
+        params: The values of the parameters in the query: a list, or a dict where the driver
+            supports names.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`, of unknown cardinality.

@@ -49,14 +49,21 @@ def firestore(
             no schema, and the types of all batches are those of the first one.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
             then part of the static shape.
-        row_splits_dtype: As in `from_arrow`.
-        nulls: What to do with nulls and missing fields, as in `from_arrow`.
-        shuffle: As in `batches`.
-        shard: As in `batches`. All shards read the whole query.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        nulls: What becomes of nulls and missing fields: `"error"` (the default), `"mask"` for a
+            MaskedTensor, `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by
+            path. More in `xt.from_arrow`.
+        shuffle: How to shuffle, an `xt.data.Shuffle`: mixes each `window` records that follow one
+            another.
+        shard: The number of this shard, and the number of shards. A shard has each record whose
+            number, divided by the number of shards, leaves the number of the shard. All shards read
+            the whole query.
         epochs: The number of epochs in a pass.
-        state: As in `batches`.
-        id_field: As in `read_firestore`.
-        timeout: As in `read_firestore`.
+        state: Where the first pass begins, from `xt.data.state`. The batches before are read and
+            dropped.
+        id_field: The name of a field for the ids of the documents. Default: no such field.
+        timeout: For how many seconds a request is repeated while the server is not available.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`, of unknown cardinality.

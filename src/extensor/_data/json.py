@@ -54,10 +54,14 @@ def json(
             all records.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
             then part of the static shape.
-        row_splits_dtype: As in `from_arrow`.
-        nulls: What to do with nulls and missing fields, as in `from_arrow`.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        nulls: What becomes of nulls and missing fields: `"error"` (the default), `"mask"` for a
+            MaskedTensor, `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by
+            path. More in `xt.from_arrow`.
         shuffle: How to shuffle, an `xt.data.Shuffle`.
-        shard: As in `parquet`; a shard reads its own lines only, after the first pass.
+        shard: The number of this shard, and the number of shards. Together, they have each record
+            once. A shard reads its own lines only, after the first pass. "service" as in `parquet`.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`.
 

@@ -59,8 +59,11 @@ def parquet(
             files, which must agree.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
             then part of the static shape.
-        row_splits_dtype: As in `from_arrow`.
-        nulls: What to do with nulls, as in `from_arrow`.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a MaskedTensor,
+            `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by path. More in
+            `xt.from_arrow`.
         shuffle: How to shuffle, an `xt.data.Shuffle`. Each epoch, in this pass or the next one, has
             another order.
         shard: The number of this shard, and the number of shards. Together, they have each record

@@ -52,16 +52,22 @@ def proto(
         columns: Paths of the fields to read, as in `from_proto`; other fields are not decoded.
             "auto" for all fields, except that models of `xt.keras` read only those that they use,
             as in `parquet`. None for all fields, always.
-        schema: As in `from_proto`.
+        schema: The spec of the records, or a pyarrow Schema. Default: as the message type says.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
             then part of the static shape.
-        row_splits_dtype: As in `from_proto`.
-        nulls: What a field becomes that a message does not have, as in `from_proto`.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        nulls: What a field becomes that a message does not have. Default: an empty list. Or a
+            policy of `xt.from_arrow`, or a dict of policies by path. `"default"` is the default
+            value of the field.
         shuffle: How to shuffle, an `xt.data.Shuffle`.
-        shard: As in `parquet`; a shard reads its own messages only, after the first pass.
+        shard: The number of this shard, and the number of shards. Together, they have each record
+            once. A shard reads its own messages only, after the first pass. "service" as in
+            `parquet`.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`.
-        max_depth: As in `from_proto`.
+        max_depth: How often a message type is read inside itself. A message that is nested deeper
+            is an error. Needed for recursive types without `columns`.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`. Its cardinality is known, except if

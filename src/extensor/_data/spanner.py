@@ -44,20 +44,30 @@ def spanner(
             snapshot; or a snapshot for several reads: `database.snapshot(multi_use=True)`.
         query: The query, in SQL.
         batch_size: The number of records in a batch.
-        columns: As in `database`.
-        schema: As in `read_spanner`. Without it, the query begins once more, when the dataset is
-            made.
+        columns: Paths of the fields to convert. "auto" for all fields, except that models of
+            `xt.keras` convert only those that they use, as in `parquet`. None for all fields,
+            always. The database reads the columns that the query names.
+        schema: The spec or pyarrow schema of the result. Without it, the query begins once more,
+            when the dataset is made.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
             then part of the static shape.
-        row_splits_dtype: As in `from_arrow`.
-        nulls: What to do with nulls, as in `from_arrow`.
-        shuffle: As in `batches`.
-        shard: As in `database`.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a MaskedTensor,
+            `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by path. More in
+            `xt.from_arrow`.
+        shuffle: How to shuffle, an `xt.data.Shuffle`: mixes each `window` records that follow one
+            another.
+        shard: The number of this shard, and the number of shards. A shard has each record whose
+            number, divided by the number of shards, leaves the number of the shard. To read less,
+            choose the records of the shard in the query.
         epochs: The number of epochs in a pass.
-        state: As in `batches`.
-        params: As in `read_spanner`.
-        param_types: As in `read_spanner`.
-        timeout: As in `read_spanner`.
+        state: Where the first pass begins, from `xt.data.state`. The batches before are read and
+            dropped.
+        params: The values of the parameters of the query, by name.
+        param_types: The types of parameters, by name, as in google-cloud-spanner. They are needed
+            for None and for lists that are empty; the others follow from the values.
+        timeout: For how many seconds a request is repeated while the server is not available.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`, of unknown cardinality.

@@ -57,14 +57,20 @@ def tfrecord(
         schema: The spec of the records, or a pyarrow Schema. Default: that of the features.
         drop_remainder: Whether to drop a last batch of an epoch that is not full. The batch size is
             then part of the static shape.
-        row_splits_dtype: As in `from_arrow`.
-        nulls: The policies for features that are missing, as in `from_tf_example`.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        nulls: The policy for features that are missing, or a dict of policies by path: `"error"`
+            (the default), `"mask"`, or `xt.fill(value)`. With a spec, its MaskedTensors are masked.
         shuffle: How to shuffle, an `xt.data.Shuffle`.
-        shard: As in `parquet`; a shard reads its own records only, after the first pass.
+        shard: The number of this shard, and the number of shards. Together, they have each record
+            once. A shard reads its own records only, after the first pass. "service" as in
+            `parquet`.
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`.
-        keys: As in `read_tfrecord`; it needs a schema.
-        context: As in `read_tfrecord`.
+        keys: The names of features by path, such as `{"image.data": "image/encoded"}`, for those
+            that have other names than their fields. It needs a schema.
+        context: The paths of the lists that are features of the context of a SequenceExample.
+            Without a schema, they are found out.
         message: "Example" or "SequenceExample". Default: SequenceExample if a record (with a
             schema: one of the first) has feature lists. For other messages, see `proto`.
 

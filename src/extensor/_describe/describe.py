@@ -12,11 +12,11 @@ import tensorflow as tf
 
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
-from extensor._dependency import needed
 from extensor._describe.description import Description
 from extensor._describe.paths import Tree
 from extensor._describe.sketches import datasketches
 from extensor._path import PathLike
+from extensor._progress import progress_bar
 from extensor._streams.source import empty_batch, opened
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
@@ -52,7 +52,8 @@ def describe(
         columns: Paths of the fields to describe. Default: all.
         format: The format of the files, "parquet", "arrow", "json" or "tfrecord". Default: that of
             their suffix.
-        progress: Whether to show a progress bar. Default: if the standard error is a terminal.
+        progress: Whether to show a progress bar. Default: on a terminal and in a notebook, after a
+            second.
 
     Raises:
         DTypeError: If the source is nothing of these (also a TypeError).
@@ -75,21 +76,14 @@ def describe(
     batches, total = _batches(source, wanted, format)
     tree = Tree()
     count = 0
-    bar = needed("tqdm", "describe", "xt.data.describe").tqdm(
-        total=total,
-        unit=" records",
-        unit_scale=True,
-        desc="describe",
-        disable=None if progress is None else not progress,
-    )
-    with bar:
+    with progress_bar("describe", progress, total, extra="describe") as advance:
         for batch in batches:
             for start in range(0, batch.num_rows, _ROWS):
                 tree.add(batch.slice(start, _ROWS))
             if not batch.num_rows:
                 tree.add(batch)  # its paths
             count += batch.num_rows
-            bar.update(batch.num_rows)
+            advance(batch.num_rows)
     return Description(count, tree)
 
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from extensor._arrow.batches import batches_of
+from extensor._arrow.batches import batches_of, count_of, counted
 from extensor._arrow.chosen_columns import leaf_paths
 from extensor._arrow.struct_fields import batch_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._files.files import File, FilePath, files_at, whole_output
 from extensor._path import PathLike
+from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, ExtensorError, FormatError, StructureError
 
@@ -46,8 +47,11 @@ def read_arrow(
             columns are not read. Default: all.
         schema: The spec of a StructuredTensor, or a pyarrow Schema, to which the columns are cast
             without loss. Default: the schema of the source.
-        nulls: What to do with nulls, as in `from_arrow`.
-        row_splits_dtype: As in `from_arrow`.
+        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a MaskedTensor,
+            `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by path. More in
+            `xt.from_arrow`.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
 
     Returns:
         A StructuredTensor of shape `[number of records]`.
@@ -373,6 +377,8 @@ def write_arrow(
     path: FilePath,
     schema: pa.Schema | None = None,
     compression: str | None = None,
+    *,
+    progress: bool | None = None,
 ) -> None:
     """Writes records to an Arrow IPC file, or to a stream if `path` ends in `.arrows`.
 
@@ -384,6 +390,8 @@ def write_arrow(
         path: The file. An existing file is replaced.
         schema: The Arrow schema to write, as in `to_arrow`.
         compression: `"lz4"`, `"zstd"`, or None.
+        progress: Whether to show a progress bar. Default: on a terminal and in a notebook, if tqdm
+            is installed, after a second.
 
     Raises:
         DTypeError: If `records` is or yields anything but StructuredTensors of rank 1, or the
@@ -408,7 +416,9 @@ def write_arrow(
             mend="Leave it out for None.",
         )
     batches = batches_of(records, "write_arrow")
-    write((to_arrow(batch, schema) for batch in batches), path, compression)
+    with progress_bar("write_arrow", progress, count_of(records)) as advance:
+        found = (to_arrow(batch, schema) for batch in counted(batches, advance))
+        write(found, path, compression)
 
 
 def write(

@@ -39,8 +39,10 @@ def from_awkward(
         array: An `ak.Array` of records, or of lists of records.
         columns: Paths of the fields to convert. Default: all.
         schema: The spec of a StructuredTensor, or the pyarrow Schema of the records.
-        nulls: What to do with None, as in `from_arrow`.
-        row_splits_dtype: As in `from_arrow`.
+        nulls: What becomes of None: `"error"` (the default), `"mask"` for a MaskedTensor, `"empty"`
+            for lists, or `xt.fill(value)`; one for all fields, or a dict by path.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
 
     Returns:
         A StructuredTensor of shape `[number of records]`; of a higher rank for lists of records.

@@ -34,8 +34,11 @@ def read_delta(
         table: The folder of the table, its URL, or a `deltalake.DeltaTable`.
         columns: Paths of the fields to read. Other columns of the table are not read. Default: all.
         schema: The spec of the records, or an Arrow schema. Default: that of the table.
-        nulls: The policies for nulls, as in `from_arrow`.
-        row_splits_dtype: As in `from_arrow`.
+        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a MaskedTensor,
+            `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by path. More in
+            `xt.from_arrow`.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
         filter: Which records to read, such as `pc.field("population") > 1000`. Files whose
             statistics or partition exclude all records are not read.
         version: The version of the table. Default: the newest.

@@ -37,9 +37,11 @@ def from_huggingface(
             `path`, as they are stored.
         columns: Paths of the fields to read. Default: all.
         schema: The spec of a StructuredTensor, or a pyarrow Schema; by default that of the dataset.
-        nulls: What to do with nulls, as in `from_arrow`. By default, the `path` of images and audio
-            is masked; other nulls are an error.
-        row_splits_dtype: As in `from_arrow`.
+        nulls: What becomes of nulls: `"error"`, `"mask"` for a MaskedTensor, `"empty"` for lists,
+            or `xt.fill(value)`; one for all fields, or a dict by path. Default: the `path` of
+            images and audio is masked; other nulls are an error.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
 
     Returns:
         A StructuredTensor of shape `[number of rows]`. `Array2D` to `Array5D` are dense tensors if

@@ -56,9 +56,13 @@ def read_realtime_database(
         reference: A reference or query of the package firebase-admin: `db.reference("users")`.
         columns: Paths of the fields to convert. Default: all.
         schema: The spec or pyarrow schema of the records. Default: that of the values.
-        nulls: What to do with nulls and missing fields, as in `from_arrow`.
-        conflicts: `"error"`, or `"union"` for fields whose values have different types.
-        row_splits_dtype: As in `from_arrow`.
+        nulls: What becomes of nulls and missing fields: `"error"` (the default), `"mask"` for a
+            MaskedTensor, `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by
+            path. More in `xt.from_arrow`.
+        conflicts: What becomes of a field whose values have different types: `"error"` (the
+            default), or `"union"` for a UnionTensor.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
         key_field: The name of a field for the keys of the records. Default: no such field.
 
     Returns:

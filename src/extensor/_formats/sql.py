@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
-from extensor._arrow.batches import batches_of
+from extensor._arrow.batches import batches_of, count_of, counted
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
 from extensor._path import Path, PathLike
+from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import (
     DatabaseError,
@@ -53,8 +54,11 @@ def read_database(
             `duckdb:path/of/file`.
         columns: Paths of the fields to return. Default: all.
         schema: The spec of the records, or an Arrow schema. Default: that of the result.
-        nulls: The policies for nulls, as in `from_arrow`.
-        row_splits_dtype: As in `from_arrow`.
+        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a MaskedTensor,
+            `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by path. More in
+            `xt.from_arrow`.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
         params: The values of the parameters in the query: a list, or a dict where the driver
             supports names.
         batch_size: If given, the result is an iterator of StructuredTensors of that many records,
@@ -100,16 +104,21 @@ def write_database(
     connection: Any,
     schema: Any = None,
     if_exists: str = "fail",
+    *,
+    progress: bool | None = None,
 ) -> None:
     """Writes records to a table of a database: all of them, or none if there is an error.
 
     Args:
         records: A StructuredTensor of rank 1, or an iterable of batches of one schema.
         table: The name of the table, or `schema.table`.
-        connection: As in `read_database`. A transaction that is open in an ADBC connection is
-            committed, or rolled back after an error.
+        connection: A connection of DuckDB, a DB-API connection of an ADBC driver, or a URI, as in
+            `read_database`. A transaction that is open in an ADBC connection is committed, or
+            rolled back after an error.
         schema: The Arrow schema to write, as in `to_arrow`.
         if_exists: What to do if the table exists: "fail", "append" or "replace".
+        progress: Whether to show a progress bar. Default: on a terminal and in a notebook, if tqdm
+            is installed, after a second.
 
     Raises:
         DatabaseError: If the database refuses the records, has no type for a field, or fails (also
@@ -141,8 +150,12 @@ def write_database(
             received=repr(table),
             mend="Quote a name that contains a dot: '\"a.b\"'.",
         )
-    batches = _Batches(records, schema)
-    with _connected(connection) as opened, _named(f"table {Path(*names)}"):
+    with (
+        progress_bar("write_database", progress, count_of(records)) as advance,
+        _connected(connection) as opened,
+        _named(f"table {Path(*names)}"),
+    ):
+        batches = _Batches(records, schema, advance)
         write = _write_duckdb if _is_duckdb(opened) else _write_adbc
         try:
             write(batches.reader(), names, opened, if_exists)
@@ -262,8 +275,8 @@ def _sized(batches: Iterator[Any], size: int, wanted: WantedTable) -> Iterator[S
 class _Batches:
     """Records as Arrow batches, and the error that converting them raised."""
 
-    def __init__(self, records: Any, schema: Any) -> None:
-        batches = batches_of(records, "write_database")
+    def __init__(self, records: Any, schema: Any, advance: Callable[[int], Any]) -> None:
+        batches = counted(batches_of(records, "write_database"), advance)
         self._rest = (to_arrow(batch, schema) for batch in batches)
         self.error: ExtensorError | None = None
         first = next(self._rest, None)

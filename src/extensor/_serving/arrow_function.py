@@ -56,7 +56,9 @@ def arrow_function(
             read. They are cast to its types without loss.
         keep: The schema of columns of the table that the result has too, such as keys. They come
             first, unchanged. They need not be in `spec`, and may have types without tensors.
-        nulls: What to do with nulls, as in `from_arrow`. Default: the masks of the spec.
+        nulls: What becomes of nulls: `"error"`, `"mask"`, `"empty"` for lists, or `xt.fill(value)`;
+            one for all fields, or a dict by path, as in `xt.from_arrow`. Default: the masks of the
+            spec.
         schema: The Arrow schema of what the model returns, as in `to_arrow`. Default: the natural
             types; but if no list of the spec is a `large_list`, then no list of the result is.
 

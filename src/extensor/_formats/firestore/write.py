@@ -8,12 +8,13 @@ from typing import Any
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import inner_fields
-from extensor._arrow.batches import batches_of
+from extensor._arrow.batches import batches_of, count_of
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
 from extensor._formats.firestore import types
 from extensor._google import named_errors, retry
 from extensor._path import Path
+from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, UnsupportedTypeError
 
@@ -29,6 +30,8 @@ def write_firestore(
     id_field: str | None = None,
     mode: str = "set",
     timeout: float = 60.0,
+    *,
+    progress: bool | None = None,
 ) -> None:
     """Writes records to a Firestore collection, a document for each.
 
@@ -44,6 +47,8 @@ def write_firestore(
         id_field: The field with the ids of the documents. Default: Firestore chooses ids.
         mode: `"set"`: a document that exists is replaced. `"create"`: it is an error.
         timeout: For how many seconds a request is repeated while the server is not available.
+        progress: Whether to show a progress bar. Default: on a terminal and in a notebook, if tqdm
+            is installed, after a second.
 
     Raises:
         MissingDependencyError: If google-cloud-firestore is not installed (also an ImportError).
@@ -75,28 +80,32 @@ def write_firestore(
     client = collection._client  # the client has no public name for it
     name = collection.id
     written = 0
-    for batch in batches_of(records, "write_firestore"):
-        rows = to_arrow(batch, schema)
-        if id_field is not None and rows.schema.get_field_index(id_field) < 0:
-            raise FieldError(
-                path=name,
-                expected=f"records with the field {id_field}",
-                received=f"the fields {', '.join(rows.schema.names)}",
-                mend="Correct id_field=.",
-            )
-        columns = {
-            field.name: _values(rows.column(i), client, Path(field.name))
-            for i, field in enumerate(rows.schema)
-        }
-        ids = columns.pop(id_field) if id_field is not None else None
-        for start, stop in _commits(rows):
-            commit = client.batch()
-            for i in range(start, stop):
-                document = collection.document(None if ids is None else _id(ids[i], id_field, i))
-                getattr(commit, mode)(document, {n: column[i] for n, column in columns.items()})
-            with named_errors(f"{name}, after {written} documents" if written else name):
-                commit.commit(retry=retry(timeout))
-            written += stop - start
+    with progress_bar("write_firestore", progress, count_of(records)) as advance:
+        for batch in batches_of(records, "write_firestore"):
+            rows = to_arrow(batch, schema)
+            if id_field is not None and rows.schema.get_field_index(id_field) < 0:
+                raise FieldError(
+                    path=name,
+                    expected=f"records with the field {id_field}",
+                    received=f"the fields {', '.join(rows.schema.names)}",
+                    mend="Correct id_field=.",
+                )
+            columns = {
+                field.name: _values(rows.column(i), client, Path(field.name))
+                for i, field in enumerate(rows.schema)
+            }
+            ids = columns.pop(id_field) if id_field is not None else None
+            for start, stop in _commits(rows):
+                commit = client.batch()
+                for i in range(start, stop):
+                    document = collection.document(
+                        None if ids is None else _id(ids[i], id_field, i)
+                    )
+                    getattr(commit, mode)(document, {n: column[i] for n, column in columns.items()})
+                with named_errors(f"{name}, after {written} documents" if written else name):
+                    commit.commit(retry=retry(timeout))
+                written += stop - start
+                advance(stop - start)
 
 
 def _commits(rows: pa.RecordBatch) -> Iterator[tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -35,6 +35,7 @@ def exact_records(
     conflicts: str,
     path: tuple[str, ...] | None,
     maps: PathTree,
+    advance: Callable[[int], Any],
 ) -> tuple[Any, bool]:
     """Returns the records of texts as an Arrow table, or, with a schema, as a StructuredTensor.
 
@@ -44,13 +45,14 @@ def exact_records(
         conflicts: "error" or "union".
         path: As in `fast_table`.
         maps: The paths of objects that are maps.
+        advance: Is called with the number of bytes that are parsed.
 
     Raises:
         FormatError, StructureError, DTypeError, NullError, FieldError: With the line of the error.
     """
     records = _Records()
     for text in texts:
-        records.add(text, path)
+        records.add(text, path, advance)
     if maps:
         unused = set(maps.paths())
         values = [with_maps(value, maps, unused) for value in records.values]
@@ -102,7 +104,7 @@ class _Records:
         name, number, line = self._places[index]
         return f"record {number} of {name}" if line is None else f"line {line} of {name}"
 
-    def add(self, text: Text, path: tuple[str, ...] | None) -> None:
+    def add(self, text: Text, path: tuple[str, ...] | None, advance: Callable[[int], Any]) -> None:
         """Adds the records of a text.
 
         Raises:
@@ -114,6 +116,7 @@ class _Records:
         for number, (value, start) in enumerate(self._values(text.name, source, path)):
             if start is not None:
                 line += source.count("\n", at, start)
+                advance(start - at)
                 at = start
             where = text.name, number, None if start is None else line
             self._places.append(where)
@@ -128,6 +131,7 @@ class _Records:
                     else 'Write plain values as records, such as {"x": 1}; '
                     "records= names the path of records in an object.",
                 )
+        advance(text.buffer.size - at)
 
     def _values(
         self, name: str, source: str, path: tuple[str, ...] | None

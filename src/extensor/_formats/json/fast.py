@@ -10,7 +10,7 @@ blocks here, each is parsed alone, and one type is made of the types of all bloc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -46,7 +46,10 @@ _NO_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
 
 
 def fast_table(
-    texts: list[Text], schema: pa.Schema | None, path: tuple[str, ...] | None
+    texts: list[Text],
+    schema: pa.Schema | None,
+    path: tuple[str, ...] | None,
+    advance: Callable[[int], Any],
 ) -> pa.Table:
     """Returns the records of texts.
 
@@ -55,18 +58,24 @@ def fast_table(
         schema: The wanted schema, or None to infer it.
         path: The field of a single object that holds the records; None if they are the values or
             the items of the texts.
+        advance: Is called with the number of bytes of each part that is read.
 
     Raises:
         InexactError: If the parser would not give the exact values, or finds an error.
     """
     try:
-        return _table(texts, schema, path)
+        return _table(texts, schema, path, advance)
     # The name of a field that is not UTF-8 raises a UnicodeDecodeError when it is read.
     except (pa.ArrowException, UnicodeDecodeError, KeyError, RecursionError) as error:
         raise InexactError from error
 
 
-def _table(texts: list[Text], schema: pa.Schema | None, path: tuple[str, ...] | None) -> pa.Table:
+def _table(
+    texts: list[Text],
+    schema: pa.Schema | None,
+    path: tuple[str, ...] | None,
+    advance: Callable[[int], Any],
+) -> pa.Table:
     wanted = None if schema is None else pa.struct(list(schema))
     asked = None if wanted is None else parsed_type(wanted)
     blocks = [block for text in texts for block in _blocks(text.buffer, path)]
@@ -79,7 +88,10 @@ def _table(texts: list[Text], schema: pa.Schema | None, path: tuple[str, ...] | 
         order, hints = [with_text(found)], only_timestamps(found)
     if len(blocks) > 1:
         with ThreadPoolExecutor(pa.cpu_count()) as pool:
-            arrays = list(pool.map(lambda block: block.read(hints, asked), blocks))
+            arrays: list[pa.StructArray] = []
+            for array in pool.map(lambda block: block.read(hints, asked), blocks):
+                advance(blocks[len(arrays)].buffer.size)
+                arrays.append(array)
     else:
         arrays = [block.read(hints, asked) for block in blocks]
     if wanted is None:

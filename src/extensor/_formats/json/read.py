@@ -16,6 +16,7 @@ from extensor._formats.json.maps import map_paths
 from extensor._formats.json.source import texts_of
 from extensor._formats.json.types import InexactError
 from extensor._path import Path, PathLike
+from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError
 
@@ -30,6 +31,7 @@ def read_json(
     *,
     records: PathLike | None = None,
     maps: Iterable[PathLike] = (),
+    progress: bool | None = None,
 ) -> StructuredTensor:
     r"""Returns the records of JSON files, or of JSON text in memory, as a StructuredTensor.
 
@@ -47,15 +49,20 @@ def read_json(
         schema: A spec, such as `xt.spec_of(records)`, or a pyarrow Schema. Other fields are not
             read. Text in ISO 8601 becomes timestamps, dates and times, and base64 becomes bytes,
             where the schema has these types.
-        nulls: What to do with nulls and missing fields, as in `from_arrow`.
-        conflicts: What to do where a field has values of several types: `"error"`, or `"union"`
-            for a UnionTensor.
-        row_splits_dtype: As in `from_arrow`. Default: tf.int64.
+        nulls: What becomes of nulls and missing fields: `"error"` (the default), `"mask"` for a
+            MaskedTensor, `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by
+            path. More in `xt.from_arrow`.
+        conflicts: What becomes of a field whose values have different types: `"error"` (the
+            default), or `"union"` for a UnionTensor.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
         records: The path of the records in a text that is one object: an array of objects, or an
             object whose values are the records, which become records of `key` and `value`. `()` is
             the object itself.
         maps: The paths of objects whose keys are data, such as ids. They become lists of records
             of `key` and `value`.
+        progress: Whether to show a progress bar. Default: on a terminal and in a notebook, if tqdm
+            is installed, after a second.
 
     Returns:
         A StructuredTensor of shape `[number of records]`.
@@ -87,12 +94,15 @@ def read_json(
     path = None if records is None else Path.of(records).names
     keyed = map_paths(maps, wanted.schema)
     texts = texts_of(source)
+    size = sum(text.buffer.size for text in texts)
     try:
         if keyed:
             raise InexactError
-        table = fast_table(texts, wanted.schema, path)
+        with progress_bar("read_json", progress, size, "B") as advance:
+            table = fast_table(texts, wanted.schema, path, advance)
     except InexactError:
-        made, is_done = exact_records(texts, wanted, conflicts, path, keyed)
+        with progress_bar("read_json, parsing", progress, size, "B") as advance:
+            made, is_done = exact_records(texts, wanted, conflicts, path, keyed, advance)
         if is_done:
             return made
         table = made

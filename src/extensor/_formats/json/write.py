@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
-from extensor._arrow.batches import batches_of
+from extensor._arrow.batches import batches_of, count_of
 from extensor._arrow.write import to_arrow
 from extensor._files.files import FilePath, whole_output
 from extensor._formats.json.text import json_text
 from extensor._path import Path
+from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
 
 _SLICE = 1 << 22  # bytes of Arrow data
@@ -27,6 +28,7 @@ def write_json(
     *,
     lines: bool = True,
     allow_nan: bool = False,
+    progress: bool | None = None,
 ) -> None:
     """Writes records as JSON: one object a line, or one array.
 
@@ -43,6 +45,8 @@ def write_json(
         lines: Whether to write one object a line; otherwise, one array.
         allow_nan: Whether to write `NaN` and `Infinity`, which are not JSON, but which Python
             reads.
+        progress: Whether to show a progress bar. Default: on a terminal and in a notebook, if tqdm
+            is installed, after a second.
 
     Raises:
         DTypeError: If `records` is or yields anything but StructuredTensors of rank 1 (also a
@@ -61,38 +65,47 @@ def write_json(
     {"title":"a","x":1.0}
     {"title":"b","x":2.5}
     """
-    batches = batches_of(records, "write_json")
-    _write((to_arrow(batch, schema) for batch in batches), path, lines, allow_nan)
+    batches = (to_arrow(batch, schema) for batch in batches_of(records, "write_json"))
+    with progress_bar("write_json", progress, count_of(records)) as advance:
+        _write(batches, path, lines, allow_nan, advance)
 
 
 def write(batches: Iterable[pa.RecordBatch], path: FilePath | Any, allow_nan: bool = False) -> None:
     """Writes Arrow record batches as JSON, one object a line."""
-    _write(batches, path, True, allow_nan)
+    _write(batches, path, True, allow_nan, None)
 
 
-def _write(batches: Iterable[pa.RecordBatch], path: Any, lines: bool, allow_nan: bool) -> None:
+def _write(
+    batches: Iterable[pa.RecordBatch],
+    path: Any,
+    lines: bool,
+    allow_nan: bool,
+    advance: Callable[[int], Any] | None,
+) -> None:
     with _output(path) as write:
         if not lines:
             write(b"[")
         is_first = True
-        for text in _texts(batches, allow_nan):
+        for text, count in _texts(batches, allow_nan):
             joint = b"\n" if lines else b",\n"
             # JSON text has no line breaks of its own.
             whole = text if lines else text[:-1].replace(b"\n", b",\n")
             write(whole if lines or is_first else joint + whole)
             is_first = False
+            if advance is not None:
+                advance(count)
         if not lines:
             write(b"]\n")
 
 
-def _texts(batches: Iterable[pa.RecordBatch], allow_nan: bool) -> Iterator[bytes]:
-    """Yields the text of some records, with a line break after each."""
+def _texts(batches: Iterable[pa.RecordBatch], allow_nan: bool) -> Iterator[tuple[bytes, int]]:
+    """Yields the text of some records, with a line break after each, and their number."""
     for batch in batches:
         array = batch.to_struct_array()
         count = max(1, len(array) * _SLICE // max(1, array.get_total_buffer_size()))
         for start in range(0, len(array), count):
             text = json_text(array.slice(start, count), Path(), allow_nan)
-            yield ("\n".join(text.to_pylist()) + "\n").encode()
+            yield ("\n".join(text.to_pylist()) + "\n").encode(), len(text)
 
 
 @contextlib.contextmanager

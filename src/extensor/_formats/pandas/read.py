@@ -49,11 +49,14 @@ def from_pandas(
         columns: Paths of the fields to convert, `_index_` among them. Default: all.
         schema: The spec of a StructuredTensor, or a pyarrow Schema; by default the dtypes and, in
             columns of objects, the values decide.
-        nulls: What to do with nulls, as in `from_arrow`. A null is `None`, `pd.NA`, `pd.NaT`, and
-            `nan` in a column of strings or other objects; `nan` in a column of floats is a number.
-        conflicts: What to do with a column of objects of several types: `"error"`, or `"union"`
-            for a field that is a union.
-        row_splits_dtype: As in `from_arrow`.
+        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a MaskedTensor,
+            `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by path. A null
+            is `None`, `pd.NA`, `pd.NaT`, and `nan` in a column of strings or other objects; `nan`
+            in a column of floats is a number.
+        conflicts: What becomes of a column of objects that have different types: `"error"` (the
+            default), or `"union"` for a UnionTensor.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
         levels: What the levels of a MultiIndex of the rows become: `"dimensions"` for a
             StructuredTensor of a higher rank, or `"fields"` of the record `_index_`.
 

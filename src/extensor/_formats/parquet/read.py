@@ -54,8 +54,11 @@ def read_parquet(
         schema: The spec of a StructuredTensor, or a pyarrow Schema, to which the columns are cast
             without loss. A nullable column that some of the files do not have is null there.
             Default: the schema of the files, which must agree.
-        nulls: What to do with nulls, as in `from_arrow`.
-        row_splits_dtype: As in `from_arrow`.
+        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a MaskedTensor,
+            `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by path. More in
+            `xt.from_arrow`.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
         filters: The condition for records, in the words of pyarrow: a list of tuples
             `(path, operator, value)` that must all hold, a list of such lists of which one must
             hold, or an Expression of `pyarrow.compute`. The operators are `=`, `!=`, `<`, `<=`,

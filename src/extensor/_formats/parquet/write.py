@@ -10,10 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from extensor._arrow.arrow_type import inner_fields
+from extensor._arrow.batches import count_of, counted
 from extensor._arrow.write import to_arrow
 from extensor._files.files import FilePath, whole_folder, whole_output
 from extensor._formats.parquet.plan import schema_text
 from extensor._path import Path
+from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, StructureError, UnsupportedTypeError
 
@@ -30,6 +32,8 @@ def write_parquet(
     schema: pa.Schema | None = None,
     compression: str | None = "snappy",
     partition_by: Iterable[str] | None = None,
+    *,
+    progress: bool | None = None,
 ) -> None:
     """Writes records to a Parquet file, or to a folder of files.
 
@@ -45,6 +49,8 @@ def write_parquet(
         partition_by: Names of fields, such as `["country"]`. Then `path` becomes a new folder, with
             a folder `country=de` for each value, and the files in these do not have the fields.
             Records are in order in each file only. Default: one file.
+        progress: Whether to show a progress bar. Default: on a terminal and in a notebook, if tqdm
+            is installed, after a second.
 
     Raises:
         DTypeError: If `records` is or yields anything but StructuredTensors of rank 1, or the
@@ -75,11 +81,16 @@ def write_parquet(
     batches = [records] if isinstance(records, StructuredTensor) else records
     if not isinstance(batches, Iterable):
         batches = [batches]  # `_batch` raises, as for any batch of the wrong type
-    found = (_batch(batch, schema) for batch in batches)
-    if partition_by is None:
-        write(found, path, compression)
-    else:
-        write_partitions(found, path, partition_by, compression)
+    with progress_bar("write_parquet", progress, count_of(records)) as advance:
+        found = counted((_batch(batch, schema) for batch in batches), advance, _num_rows)
+        if partition_by is None:
+            write(found, path, compression)
+        else:
+            write_partitions(found, path, partition_by, compression)
+
+
+def _num_rows(batch: pa.RecordBatch) -> int:
+    return batch.num_rows
 
 
 def _batch(records: Any, schema: pa.Schema | None) -> pa.RecordBatch:

@@ -121,11 +121,15 @@ def spec_from_proto(
 
     Args:
         message: The class of the messages, or its descriptor.
-        columns: As in `from_proto`.
-        schema: As in `from_proto`.
-        nulls: As in `from_proto`.
-        row_splits_dtype: As in `from_proto`.
-        max_depth: As in `from_proto`.
+        columns: The paths of the fields to read, as in `from_proto`. Default: all.
+        schema: The spec of the records, or a pyarrow Schema. Default: as the message type says.
+        nulls: What a field becomes that a message does not have. Default: an empty list. Or a
+            policy of `xt.from_arrow`, or a dict of policies by path. `"default"` is the default
+            value of the field.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        max_depth: How often a message type is read inside itself. Needed for recursive types
+            without `columns`.
 
     Raises:
         FieldError, DTypeError, StructureError: As `from_proto`.

@@ -61,9 +61,11 @@ def constant(
             `row_splits_dtype` must be left out.
         dtype: The dtype of all numbers, or a dict from path to dtype.
         row_splits_dtype: The dtype of the row splits of lists, tf.int64 or tf.int32.
-        nulls: What becomes of None and of missing keys, as in `xt.from_arrow`; by default, they
-            are an error.
-        conflicts: `"error"`, or `"union"` for fields whose values have different types.
+        nulls: What becomes of None and of missing keys: `"error"` (the default), `"mask"` for a
+            MaskedTensor, `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by
+            path. More in `xt.from_arrow`.
+        conflicts: What becomes of a field whose values have different types: `"error"` (the
+            default), or `"union"` for a UnionTensor.
 
     Raises:
         StructureError: If lists and records differ in structure (also a ValueError).

@@ -58,8 +58,11 @@ def read_spanner(
         columns: Paths of the fields to convert. Default: all.
         schema: The spec or pyarrow schema of the result; it may choose other units of timestamps
             and other digits of decimals. Default: that of the metadata.
-        nulls: What to do with nulls, as in `from_arrow`.
-        row_splits_dtype: As in `from_arrow`.
+        nulls: What becomes of nulls: `"error"` (the default), `"mask"` for a MaskedTensor,
+            `"empty"` for lists, or `xt.fill(value)`; one for all fields, or a dict by path. More in
+            `xt.from_arrow`.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
         param_types: The types of parameters, by name, as in google-cloud-spanner. They are needed
             for None and for lists that are empty; the others follow from the values.
         timeout: For how many seconds a request is repeated while the server is not available.

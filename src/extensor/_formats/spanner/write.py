@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.batches import batches_of
+from extensor._arrow.batches import batches_of, count_of, counted
 from extensor._arrow.schema import schema_from_spec
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
@@ -19,6 +19,7 @@ from extensor._dependency import needed
 from extensor._formats.spanner import types
 from extensor._formats.spanner.types import schema_of
 from extensor._google import named_errors, retry
+from extensor._progress import progress_bar
 from extensor._protocol.spec_of import spec_of
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, ServerError
@@ -42,6 +43,8 @@ def write_spanner(
     schema: pa.Schema | None = None,
     mode: str = "insert",
     timeout: float = 60.0,
+    *,
+    progress: bool | None = None,
 ) -> None:
     """Writes records to a Spanner table, as mutations.
 
@@ -58,6 +61,8 @@ def write_spanner(
             these are replaced. `"update"`: the rows exist. `"replace"`: columns that are not
             written become null.
         timeout: For how many seconds a request is repeated while the server is not available.
+        progress: Whether to show a progress bar. Default: on a terminal and in a notebook, if tqdm
+            is installed, after a second.
 
     Raises:
         MissingDependencyError: If google-cloud-spanner is not installed (also an ImportError).
@@ -76,8 +81,11 @@ def write_spanner(
             received=repr(mode)[:60],
             mend="Leave it out for new rows.",
         )
-    with _Table(table, database, mode, timeout) as target:
-        for batch in batches_of(records, "write_spanner"):
+    with (
+        progress_bar("write_spanner", progress, count_of(records)) as advance,
+        _Table(table, database, mode, timeout) as target,
+    ):
+        for batch in counted(batches_of(records, "write_spanner"), advance):
             target.write(batch, schema)
 
 

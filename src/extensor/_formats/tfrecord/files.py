@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._arrow.batches import count_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, files_at, local_path, whole_path
 from extensor._formats.tfrecord.inferred import inferred
@@ -27,6 +28,7 @@ from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE
 from extensor._formats.tfrecord.parsed import Parser, wanted_spec
 from extensor._formats.tfrecord.serialized import to_tf_example, to_tf_sequence_example
 from extensor._path import PathLike
+from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FormatError, StructureError
 
@@ -47,6 +49,8 @@ def read_tfrecord(
     keys: Mapping[PathLike, str] | None = None,
     context: Iterable[PathLike] = (),
     message: str | None = None,
+    *,
+    progress: bool | None = None,
 ) -> StructuredTensor:
     """Returns the records of TFRecord files of tf.Examples or tf.SequenceExamples.
 
@@ -58,12 +62,18 @@ def read_tfrecord(
         paths: Files, folders, patterns or URLs.
         columns: Paths of the fields to read. Default: all.
         schema: The spec of the records, or an Arrow schema. Default: that of the features.
-        nulls: The policies for features that are missing, as in `from_tf_example`.
-        row_splits_dtype: As in `from_tf_example`.
-        keys: As in `from_tf_example`; it needs a schema.
-        context: As in `from_tf_sequence_example`; without a schema, it is found out.
+        nulls: The policy for features that are missing, or a dict of policies by path: `"error"`
+            (the default), `"mask"`, or `xt.fill(value)`. With a spec, its MaskedTensors are masked.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        keys: The names of features by path, such as `{"image.data": "image/encoded"}`, for those
+            that have other names than their fields. It needs a schema.
+        context: The paths of the lists that are features of the context of a SequenceExample.
+            Without a schema, they are found out.
         message: "Example" or "SequenceExample". Default: SequenceExample if a record has feature
             lists.
+        progress: Whether to show a progress bar while the schema is found out. Default: on a
+            terminal and in a notebook, if tqdm is installed, after a second.
 
     Returns:
         A StructuredTensor of shape `[number of records]`.
@@ -107,7 +117,8 @@ def read_tfrecord(
             mend="Give schema=, whose paths keys= names.",
         )
     else:
-        found, lists = inferred(serialized.numpy(), message, name_of)
+        with progress_bar("read_tfrecord, schema", progress, ends[-1]) as advance:
+            found, lists = inferred(_counted(serialized.numpy(), advance), message, name_of)
         spec = wanted.spec(found)
         names = set(spec.field_names())
         context = [path for path in lists if path[0] in names] if message == SEQUENCE else ()
@@ -124,6 +135,12 @@ def read_tfrecord(
     return parser.records(serialized, name_of)
 
 
+def _counted(messages: Iterable[bytes], advance: Callable[[int], Any]) -> Iterator[bytes]:
+    for message in messages:
+        yield message
+        advance(1)
+
+
 def write_tfrecord(
     records: StructuredTensor | Iterable[StructuredTensor],
     path: FilePath,
@@ -132,6 +149,8 @@ def write_tfrecord(
     context: Iterable[PathLike] = (),
     message: str = EXAMPLE,
     compression: str | tf.io.TFRecordOptions | None = None,
+    *,
+    progress: bool | None = None,
 ) -> None:
     """Writes records to a TFRecord file, as tf.Examples or tf.SequenceExamples.
 
@@ -141,12 +160,15 @@ def write_tfrecord(
         records: A StructuredTensor of rank 1, or an iterable of batches of one schema, such as a
             dataset.
         path: The file. An existing file is replaced.
-        schema: As in `to_tf_example`.
-        keys: As in `to_tf_example`.
-        context: As in `to_tf_sequence_example`.
+        schema: The spec, or the Arrow schema, to which the records are cast. Default: their own.
+        keys: The names of features by path, such as `{"image.data": "image/encoded"}`, for those
+            that have other names than their fields.
+        context: The paths of the lists that are features of the context of a SequenceExample.
         message: "Example", or "SequenceExample" for lists of lists.
         compression: "GZIP", "ZLIB", "", or a `tf.io.TFRecordOptions`. Default: "GZIP" if the path
             ends with ".gz", else none.
+        progress: Whether to show a progress bar. Default: on a terminal and in a notebook, if tqdm
+            is installed, after a second.
 
     Raises:
         DTypeError: If `records` is or yields anything but StructuredTensors (also a TypeError).
@@ -170,7 +192,11 @@ def write_tfrecord(
     batches = [records] if isinstance(records, StructuredTensor) else records
     if not isinstance(batches, Iterable):
         batches = [batches]  # `to_tf_example` raises, as for any batch of the wrong type
-    with whole_path(path) as unfinished, tf.io.TFRecordWriter(unfinished, compression) as writer:
+    with (
+        progress_bar("write_tfrecord", progress, count_of(records)) as advance,
+        whole_path(path) as unfinished,
+        tf.io.TFRecordWriter(unfinished, compression) as writer,
+    ):
         first: Any = None
         for batch in batches:
             if message == EXAMPLE:
@@ -188,6 +214,7 @@ def write_tfrecord(
                 )
             for one in serialized.numpy():
                 writer.write(one)
+                advance(1)
         if first is None:
             raise StructureError(
                 path="write_tfrecord",

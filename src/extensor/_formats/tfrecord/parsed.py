@@ -46,9 +46,8 @@ def from_tf_example(
         serialized: A string vector: a tensor, an array, or a list of bytes.
         schema: The spec of the records, of rank 1, or an Arrow schema.
         columns: Paths of the fields to read. Default: all.
-        nulls: The policies for features that are missing, as in `from_arrow`, by path: an error
-            (the default), a value of `xt.fill`, or "mask". With a spec, its MaskedTensors are
-            masked.
+        nulls: The policy for features that are missing, or a dict of policies by path: `"error"`
+            (the default), `"mask"`, or `xt.fill(value)`. With a spec, its MaskedTensors are masked.
         row_splits_dtype: The dtype of row splits. Default: that of the spec, or int64.
         keys: The names of features by path, such as `{"image.data": "image/encoded"}`, for those
             that have other names than their fields.
@@ -95,12 +94,15 @@ def from_tf_sequence_example(
     list.
 
     Args:
-        serialized: As in `from_tf_example`.
-        schema: As in `from_tf_example`.
-        columns: As in `from_tf_example`.
-        nulls: As in `from_tf_example`.
-        row_splits_dtype: As in `from_tf_example`.
-        keys: As in `from_tf_example`.
+        serialized: A string vector: a tensor, an array, or a list of bytes.
+        schema: The spec of the records, of rank 1, or an Arrow schema.
+        columns: Paths of the fields to read. Default: all.
+        nulls: The policy for features that are missing, or a dict of policies by path: `"error"`
+            (the default), `"mask"`, or `xt.fill(value)`. With a spec, its MaskedTensors are masked.
+        row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of a
+            spec.
+        keys: The names of features by path, such as `{"image.data": "image/encoded"}`, for those
+            that have other names than their fields.
         context: The paths of the lists that are features of the context.
 
     Raises:

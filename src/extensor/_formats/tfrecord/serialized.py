@@ -35,7 +35,8 @@ def to_tf_example(
     Args:
         records: A StructuredTensor of rank 1.
         schema: The spec, or the Arrow schema, to which the records are cast. Default: their own.
-        keys: The names of features by path, as in `from_tf_example`.
+        keys: The names of features by path, such as `{"image.data": "image/encoded"}`, for those
+            that have other names than their fields.
 
     Returns:
         A string vector of as many Examples.
@@ -74,7 +75,8 @@ def to_tf_sequence_example(
     Args:
         records: A StructuredTensor of rank 1.
         schema: The spec, or the Arrow schema, to which the records are cast. Default: their own.
-        keys: The names of features by path, as in `from_tf_example`.
+        keys: The names of features by path, such as `{"image.data": "image/encoded"}`, for those
+            that have other names than their fields.
         context: The paths of the lists that become features of the context.
 
     Returns:
