@@ -89,11 +89,15 @@ def times(row: str) -> tuple[str, str, float]:
     Raises:
         KeyError: If the table has no such row.
     """
-    for line in TABLE.read_text().splitlines():
-        cells = [cell.strip() for cell in line.split("|")]
-        if len(cells) > 3 and cells[1] == row:
-            return cells[2], cells[3], _seconds(cells[3]) / _seconds(cells[2])
-    raise KeyError(row)
+    ours, theirs, ratio, limit = rows()[row]
+    return ours, theirs, float(ratio) if limit.startswith("peer/ours") else 1 / float(ratio)
+
+
+def rows() -> dict[str, tuple[str, str, str, str]]:
+    """Returns the times, the ratio and its limit of each row of the table."""
+    lines = [[cell.strip() for cell in line.split("|")] for line in TABLE.read_text().splitlines()]
+    found = {line[1]: (line[2], line[3], line[4], line[5]) for line in lines if len(line) == 8}
+    return {row: cells for row, cells in found.items() if row not in ("row", "---")}
 
 
 def _seconds(text: str) -> float:

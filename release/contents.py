@@ -106,8 +106,11 @@ def _faults_of_metadata(text: str, version: str) -> list[str]:
         if described[name] != value
     ]
     faults += [f"no {name}" for name in ("Summary", "Requires-Python") if not described[name]]
-    if not described.get_payload().strip():
+    description = described.get_payload()
+    if not description.strip():
         faults.append("no description")
+    for link in re.findall(r"\]\(((?!\w+:)[^()\s]+)\)", description):
+        faults.append(f"the description has the relative link {link}, which leads nowhere")
     oldest = (pythons(described) or ["none"])[0]
     if described["Requires-Python"] != f">={oldest}":
         faults.append(f"Requires-Python is {described['Requires-Python']}, a classifier {oldest}")

@@ -14,6 +14,7 @@ import pytest
 import extensor as xt
 from release import contents, install
 from release.build import ReleaseError
+from release.description import described
 
 ROOT = Path(__file__).parents[1]
 INFO = "extensor-1.2.0.dist-info"
@@ -108,6 +109,7 @@ def test_a_fault_of_a_wheel_is_found(tmp_path, changes, fault):
         ("Classifier: Typing :: Typed\n", "", "no classifier Typing :: Typed"),
         ("numpy>=1.26", "numpy @ https://example.org/numpy.whl", "which an index rejects"),
         ("# extensor\n", "", "no description"),
+        ("# extensor\n", "[page](docs/a.md)\n", "the relative link docs/a.md"),
     ],
 )
 def test_a_fault_of_the_metadata_is_found(tmp_path, old, new, fault):
@@ -130,6 +132,34 @@ def test_a_fault_of_the_metadata_is_found(tmp_path, old, new, fault):
 def test_a_fault_of_the_sources_is_found(tmp_path, changes, fault):
     found = contents.faults_of_sources(sources(tmp_path, **changes), "1.2.0")
     assert fault in "\n".join(found)
+
+
+README = """[a](docs/a.md#b), ![p](docs/p.svg), [w](https://example.org), [`c`](c.md)
+
+```python
+x = y[0](z)
+```
+
+[a][0]
+"""
+
+
+def test_the_description_links_to_the_repository():
+    text = described(README, "https://example.org/r")
+    first, *rest = text.splitlines()
+    assert first == (
+        "[a](https://example.org/r/blob/HEAD/docs/a.md#b), "
+        "![p](https://example.org/r/raw/HEAD/docs/p.svg), "
+        "[w](https://example.org), [`c`](https://example.org/r/blob/HEAD/c.md)"
+    )
+    assert rest == README.splitlines()[1:]
+
+
+def test_without_a_repository_the_description_has_no_relative_link():
+    text = described(README, None)
+    assert text.splitlines()[0] == "a, , [w](https://example.org), `c`"
+    readme = described((ROOT / "README.md").read_text(), None)
+    assert re.findall(r"\]\((?!https://)", readme) == []
 
 
 def test_each_extra_has_a_use():
@@ -170,5 +200,5 @@ def test_the_version_is_written_in_one_place():
     citation = (ROOT / "CITATION.cff").read_text()
     assert f"\nversion: {xt.__version__}\n" in citation
     pyproject = (ROOT / "pyproject.toml").read_text()
-    assert 'dynamic = ["version"]' in pyproject
+    assert 'dynamic = ["readme", "version"]' in pyproject
     assert 'path = "src/extensor/__init__.py"' in pyproject

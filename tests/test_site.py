@@ -90,7 +90,8 @@ def test_the_site_is_built_without_a_warning(tmp_path):
         pytest.importorskip(package, reason="the extra `docs` is not installed")
     # A copy, because the build writes the pages of the reference beside the others.
     shutil.copytree(DOCS, tmp_path / "docs", ignore=shutil.ignore_patterns("reference", "_build"))
-    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "examples"):
+    (tmp_path / "tests").mkdir()
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "tests/README.md", "examples"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, tmp_path / name)
     command = "-b html -q -W --keep-going -D nb_execution_mode=off docs site".split()

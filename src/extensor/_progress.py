@@ -48,7 +48,7 @@ def progress_bar(
             if progress:
                 raise
     if tqdm is None:
-        yield _no_bar
+        yield no_bar
         return
     delay = 0.0 if progress else _DELAY
     bar = tqdm.tqdm(total=total, unit=unit, unit_scale=True, desc=title, delay=delay)
@@ -70,5 +70,5 @@ def _is_seen() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def _no_bar(count: int) -> None:
-    pass
+def no_bar(count: int) -> None:
+    """Shows nothing."""

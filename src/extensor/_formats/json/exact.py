@@ -21,6 +21,7 @@ from extensor._formats.json.source import Text
 from extensor._formats.json.types import is_bytes, value_of
 from extensor._formats.python.constant import arrow_of, of_spec
 from extensor._path import Path
+from extensor._progress import no_bar
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import FieldError, FormatError, StructureError
@@ -35,7 +36,7 @@ def exact_records(
     conflicts: str,
     path: tuple[str, ...] | None,
     maps: PathTree,
-    advance: Callable[[int], Any],
+    advance: Callable[[int], Any] = no_bar,
 ) -> tuple[Any, bool]:
     """Returns the records of texts as an Arrow table, or, with a schema, as a StructuredTensor.
 

@@ -30,6 +30,7 @@ from extensor._formats.json.types import (
     parsed_type,
     with_text,
 )
+from extensor._progress import no_bar
 
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
@@ -49,7 +50,7 @@ def fast_table(
     texts: list[Text],
     schema: pa.Schema | None,
     path: tuple[str, ...] | None,
-    advance: Callable[[int], Any],
+    advance: Callable[[int], Any] = no_bar,
 ) -> pa.Table:
     """Returns the records of texts.
 

@@ -14,7 +14,7 @@ from extensor._arrow.write import to_arrow
 from extensor._files.files import FilePath, whole_output
 from extensor._formats.json.text import json_text
 from extensor._path import Path
-from extensor._progress import progress_bar
+from extensor._progress import no_bar, progress_bar
 from extensor._struct.tensor import StructuredTensor
 
 _SLICE = 1 << 22  # bytes of Arrow data
@@ -72,7 +72,7 @@ def write_json(
 
 def write(batches: Iterable[pa.RecordBatch], path: FilePath | Any, allow_nan: bool = False) -> None:
     """Writes Arrow record batches as JSON, one object a line."""
-    _write(batches, path, True, allow_nan, None)
+    _write(batches, path, True, allow_nan)
 
 
 def _write(
@@ -80,7 +80,7 @@ def _write(
     path: Any,
     lines: bool,
     allow_nan: bool,
-    advance: Callable[[int], Any] | None,
+    advance: Callable[[int], Any] = no_bar,
 ) -> None:
     with _output(path) as write:
         if not lines:
@@ -92,8 +92,7 @@ def _write(
             whole = text if lines else text[:-1].replace(b"\n", b",\n")
             write(whole if lines or is_first else joint + whole)
             is_first = False
-            if advance is not None:
-                advance(count)
+            advance(count)
         if not lines:
             write(b"]\n")
 
