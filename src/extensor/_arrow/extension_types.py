@@ -76,9 +76,6 @@ def _storage_of(array: pa.Array) -> pa.Array:
     """Returns the storage of an array; the array itself if it was decoded already."""
     return array.storage if isinstance(array.type, pa.BaseExtensionType) else array
 
-    def _without_invalid(self, values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        return self.storage._without_invalid(values, mask)  # pyright: ignore
-
 
 class Bool8Type(ExtensionStorageType):
     """Booleans of one byte each, where any number but 0 is true."""
