@@ -21,8 +21,11 @@ STRUCTS = TABLE.to_struct_array()
 class Exported:
     """An object of another library that exports records by the PyCapsule interface."""
 
+    def __init__(self, table=TABLE):
+        self.table = table
+
     def __arrow_c_stream__(self, requested_schema=None):
-        return TABLE.__arrow_c_stream__(requested_schema)
+        return self.table.__arrow_c_stream__(requested_schema)
 
 
 KINDS = {
@@ -106,3 +109,65 @@ def test_corrupt_data_is_refused_before_it_is_cast():
     table = pa.Table.from_arrays([bad], names=["a"])
     with pytest.raises(StructureError, match="corrupt"):
         xt.from_arrow(table, schema=pa.schema({"a": pa.large_string()}))
+
+
+def damaged():
+    """Returns records of which the field "bad" has an offset outside its memory."""
+    offsets = np.array([0, 900, 2], np.int32)
+    bad = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(offsets), pa.py_buffer(b"ab")])
+    return pa.StructArray.from_arrays([pa.array([4, 5]), bad], ["rating", "bad"])
+
+
+@pytest.mark.parametrize("form", ["structs", "batch", "table", "reader", "exported"])
+def test_only_columns_that_are_asked_for_must_be_valid(form):
+    structs = damaged()
+    batch = pa.RecordBatch.from_struct_array(structs)
+    table = pa.Table.from_batches([batch])
+    made = {"structs": structs, "batch": batch, "table": table, "exported": Exported(table)}
+
+    def read(**arguments):
+        return xt.from_arrow(table.to_reader() if form == "reader" else made[form], **arguments)
+
+    for arguments in ({"columns": ["rating"]}, {"schema": pa.schema({"rating": pa.float32()})}):
+        assert read(**arguments).to_py() == [{"rating": 4}, {"rating": 5}]
+    wide = pa.schema({"bad": pa.large_string()})
+    for arguments in ({"columns": ["bad", "rating"]}, {"columns": ["bad"]}, {"schema": wide}):
+        with pytest.raises(StructureError, match=r"bad: .*[Oo]ffset"):
+            read(**arguments)
+
+
+def test_a_column_that_is_asked_for_has_as_many_values_as_there_are_records():
+    # pyarrow gives a batch that is imported the whole columns of the struct that was sliced.
+    batch = pa.record_batch(pa.array([{"x": i, "y": i} for i in range(10)]).slice(0, 3))
+    if len(batch.column(0)) == 3:  # a release that does not
+        pytest.skip("this pyarrow imports slices as they are")
+    schema = pa.schema({"y": pa.float32()})
+    for data in (batch, pa.Table.from_batches([batch])):
+        for arguments in ({"columns": ["x"]}, {"columns": ["y", "x"]}, {"schema": schema}):
+            with pytest.raises(StructureError):
+                xt.from_arrow(data, **arguments)
+
+
+def test_an_array_that_begins_before_its_memory_has_no_columns(run_python):
+    # Reading one ends the process, as pyarrow's own reading does.
+    run_python(
+        """
+        import pyarrow as pa
+        import extensor as xt
+
+        inner = pa.array([1.5] * 600)
+        before = pa.Array.from_buffers(inner.type, 600, inner.buffers(), 0, -1)
+        for data in (
+            pa.Table.from_batches([pa.RecordBatch.from_arrays([before], ["x"])]),
+            pa.StructArray.from_arrays([before], ["x"]),
+            pa.StructArray.from_buffers(pa.struct({"x": pa.float64()}), 1, [None], -1, -1, [inner]),
+        ):
+            for schema in (pa.schema({"x": pa.float32()}), pa.schema({"x": pa.float64()})):
+                try:
+                    xt.from_arrow(data, schema=schema)
+                except xt.errors.StructureError as error:
+                    assert error.expected and error.received and error.mend
+                else:
+                    raise AssertionError(f"{data} was taken")
+        """
+    )

@@ -34,8 +34,9 @@ def test_frames_of_polars_come_in_and_go_out(table, start):
 
 def test_python_objects_of_polars_are_an_error():
     frame = pl.DataFrame({"x": [1], "a": pl.Series([object()], dtype=pl.Object)})
-    with pytest.raises(xt.errors.UnsupportedTypeError, match=r"^a: .*Object of polars"):
-        xt.from_arrow(frame)
+    for read in (xt.from_arrow, xt.read_arrow):
+        with pytest.raises(xt.errors.UnsupportedTypeError, match=r"^a: .*Object of polars"):
+            read(frame)
     assert xt.from_arrow(frame.drop("a")).to_py() == [{"x": 1}]
 
 

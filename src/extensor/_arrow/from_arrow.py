@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.read import read_records, table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._path import PathLike
 from extensor._struct.tensor import StructuredTensor
+from extensor.errors import StructureError
 
 
 def from_arrow(
@@ -82,4 +84,13 @@ def from_arrow(
         return read_records(data, splits, "error" if nulls is None else nulls)
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     with tf.init_scope():  # eagerly, also while a graph is being traced
-        return wanted.records(table_of(data))
+        try:
+            table = wanted.table(table_of(data, type(data).__name__), validate=True)
+        except pa.ArrowInvalid as error:
+            raise StructureError(
+                path="from_arrow",
+                expected="valid Arrow data",
+                received=str(error).splitlines()[0],
+                mend="The Arrow data is corrupt.",
+            ) from error
+        return wanted.records(table)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import holds_records, without_dictionaries
+from extensor._arrow.buffers import check_start
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.location import Location, splits_dtype
 from extensor._arrow.reader import records_reader, rows_reader
@@ -41,60 +42,63 @@ def read_records(
         return _converted(data, splits_dtype(row_splits_dtype), nulls, schema)
 
 
-def table_of(data: Any) -> pa.Table:
-    """Returns Arrow records as a validated table.
+def table_of(data: Any, name: str) -> pa.Table:
+    """Returns Arrow records as a table, whose columns are not validated.
+
+    Args:
+        data: A table, a batch, an array of structs, or an object with the PyCapsule interface.
+        name: What the data is called in errors.
 
     Raises:
-        DTypeError: If the data is no table, or array of structs (also a TypeError).
-        StructureError: If the data is corrupt (also a ValueError).
+        DTypeError: If the data is no records (also a TypeError).
         UnsupportedTypeError, FormatError: As `from_arrow`.
+        pa.ArrowInvalid, StructureError: If the structs of an array do not fit their fields.
     """
-    if not isinstance(data, (pa.Table, pa.RecordBatch, pa.Array, pa.ChunkedArray)):
-        _expect_no_objects(data)
-        if hasattr(data, "__arrow_c_stream__"):
-            data = _exported(data, pa.chunked_array)
-        elif hasattr(data, "__arrow_c_array__"):
-            data = _exported(data, pa.array)
-        else:
-            raise _no_records(type(data).__name__)
-    try:
-        data.validate(full=True)
-    except pa.ArrowInvalid as error:
-        raise StructureError(
-            path="from_arrow",
-            expected="valid Arrow data",
-            received=str(error).splitlines()[0],
-            mend="The Arrow data is corrupt.",
-        ) from error
     if isinstance(data, pa.Table):
         return data
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
-    if not pa.types.is_struct(data.type):
+    rows = data if isinstance(data, (pa.Array, pa.ChunkedArray)) else _imported(data, name)
+    if not pa.types.is_struct(rows.type):
         raise DTypeError(
-            path="from_arrow",
-            expected="a table, or an array of structs, beside columns= or schema=",
-            received=f"Arrow type {data.type}",
-            mend="Choose fields of the result: records.with_only(...).",
+            path=name,
+            expected="records: a table, or an array of structs",
+            received=f"Arrow type {rows.type}",
+            mend='Name the column: pa.table({"x": array}). Lists of records: xt.from_arrow(array) '
+            "reads all fields; choose some of the result, records.with_only(...).",
         )
-    if not data.type.num_fields:
-        return pa.table({"": pa.nulls(len(data))}).select([])
-    chunks = data.chunks if isinstance(data, pa.ChunkedArray) else [data]
-    return pa.Table.from_batches(map(batch_of, chunks), pa.schema(list(data.type)))
+    if not rows.type.num_fields:
+        return pa.table({"": pa.nulls(len(rows))}).select([])
+    chunks = rows.chunks if isinstance(rows, pa.ChunkedArray) else [rows]
+    for chunk in chunks:  # whose offset and lengths make the batch
+        check_start(chunk, Path())
+        chunk.validate()
+    return pa.Table.from_batches(map(batch_of, chunks), pa.schema(list(rows.type)))
 
 
-def _expect_no_objects(data: Any) -> None:
-    """Raises if a DataFrame of polars has Python objects: it exports their addresses."""
-    if type(data).__module__.partition(".")[0] != "polars":
-        return
-    for name, kind in getattr(data, "schema", {}).items():
-        if str(kind) == "Object":
-            raise UnsupportedTypeError(
-                path=Path(name),
-                expected="a type that Arrow has",
-                received="Python objects, the type Object of polars",
-                mend="Convert the column, or leave it out: data.drop(name).",
-            )
+def _imported(data: Any, name: str) -> pa.Array | pa.ChunkedArray:
+    """Returns what an object exports by the Arrow PyCapsule interface.
+
+    Raises:
+        DTypeError, UnsupportedTypeError, FormatError: As `from_arrow`.
+    """
+    _expect_no_objects(data)
+    # As arrays of structs: pyarrow's import as batches mishandles slices.
+    if hasattr(data, "__arrow_c_stream__"):
+        import_with: Callable[[Any], Any] = pa.chunked_array
+    elif hasattr(data, "__arrow_c_array__"):
+        import_with = pa.array
+    else:
+        raise _no_records(type(data).__name__)
+    try:
+        return import_with(data)
+    except Exception as error:  # the exporter raises any error; pyarrow raises for bad data
+        raise FormatError(
+            path=name,
+            expected="valid Arrow data from its PyCapsule interface",
+            received=f"{type(error).__name__}: {error}",
+            mend="Convert the object to a pyarrow Table first, with its own library.",
+        ) from error
 
 
 def _converted(
@@ -109,13 +113,7 @@ def _converted(
         rows = rows_reader(data.type, nulls)
         return rows.read(_one_chunk(data, rows, Path()), Location(Path(), splits))
     if not isinstance(data, (pa.Table, pa.RecordBatch)):
-        _expect_no_objects(data)
-        # Imported as arrays of structs: pyarrow's import as batches mishandles slices.
-        if hasattr(data, "__arrow_c_stream__"):
-            return _converted(_exported(data, pa.chunked_array), splits, nulls)
-        if hasattr(data, "__arrow_c_array__"):
-            return _converted(_exported(data, pa.array), splits, nulls)
-        raise _no_records(type(data).__name__)
+        return _converted(_imported(data, type(data).__name__), splits, nulls)
     records = records_reader(data.schema if schema is None else schema, nulls)
     count = data.num_rows
     columns: list[pa.Array] = []
@@ -134,17 +132,18 @@ def _converted(
     return records.read_columns(columns, count, Location(Path(), splits))
 
 
-def _exported(data: Any, import_with: Callable[[Any], Any]) -> Any:
-    """Returns what an object exports by the Arrow PyCapsule interface."""
-    try:
-        return import_with(data)
-    except Exception as error:  # the exporter raises any error; pyarrow raises for bad data
-        raise FormatError(
-            path=type(data).__name__,
-            expected="valid Arrow data from its PyCapsule interface",
-            received=f"{type(error).__name__}: {error}",
-            mend="Convert the object to a pyarrow Table first, with its own library.",
-        ) from error
+def _expect_no_objects(data: Any) -> None:
+    """Raises if a DataFrame of polars has Python objects: it exports their addresses."""
+    if type(data).__module__.partition(".")[0] != "polars":
+        return
+    for name, kind in getattr(data, "schema", {}).items():
+        if str(kind) == "Object":
+            raise UnsupportedTypeError(
+                path=Path(name),
+                expected="a type that Arrow has",
+                received="Python objects, the type Object of polars",
+                mend="Convert the column, or leave it out: data.drop(name).",
+            )
 
 
 def _no_records(received: str) -> DTypeError:

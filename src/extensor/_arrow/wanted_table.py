@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.buffers import check_start
 from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
 from extensor._arrow.location import splits_dtype
 from extensor._arrow.read import read_records
@@ -92,17 +93,23 @@ class WantedTable:
         """The spec of what `records` returns, if the caller gave a spec or a schema."""
         return self.spec() if self._spec is None or self.columns is not None else self._spec
 
-    def table(self, table: pa.Table) -> pa.Table:
+    def table(self, table: pa.Table, validate: bool = False) -> pa.Table:
         """Returns the wanted columns of a table, cast to the wanted types.
+
+        Args:
+            table: The table.
+            validate: Whether to check the columns that are cast, because a cast reads by their
+                offsets. The other columns are checked when their records are read.
 
         Raises:
             FieldError: If a column does not exist (also a KeyError).
             DTypeError: If a column does not convert without loss (also a TypeError).
+            pa.ArrowInvalid, StructureError: If `validate` finds a wanted column that is damaged.
         """
         schema = self.schema if self.schema is not None else self.pruned(table.schema)
         if schema.equals(table.schema):
             return table
-        columns = [_cast(table, field) for field in schema]
+        columns = [_cast(table, field, validate) for field in schema]
         # `columns` may be empty, so the number of records is given.
         return pa.Table.from_arrays(columns, schema=schema) if columns else table.select([])
 
@@ -123,8 +130,8 @@ class WantedTable:
         return self._spec.cast(records)
 
 
-def _cast(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
-    """Returns a column of a table as the type of a field."""
+def _cast(table: pa.Table, field: pa.Field, validate: bool) -> pa.ChunkedArray:
+    """Returns a column of a table as the type of a field; see `WantedTable.table`."""
     found = table.schema.get_all_field_indices(field.name)
     if len(found) != 1:
         raise FieldError(
@@ -135,7 +142,10 @@ def _cast(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
             mend="Correct schema=." if not found else "Rename the columns in the source.",
         )  # fmt: skip
     column = table.column(found[0])
-    if column.type.equals(field.type):
+    is_cast = not column.type.equals(field.type)
+    if validate:
+        _validate(table, found[0], full=is_cast)
+    if not is_cast:
         return column
     try:
         return column.cast(field.type)
@@ -146,3 +156,15 @@ def _cast(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
             received=f"Arrow type {column.type} ({str(error).splitlines()[0]})",
             mend="Correct schema=, or convert the column in the source.",
         ) from error
+
+
+def _validate(table: pa.Table, number: int, full: bool) -> None:
+    """Raises `pa.ArrowInvalid` if a column of a table is damaged, or has not its length."""
+    path = Path(table.schema.names[number])
+    for chunk in table.column(number).chunks:
+        check_start(chunk, path)
+    try:
+        table.select([number]).validate(full=full)
+    except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
+        reason = str(error).removeprefix("Column 0: ")
+        raise pa.ArrowInvalid(f"column {path}: {reason}") from error

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from extensor._arrow.batches import batches_of, count_of, counted
 from extensor._arrow.chosen_columns import leaf_paths
-from extensor._arrow.struct_fields import batch_of
+from extensor._arrow.read import table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._files.files import File, FilePath, files_at, whole_output
@@ -78,13 +78,9 @@ def read_arrow(
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     parts: list[tuple[str, pa.Table]] = []
     for name, table in _tables(source, wanted):
-        # A cast reads by the offsets of its input, which is checked for that; `from_arrow` checks
-        # what is not cast.
         with readable(name):
             leaf_paths(table.schema)  # raises for a name that is not UTF-8
-            if wanted.schema is not None and not wanted.schema.equals(table.schema):
-                table.validate(full=True)
-            parts.append((name, wanted.table(table)))
+            parts.append((name, wanted.table(table, validate=True)))
     if not parts:
         raise StructureError(
             path="read_arrow",
@@ -166,29 +162,7 @@ def _no_source(received: str) -> DTypeError:
 def _table_of(data: Any, name: str) -> pa.Table:
     """Returns the records of a reader, a table, a batch, or an object with PyCapsules."""
     with readable(name):
-        if isinstance(data, pa.Table):
-            return data
-        if isinstance(data, pa.RecordBatch):
-            return pa.Table.from_batches([data])
-        if isinstance(data, pa.RecordBatchReader):
-            return data.read_all()
-        # As arrays of structs, because pyarrow's import as batches mishandles slices.
-        is_stream = hasattr(data, "__arrow_c_stream__")
-        rows: Any = pa.chunked_array(data) if is_stream else pa.array(data)
-        if not pa.types.is_struct(rows.type):
-            raise DTypeError(
-                path=name,
-                expected="records: a table, or an array of structs",
-                received=f"Arrow type {rows.type}",
-                mend='Name the column: pa.table({"x": array}).',
-            )
-        if not rows.type.num_fields:
-            return pa.table({"": pa.nulls(len(rows))}).select([])
-        if isinstance(rows, pa.ChunkedArray):
-            for chunk in rows.chunks:  # which reads by the offsets of the chunk
-                chunk.validate()
-        chunks = rows.chunks if isinstance(rows, pa.ChunkedArray) else [rows]
-        return pa.Table.from_batches(map(batch_of, chunks), pa.schema(list(rows.type)))
+        return data.read_all() if isinstance(data, pa.RecordBatchReader) else table_of(data, name)
 
 
 def _of_files(paths: Any, wanted: WantedTable) -> Iterator[tuple[str, pa.Table]]:
