@@ -169,7 +169,7 @@ def test_the_first_states_of_cells_in_a_list():
 
 def test_options_of_keras_that_cannot_be():
     cell = keras.layers.SimpleRNNCell(5)
-    with pytest.raises(errors.ArgumentError, match="stateful.*initial_state"):
+    with pytest.raises(errors.ArgumentError, match=r"stateful.*initial_state"):
         xt.keras.RNN(cell, stateful=True)
     with pytest.raises(errors.ArgumentError, match="cells"):
         xt.keras.RNN([])
