@@ -115,17 +115,15 @@ SOURCES = {
 def converted():
     """Yields the set of the paths that are converted to tensors while it is open."""
     found = set()
-    name = "extensor._data.ordered", "extensor._data.feed"
-    with contextlib.ExitStack() as patches:
-        for module in map(importlib.import_module, name):
-            plain = module.read_records
+    module = importlib.import_module("extensor._data.conversion")
+    plain = module.read_records
 
-            def counted(records, *args, plain=plain, **kwargs):
-                spec = plain(records, *args, **kwargs).__tf_type_spec__()
-                found.update(str(path) for path, _ in spec.leaves())
-                return plain(records, *args, **kwargs)
+    def counted(records, *args, **kwargs):
+        spec = plain(records, *args, **kwargs).__tf_type_spec__()
+        found.update(str(path) for path, _ in spec.leaves())
+        return plain(records, *args, **kwargs)
 
-            patches.enter_context(mock.patch.object(module, "read_records", counted))
+    with mock.patch.object(module, "read_records", counted):
         yield found
 
 

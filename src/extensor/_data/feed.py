@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.read import read_records
-from extensor._data.failing import failing_dataset
+from extensor._data.ahead import ReadAhead, empty_dataset
+from extensor._data.conversion import Conversion, joined
 from extensor._data.plan import Plan
-from extensor._data.slab import batches_of
-from extensor.errors import ExtensorError
 
 
 class Feed:
@@ -25,20 +19,15 @@ class Feed:
 
     Args:
         plan: What is read when.
-        spec: The spec of a batch.
-        splits: As `row_splits_dtype` of `from_arrow`.
-        nulls: As in `from_arrow`.
+        conversion: How its records become batches.
         recipe: The call that makes this feed again in another process, as JSON; "" if nothing
             does.
     """
 
-    def __init__(
-        self, plan: Plan, spec: Any, splits: tf.DType, nulls: Any = "error", recipe: str = ""
-    ) -> None:
+    def __init__(self, plan: Plan, conversion: Conversion, recipe: str = "") -> None:
         self.plan = plan
-        self.spec = spec
-        self.splits = splits
-        self.nulls = nulls
+        self.conversion = conversion
+        self.spec = conversion.spec
         self.recipe = recipe
         self.counts_passes = True
         """Whether each pass begins with the epoch after those of the pass before."""
@@ -63,7 +52,7 @@ class Feed:
         return Pass(self, epoch, step)
 
 
-class Pass:
+class Pass(ReadAhead):
     """One pass over a feed; parts are loaded by number.
 
     Args:
@@ -73,62 +62,21 @@ class Pass:
     """
 
     def __init__(self, feed: Feed, epoch: int, step: int) -> None:
+        super().__init__(feed.parts)
         self._feed = feed
         self._plan = feed.plan
         self._epoch = epoch
         self._step = step
-        self._lock = threading.Lock()  # while a part is read
-        self._ahead: tuple[int, Future[tf.data.Dataset]] | None = None
         self._rows: _Rows | None = None
         self._tail: tuple[int, int, pa.Table] | None = None  # epoch, number of the first record
-        self._is_closed = False
 
-    reads_ahead = True
-    """Whether the next part is read in the background."""
-    is_over = False
-    """Whether a source of unknown length has ended."""
+    def _close_source(self) -> None:
+        rows, self._rows, self._tail = self._rows, None, None
+        if rows is not None:
+            rows.close()
 
-    def load(self, number: int) -> tf.data.Dataset:
-        """Returns a dataset of the batches that end in a part.
-
-        Args:
-            number: The number of the part in the pass.
-        """
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead[0] == number:
-            batches = ahead[1].result()
-        else:
-            if ahead is not None:
-                ahead[1].cancel()
-            batches = self._load(number)
-        if self.reads_ahead and number + 1 < self._feed.parts and not self._is_closed:
-            future = submit(self._load, number + 1)
-            self._ahead = None if future is None else (number + 1, future)
-        return batches
-
-    def close(self) -> None:
-        """Closes the files, at once or when the part that is being read is complete."""
-        self._is_closed = True
-        if (ahead := self._ahead) is not None:
-            ahead[1].cancel()
-        self._close_files()
-
-    def _close_files(self) -> None:
-        # Whoever holds the lock closes the files when it is released. Waiting could block forever:
-        # garbage collection may call this anywhere.
-        while self._is_closed and self._lock.acquire(blocking=False):
-            rows, self._rows, self._tail, self._ahead = self._rows, None, None, None
-            if rows is not None:
-                rows.close()
-            self._lock.release()
-            break
-
-    def _load(self, number: int) -> tf.data.Dataset:
-        try:
-            with self._lock:
-                return self._batches(*divmod(number, self._plan.parts))
-        finally:
-            self._close_files()
+    def _read(self, number: int) -> tf.data.Dataset:
+        return self._batches(*divmod(number, self._plan.parts))
 
     def _batches(self, epoch: int, part: int) -> tf.data.Dataset:
         plan, size = self._plan, self._plan.batch_size
@@ -146,12 +94,14 @@ class Pass:
         else:
             table = self._shuffled(epoch, begin, end, part)
         full = (end - begin) // size * size
+        place = functools.partial(plan.place, epoch)
         made: list[tf.data.Dataset] = []
         if full:
-            made += self._converted(table.slice(0, full), size, epoch, begin)
+            made.append(self._feed.conversion.batches(table.slice(0, full), size, begin, place))
         if begin + full < end:
-            made += self._converted(table.slice(full), end - begin - full, epoch, begin + full)
-        return functools.reduce(_joined, made)
+            rest, count = table.slice(full), end - begin - full
+            made.append(self._feed.conversion.batches(rest, count, begin + full, place))
+        return joined(made)
 
     def _in_order(self, epoch: int, begin: int, end: int) -> pa.Table:
         rows, self._rows = self._rows, None
@@ -189,49 +139,6 @@ class Pass:
             self._tail = epoch, end, rest.take(pa.array(range(rest.num_rows), pa.int64()))
         return table.slice(0, end - begin)
 
-    def _converted(
-        self, table: pa.Table, size: int, epoch: int, first: int
-    ) -> list[tf.data.Dataset]:
-        """Returns datasets of the batches in a table, all of one size.
-
-        Where records cannot be converted, the last dataset raises the error, after the batches
-        before it.
-
-        Args:
-            table: The records.
-            size: The number of records in a batch.
-            epoch: The number of the epoch.
-            first: The number of the table's first record in the epoch.
-        """
-        feed = self._feed
-        try:
-            return [batches_of(read_records(table, feed.splits, feed.nulls), size, feed.spec)]
-        except ExtensorError as error:
-            if table.num_rows == size:
-                place = self._plan.place(epoch, first + self._first_wrong(table))
-                return [failing_dataset(_located(error, first, place), feed.spec)]
-            made: list[tf.data.Dataset] = []
-            for at in range(0, table.num_rows, size):
-                made += self._converted(table.slice(at, size), size, epoch, first + at)
-                if len(made) > at // size and self._fails(table.slice(at, size)):
-                    break
-            return made
-
-    def _first_wrong(self, table: pa.Table) -> int:
-        """Returns the number of the first record that cannot be converted."""
-        good, bad = 0, table.num_rows
-        while bad - good > 1:
-            middle = (good + bad) // 2
-            good, bad = (good, middle) if self._fails(table.slice(0, middle)) else (middle, bad)
-        return bad - 1
-
-    def _fails(self, table: pa.Table) -> bool:
-        try:
-            read_records(table, self._feed.splits, self._feed.nulls)
-        except ExtensorError:
-            return True
-        return False
-
 
 class _Rows:
     """The records of an epoch without shuffling, from one of them on."""
@@ -268,42 +175,3 @@ class _Rows:
         self._pending.clear()
         close: Callable[[], None] = getattr(self._pieces, "close", lambda: None)
         close()
-
-
-def _joined(one: tf.data.Dataset, other: tf.data.Dataset) -> tf.data.Dataset:
-    return one.concatenate(other)
-
-
-def _located(error: ExtensorError, first: int, place: str) -> ExtensorError:
-    """Returns an error that says where the record is that cannot be converted."""
-    where = f"of the batch that begins with record {first} ({place})"
-    if error.received is None:
-        return type(error)(f"{error} The record is one {where}.")
-    return type(error)(
-        path=error.path,
-        expected=error.expected,
-        received=f"{error.received} {where}",
-        mend=error.mend,
-    )
-
-
-@functools.cache
-def empty_dataset() -> tf.data.Dataset:
-    """Returns a dataset without elements."""
-    return tf.data.Dataset.range(0)
-
-
-def submit(read: Callable[[int], Any], number: int) -> Future[Any] | None:
-    """Reads a part in the background; returns None if Python is exiting."""
-    with contextlib.suppress(RuntimeError):
-        return _readers().submit(read, number)
-    return None
-
-
-@functools.cache
-def _readers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(8, "extensor-read")
-
-
-if hasattr(os, "register_at_fork"):  # a forked process has none of the threads
-    os.register_at_fork(after_in_child=_readers.cache_clear)

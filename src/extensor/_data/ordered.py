@@ -6,10 +6,8 @@ there, the batches before it are read and dropped.
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -18,18 +16,15 @@ import tensorflow as tf
 
 from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
 from extensor._arrow.null_policy import policies_of
-from extensor._arrow.read import read_records
-from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
-from extensor._data.failing import failing_dataset
-from extensor._data.feed import empty_dataset, submit
+from extensor._data.ahead import ReadAhead
+from extensor._data.conversion import Conversion
 from extensor._data.plan import PART_BYTES, PART_ROWS, taken
 from extensor._data.position import Positioned
 from extensor._data.prunable import prunable
-from extensor._data.slab import batches_of
 from extensor._data.stream import stream_to_its_end
 from extensor._pruning.fields import FieldsUsed
-from extensor.errors import ExtensorError, StructureError
+from extensor.errors import StructureError
 
 Opened = Callable[[pa.Schema], Iterator[pa.RecordBatch]]
 """Begins to read a source. Yields record batches with at least the fields of a schema."""
@@ -152,17 +147,15 @@ class OrderedFeed:
         self.plan = plan
         self.opened = opened
         self.schema = schema
-        self.splits = splits
-        self.nulls = nulls
-        static = plan.batch_size if plan.drop_remainder else None
-        self.spec = spec_from_schema(schema, static, splits, nulls)
+        self.conversion = Conversion(plan, schema, splits, nulls)
+        self.spec = self.conversion.spec
         self._lock = threading.Lock()
 
     def with_fields(self, paths: FieldsUsed) -> OrderedFeed:
         """Returns the same batches with some of their fields."""
         schema = pruned_schema(self.schema, chosen_columns(paths, self.schema))
-        nulls = policies_of(self.nulls, paths)
-        return OrderedFeed(self.plan, self.opened, schema, self.splits, nulls)
+        nulls = policies_of(self.conversion.nulls, paths)
+        return OrderedFeed(self.plan, self.opened, schema, self.conversion.splits, nulls)
 
     def begin(self) -> tuple[int, int]:
         """Returns the epoch and step with which the next pass begins, and counts this pass."""
@@ -181,7 +174,7 @@ class OrderedFeed:
         return OrderedPass(self, epoch, step)
 
 
-class OrderedPass:
+class OrderedPass(ReadAhead):
     """One pass over a source; its parts are read one after another, one ahead.
 
     Args:
@@ -190,92 +183,37 @@ class OrderedPass:
         step: The number of batches to drop.
     """
 
-    reads_ahead = True
-    """Whether the next part is read in the background."""
-
     def __init__(self, feed: OrderedFeed, epoch: int, step: int) -> None:
+        super().__init__()
         self._feed = feed
         self._plan = feed.plan
         self._tables = self._all(epoch, step)
         self._number = -1  # of the last part that was read
-        self._lock = threading.Lock()  # while a part is read
-        self._ahead: tuple[int, Future[tf.data.Dataset | None]] | None = None
-        self._is_closed = False
-        self.is_over = False
-
-    def load(self, number: int) -> tf.data.Dataset:
-        """Returns a dataset of the batches of a part."""
-        ahead, self._ahead = self._ahead, None
-        found = self._load(number) if ahead is None else ahead[1].result()
-        if found is None:
-            self.is_over = True
-            return empty_dataset()
-        if self.reads_ahead and not self._is_closed:
-            future = submit(self._load, number + 1)
-            self._ahead = None if future is None else (number + 1, future)
-        return found
-
-    def close(self) -> None:
-        """Closes the source, at once or when the part that is being read is complete."""
-        self._is_closed = self.is_over = True
-        if (ahead := self._ahead) is not None:
-            ahead[1].cancel()
-        self._close_source()
 
     def _close_source(self) -> None:
-        # As in `Pass`: waiting could block forever.
-        while self._is_closed and self._lock.acquire(blocking=False):
-            self._tables.close()
-            self._lock.release()
-            return
-        if self._is_closed:
-            self._plan.unfinished.append(self)
+        self._tables.close()
 
-    def _finish(self) -> None:
-        """Closes the source when the part that is being read is complete."""
-        with self._lock:
-            self._tables.close()
+    def _close_later(self) -> None:
+        self._plan.unfinished.append(self)
 
     def _load(self, number: int) -> tf.data.Dataset | None:
         # A source may be a connection that reads one result at a time.
         while self._plan.unfinished and not self._is_closed:
-            self._plan.unfinished.pop()._finish()
-        try:
-            with self._lock:
-                found = None
-                while self._number < number:
-                    found = next(self._tables, None)
-                    if found is None:
-                        break
-                    self._number += 1
-                if found is None:
-                    return None
-                first, table = found
-                return functools.reduce(_joined, self._converted(table, first)[0])
-        finally:
-            self._close_source()
+            self._plan.unfinished.pop().finish()
+        return super()._load(number)
 
-    def _converted(self, table: pa.Table, first: int) -> tuple[list[tf.data.Dataset], bool]:
-        """Returns datasets of the batches in a table, and whether the last one raises an error.
-
-        Args:
-            table: The records.
-            first: The number of the first one in the epoch.
-        """
-        feed, size = self._feed, min(self._plan.batch_size, table.num_rows)
-        try:
-            records = read_records(table, feed.splits, feed.nulls)
-            return [batches_of(records, size, feed.spec)], False
-        except ExtensorError as error:
-            if table.num_rows == size:
-                return [failing_dataset(_located(error, first), feed.spec)], True
-        made: list[tf.data.Dataset] = []
-        for at in range(0, table.num_rows, size):
-            batch, fails = self._converted(table.slice(at, size), first + at)
-            made += batch
-            if fails:
-                return made, True
-        return made, False
+    def _read(self, number: int) -> tf.data.Dataset | None:
+        found = None
+        while self._number < number:
+            found = next(self._tables, None)
+            if found is None:
+                break
+            self._number += 1
+        if found is None:
+            return None
+        first, table = found
+        size = min(self._plan.batch_size, table.num_rows)
+        return self._feed.conversion.batches(table, size, first)
 
     def _all(self, epoch: int, step: int) -> Generator[tuple[int, pa.Table]]:
         """Yields tables of a multiple of the batch size, and the remainder of each epoch.
@@ -358,19 +296,3 @@ def _windows(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]
             pending, rows = table.slice(size).to_batches(), rows - size
     if rows:
         yield pa.Table.from_batches(pending)
-
-
-def _joined(one: tf.data.Dataset, other: tf.data.Dataset) -> tf.data.Dataset:
-    return one.concatenate(other)
-
-
-def _located(error: ExtensorError, first: int) -> ExtensorError:
-    where = f"of the batch that begins with record {first}"
-    if error.received is None:
-        return type(error)(f"{error} The record is one {where}.")
-    return type(error)(
-        path=error.path,
-        expected=error.expected,
-        received=f"{error.received} {where}",
-        mend=error.mend,
-    )

@@ -12,9 +12,9 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.null_policy import policies_of
-from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
 from extensor._data.argument import listed
+from extensor._data.conversion import Conversion
 from extensor._data.feed import Feed
 from extensor._data.plan import PART_BYTES, PART_ROWS, Plan
 from extensor._data.position import Shuffle
@@ -108,7 +108,7 @@ def parquet(
     def reread(fields: FieldsUsed) -> tf.data.Dataset:
         # With a schema, the first file may lack some of the fields.
         chosen = smallest_columns(paths, fields) if schema is None else list(fields)
-        narrow = feed_of(chosen, policies_of(feed.nulls, chosen), None)
+        narrow = feed_of(chosen, policies_of(feed.conversion.nulls, chosen), None)
         narrow.plan.position = feed.plan.position
         return stream(narrow)
 
@@ -136,8 +136,7 @@ def _feed(
     plan = Plan(source, batch_size, drop_remainder, shuffle, shard, epochs, _SLAB_ROWS, _SLAB_BYTES)
     if state is not None:
         plan.begin_at(state)
-    static = plan.batch_size if drop_remainder else None
-    spec = spec_from_schema(source.schema, static, row_splits_dtype, nulls)
+    conversion = Conversion(plan, source.schema, row_splits_dtype, nulls)
     text = recipe(
         "parquet",
         paths=source.paths,
@@ -152,7 +151,7 @@ def _feed(
         epochs=plan.epochs,
         state=state,
     )
-    return Feed(plan, spec, row_splits_dtype, nulls, text)
+    return Feed(plan, conversion, text)
 
 
 def _feed_again(text: str) -> Feed:
