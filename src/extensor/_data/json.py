@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from extensor._arrow.wanted_table import WantedTable
 from extensor._data.argument import listed
+from extensor._data.plan import Passes
 from extensor._data.planned import Format, Group, Groups, makes_again, planned, whole
 from extensor._data.position import Shuffle
 from extensor._files.files import File, FilePath, files_at
@@ -86,8 +87,8 @@ def json(
     """
     names, is_auto = listed(columns)
     wanted = WantedTable(names, schema, nulls, row_splits_dtype)
-    rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return planned(_FORMAT, _files_at(paths), wanted, is_auto, *rest)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    return planned(_FORMAT, _files_at(paths), wanted, is_auto, passes)
 
 
 def _files_at(paths: Any) -> list[File]:

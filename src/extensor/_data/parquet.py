@@ -16,10 +16,10 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._data.argument import listed
 from extensor._data.conversion import Conversion
 from extensor._data.feed import Feed
-from extensor._data.plan import PART_BYTES, PART_ROWS, Plan
+from extensor._data.plan import PART_BYTES, PART_ROWS, Passes
 from extensor._data.position import Shuffle
 from extensor._data.prunable import prunable
-from extensor._data.recipe import arguments_of, recipe, shuffle_of
+from extensor._data.recipe import arguments_of, passes_of, recipe
 from extensor._data.stream import MAKERS, stream
 from extensor._files.files import FilePath
 from extensor._formats.parquet.plan import ParquetPlan, PlannedFile
@@ -95,20 +95,22 @@ def parquet(
     if isinstance(columns, FieldsUsed):
         columns = smallest_columns(paths, columns)
     names, is_auto = listed(columns)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
 
-    def feed_of(columns: Any, nulls: Any, state: Any) -> Feed:
+    def feed_of(columns: Any, nulls: Any, passes: Passes) -> Feed:
         wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
-        own = wanted.schema, drop_remainder, wanted.row_splits_dtype, wanted.nulls
-        return _feed(paths, batch_size, columns, *own, shuffle, shard, epochs, state)
+        return _feed(paths, columns, wanted.schema, wanted.row_splits_dtype, wanted.nulls, passes)
 
-    feed = feed_of(names, nulls, state)
+    feed = feed_of(names, nulls, passes)
     if not is_auto:
         return stream(feed)
 
     def reread(fields: FieldsUsed) -> tf.data.Dataset:
         # With a schema, the first file may lack some of the fields.
         chosen = smallest_columns(paths, fields) if schema is None else list(fields)
-        narrow = feed_of(chosen, policies_of(feed.conversion.nulls, chosen), None)
+        narrow = feed_of(
+            chosen, policies_of(feed.conversion.nulls, chosen), passes._replace(state=None)
+        )
         narrow.plan.position = feed.plan.position
         return stream(narrow)
 
@@ -120,43 +122,31 @@ _SLAB_ROWS, _SLAB_BYTES = PART_ROWS, PART_BYTES
 
 def _feed(
     paths: Any,
-    batch_size: Any,
     columns: Any,
     schema: pa.Schema | None,
-    drop_remainder: bool,
     row_splits_dtype: tf.DType,
     nulls: Any,
-    shuffle: Any,
-    shard: Any,
-    epochs: Any,
-    state: Any,
+    passes: Passes,
 ) -> Feed:
-    """Returns the feed of `parquet`, with the same arguments."""
+    """Returns the feed of `parquet`."""
     source = _ParquetSource(paths, columns, schema)
-    plan = Plan(source, batch_size, drop_remainder, shuffle, shard, epochs, _SLAB_ROWS, _SLAB_BYTES)
-    if state is not None:
-        plan.begin_at(state)
+    plan = passes.plan(source, _SLAB_ROWS, _SLAB_BYTES)
     conversion = Conversion(plan, source.schema, row_splits_dtype, nulls)
     text = recipe(
         "parquet",
         paths=source.paths,
-        batch_size=plan.batch_size,
         columns=columns,
         schema=schema,
-        drop_remainder=drop_remainder,
         row_splits_dtype=row_splits_dtype,
         nulls=nulls,
-        shuffle=plan.shuffle,
-        shard="service" if plan.by_service else plan.shard,
-        epochs=plan.epochs,
-        state=state,
+        passes=passes.of(plan),
     )
     return Feed(plan, conversion, text)
 
 
 def _feed_again(text: str) -> Feed:
     arguments: dict[str, Any] = arguments_of(text)
-    arguments["shuffle"] = shuffle_of(arguments["shuffle"])
+    arguments["passes"] = passes_of(arguments["passes"])
     return _feed(**arguments)
 
 

@@ -8,7 +8,7 @@ and any part can be loaded without the parts before it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -226,3 +226,30 @@ def taken(table: pa.Table, order: np.ndarray[Any, Any]) -> pa.Table:
         return table.combine_chunks().take(order)
     except pa.ArrowNotImplementedError:  # dictionaries inside lists and structs
         return table.cast(decoded_schema(table.schema)).combine_chunks().take(order)
+
+
+class Passes(NamedTuple):
+    """The arguments of a dataset that say which batches its passes have."""
+
+    batch_size: Any
+    drop_remainder: bool
+    shuffle: Any
+    shard: Any
+    epochs: Any
+    state: Any = None
+
+    def plan(self, source: Source, part_rows: int, part_bytes: int) -> Plan:
+        """Returns the plan of a source, which begins at the state."""
+        plan = Plan(source, *self[:-1], part_rows, part_bytes)
+        if self.state is not None:
+            plan.begin_at(self.state)
+        return plan
+
+    def of(self, plan: Plan) -> Passes:
+        """Returns these arguments as a plan has understood them, for another process."""
+        return self._replace(
+            batch_size=plan.batch_size,
+            shuffle=plan.shuffle,
+            shard="service" if plan.by_service else plan.shard,
+            epochs=plan.epochs,
+        )

@@ -13,12 +13,12 @@ import tensorflow as tf
 
 from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
 from extensor._arrow.null_policy import policies_of
-from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
+from extensor._data.conversion import Conversion
 from extensor._data.feed import Feed
-from extensor._data.plan import PART_BYTES, PART_ROWS, Plan
+from extensor._data.plan import PART_BYTES, PART_ROWS, Passes
 from extensor._data.prunable import prunable
-from extensor._data.recipe import arguments_of, recipe, shuffle_of
+from extensor._data.recipe import arguments_of, passes_of, recipe
 from extensor._data.stream import MAKERS, stream
 from extensor._files.files import File
 from extensor._pruning.fields import FieldsUsed
@@ -118,12 +118,7 @@ def planned(
     files: Sequence[File],
     wanted: WantedTable,
     is_auto: bool,
-    batch_size: Any,
-    drop_remainder: bool,
-    shuffle: Any,
-    shard: Any,
-    epochs: Any,
-    state: Any,
+    passes: Passes,
     **own: Any,
 ) -> tf.data.Dataset:
     """Returns a dataset of the records of files.
@@ -133,24 +128,20 @@ def planned(
         files: The files.
         wanted: The arguments `columns`, `schema`, `nulls` and `row_splits_dtype`.
         is_auto: Whether models choose the fields: `columns="auto"`.
-        batch_size: As in the functions of `xt.data`, like the rest.
-        drop_remainder: See there.
-        shuffle: See there.
-        shard: See there.
-        epochs: See there.
-        state: See there.
+        passes: The arguments `batch_size`, `drop_remainder`, `shuffle`, `shard`, `epochs` and
+            `state`.
         **own: The arguments that only this format has.
     """
-    rest = (batch_size, drop_remainder, shuffle, shard, epochs)
-    feed, source = _feed(format, files, wanted, *rest, state, **own)
+    feed, source = _feed(format, files, wanted, passes, **own)
     if not is_auto:
         return stream(feed)
 
     def reread(fields: FieldsUsed) -> tf.data.Dataset:
+        narrow = source.with_fields(fields)
+        plan = passes._replace(state=None).plan(narrow, PART_ROWS, PART_BYTES)
+        plan.position = feed.plan.position
         nulls = policies_of(wanted.nulls, fields)
-        narrow = _feed_of(source.with_fields(fields), wanted.row_splits_dtype, nulls, *rest)
-        narrow.plan.position = feed.plan.position
-        return stream(narrow)
+        return stream(Feed(plan, Conversion(plan, narrow.schema, wanted.row_splits_dtype, nulls)))
 
     return prunable(stream(feed), reread)
 
@@ -162,57 +153,24 @@ def makes_again(format: Format, files_at: Callable[[Any], list[File]]) -> Format
 
 
 def _feed(
-    format: Format,
-    files: Sequence[File],
-    wanted: WantedTable,
-    batch_size: Any,
-    drop_remainder: bool,
-    shuffle: Any,
-    shard: Any,
-    epochs: Any,
-    state: Any,
-    **own: Any,
+    format: Format, files: Sequence[File], wanted: WantedTable, passes: Passes, **own: Any
 ) -> tuple[Feed, Groups]:
     source = format.opened(files, wanted, **own)
-    rest = (batch_size, drop_remainder, shuffle, shard, epochs)
-    feed = _feed_of(source, wanted.row_splits_dtype, wanted.nulls, *rest)
-    plan = feed.plan
-    if state is not None:
-        plan.begin_at(state)
-    feed.recipe = recipe(
+    plan = passes.plan(source, PART_ROWS, PART_BYTES)
+    conversion = Conversion(plan, source.schema, wanted.row_splits_dtype, wanted.nulls)
+    text = recipe(
         format.kind,
         files=[file.inner if file.is_local else file.path for file in files],
         wanted=[wanted.columns, wanted.schema, wanted.nulls, wanted.row_splits_dtype],
-        batch_size=plan.batch_size,
-        drop_remainder=drop_remainder,
-        shuffle=plan.shuffle,
-        shard="service" if plan.by_service else plan.shard,
-        epochs=plan.epochs,
-        state=state,
+        passes=passes.of(plan),
         **own,
     )
-    return feed, source
-
-
-def _feed_of(
-    source: Groups,
-    row_splits_dtype: tf.DType,
-    nulls: Any,
-    batch_size: Any,
-    drop_remainder: bool,
-    shuffle: Any,
-    shard: Any,
-    epochs: Any,
-) -> Feed:
-    plan = Plan(source, batch_size, drop_remainder, shuffle, shard, epochs, PART_ROWS, PART_BYTES)
-    static = plan.batch_size if drop_remainder else None
-    spec = spec_from_schema(source.schema, static, row_splits_dtype, nulls)
-    return Feed(plan, spec, row_splits_dtype, nulls)
+    return Feed(plan, conversion, text), source
 
 
 def _feed_again(format: Format, files_at: Callable[[Any], list[File]], text: str) -> Feed:
     arguments: dict[str, Any] = arguments_of(text)
-    arguments["shuffle"] = shuffle_of(arguments["shuffle"])
+    arguments["passes"] = passes_of(arguments["passes"])
     arguments["files"] = files_at(arguments["files"])
     columns, *rest = arguments["wanted"]
     arguments["wanted"] = WantedTable(columns, *rest)

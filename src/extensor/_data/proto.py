@@ -13,6 +13,7 @@ from extensor._arrow.null_policy import policies_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._data.argument import listed
+from extensor._data.plan import Passes
 from extensor._data.planned import Format, Group, Groups, makes_again, planned
 from extensor._data.position import Shuffle
 from extensor._data.serialized import groups_of_messages, serialized
@@ -102,8 +103,8 @@ def proto(
         "policies": nulls,
         "max_depth": max_depth,
     }
-    rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return planned(_FORMAT, files_at(paths), WantedTable(None, spec), is_auto, *rest, **own)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    return planned(_FORMAT, files_at(paths), WantedTable(None, spec), is_auto, passes, **own)
 
 
 def _opened(

@@ -13,6 +13,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
 from extensor._arrow.null_policy import Fill, fill
+from extensor._data.plan import Passes
 from extensor._data.position import Shuffle
 from extensor._formats.protobuf.descriptors import has_extensions
 from extensor._path import Path
@@ -80,6 +81,8 @@ def _files_of(file: Any, found: dict[str, FileDescriptorProto]) -> dict[str, Fil
     return found
 
 
-def shuffle_of(found: Any) -> Shuffle | None:
-    """Returns the shuffle in a recipe, which JSON represents as a list."""
-    return None if found is None else Shuffle(*found)
+def passes_of(found: list[Any]) -> Passes:
+    """Returns the passes in a recipe, which JSON represents as a list, as it does the shuffle."""
+    passes = Passes(*found)
+    shuffle = passes.shuffle
+    return passes._replace(shuffle=None if shuffle is None else Shuffle(*shuffle))

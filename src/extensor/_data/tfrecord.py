@@ -14,6 +14,7 @@ from extensor._arrow.schema import spec_from_schema
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._data.argument import listed
+from extensor._data.plan import Passes
 from extensor._data.planned import Format, Group, Groups, makes_again, planned
 from extensor._data.position import Shuffle
 from extensor._data.serialized import groups_of_records, serialized
@@ -95,8 +96,8 @@ def tfrecord(
     names, is_auto = listed(columns)
     wanted = WantedTable(names, schema, nulls, row_splits_dtype)
     own = {"message": message, "keys": keys, "context": list(context)}
-    rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs, state)
-    return planned(_FORMAT, files_at(paths), wanted, is_auto, *rest, **own)
+    passes = Passes(batch_size, drop_remainder, shuffle, shard, epochs, state)
+    return planned(_FORMAT, files_at(paths), wanted, is_auto, passes, **own)
 
 
 def _opened(
