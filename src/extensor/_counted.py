@@ -13,8 +13,6 @@ def counted(count: Any, noun: str) -> str:
         noun: The noun, in the plural. Its first word ends with "s".
 
     >>> from extensor._counted import counted
-    >>> from extensor._counted import counted
-    >>> from extensor._counted import counted
     >>> counted(1, "rows"), counted(2, "rows"), counted(1, "columns of this name")
     ('1 row', '2 rows', '1 column of this name')
     """

@@ -32,7 +32,6 @@ def defines(cls: type, name: str) -> bool:
     """Returns whether a class or one of its base classes defines a name.
 
     >>> from extensor._lookup import defines
-    >>> from extensor._lookup import defines
     >>> class AnswersAll(type):
     ...     def __getattr__(cls, name):
     ...         return 1
@@ -49,12 +48,4 @@ def class_attribute(cls: type, name: str, default: Any = None) -> Any:
     try:
         return raw_attribute(cls, name)
     except Exception:  # raised by a descriptor of the class
-        return default
-
-
-def attribute(value: Any, name: str, default: Any = None) -> Any:
-    """Returns an attribute of a value, or the default if it does not exist or its lookup fails."""
-    try:
-        return getattr(value, name, default)
-    except Exception:  # raised by a property or a __getattr__ of the class
         return default

@@ -125,8 +125,6 @@ def quoted(name: str) -> str:
     """Returns a field name in the form in which a path contains it.
 
     >>> from extensor._path import quoted
-    >>> from extensor._path import quoted
-    >>> from extensor._path import quoted
     >>> print(quoted("title"), quoted("vit. C"), quoted(""))
     title "vit. C" ""
     """

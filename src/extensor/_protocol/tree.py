@@ -167,7 +167,6 @@ def compatible(a: Any, b: Any, by: Comparison = SERIALIZED) -> bool:
         by: The comparison of containers and of other leaves.
 
     >>> from extensor._protocol.tree import compatible
-    >>> from extensor._protocol.tree import compatible
     >>> import tensorflow as tf
     >>> dense, row = tf.TensorSpec([2]), tf.RaggedTensorSpec([2], ragged_rank=0)
     >>> dense.is_compatible_with(row), compatible(dense, row), compatible(row, dense)

@@ -39,7 +39,6 @@ def names_of(places: Sequence[Place]) -> list[str]:
         places: Unique places. A path has at least one name.
 
     >>> from extensor import Path
-    >>> from extensor import Path
     >>> from extensor._serving.tensor_name import names_of
     >>> names_of([(Path("recipe", "title"), ""), (Path("recipe", "steps"), "row_splits")])
     ['recipe__title', 'recipe__steps___row_splits']

@@ -200,7 +200,6 @@ def describes_extension(spec: Any) -> bool:
     """Returns whether a spec describes values of a class that follows the protocol.
 
     >>> from extensor._tf._tf_protocol import describes_extension
-    >>> from extensor._tf._tf_protocol import describes_extension
     >>> import tensorflow as tf
     >>> import extensor as xt
     >>> describes_extension(xt.DenseStructuredTensorSpec([], {})), describes_extension(tf.int32)

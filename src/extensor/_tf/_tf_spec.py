@@ -117,7 +117,6 @@ def number_key(number: Any) -> Any:
         number: A number of Python or NumPy, or the result of an array's `tolist`.
 
     >>> from extensor._tf._tf_spec import number_key
-    >>> from extensor._tf._tf_spec import number_key
     >>> import numpy as np
     >>> number_key(np.float32("nan")) == number_key(float("nan"))
     True

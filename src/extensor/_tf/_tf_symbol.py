@@ -18,7 +18,6 @@ def public_name(symbol: Any) -> str | None:
     """Returns the name of a symbol of TensorFlow under `tf`, or None if it has none.
 
     >>> from extensor._tf._tf_symbol import public_name
-    >>> from extensor._tf._tf_symbol import public_name
     >>> import tensorflow as tf
     >>> public_name(tf.nn.relu), public_name(len)
     ('nn.relu', None)

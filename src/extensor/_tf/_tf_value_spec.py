@@ -18,7 +18,6 @@ def converted_spec(value: Any) -> Any:
     """Returns the spec that a registered converter returns for a value, or None.
 
     >>> from extensor._tf._tf_value_spec import converted_spec
-    >>> from extensor._tf._tf_value_spec import converted_spec
     >>> import tensorflow as tf
     >>> converted_spec(tf.TensorArray(tf.float32, 2)), converted_spec([1.0])
     (TensorArraySpec(TensorShape(None), tf.float32, False, True), None)

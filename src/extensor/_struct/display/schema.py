@@ -86,8 +86,6 @@ def name_text(name: str) -> str:
     r"""Returns a field's name in one line: quoted where a path needs it, and escaped.
 
     >>> from extensor._struct.display.schema import name_text
-    >>> from extensor._struct.display.schema import name_text
-    >>> from extensor._struct.display.schema import name_text
     >>> print(name_text("title"), name_text("vit. C"), name_text("a\nb"))
     title "vit. C" "a\nb"
     """
