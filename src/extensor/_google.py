@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Generator, Iterable, Iterator
+from typing import Any, TypeVar
 
 from extensor.errors import AccessError, QueryError, ServerError
 
 # gRPC reports credentials that do not work as a server that is not available.
 _NO_TOKEN = "Getting metadata from plugin failed"
+
+_T = TypeVar("_T")
+
+
+def commits(
+    messages: Iterable[tuple[_T, int]], max_count: int, max_bytes: int
+) -> Iterator[list[_T]]:
+    """Yields messages in the lists that one commit of a server takes.
+
+    Args:
+        messages: Each message, and its number of bytes.
+        max_count: The most messages in a list.
+        max_bytes: The most bytes of the messages in a list of several.
+    """
+    found: list[_T] = []
+    total = 0
+    for message, size in messages:
+        if found and (len(found) == max_count or total + size > max_bytes):
+            yield found
+            found, total = [], 0
+        found.append(message)
+        total += size
+    if found:
+        yield found
 
 
 def retry(seconds: float) -> Any:

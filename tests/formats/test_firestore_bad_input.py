@@ -230,3 +230,21 @@ def test_credentials_that_do_not_work():
         xt.read_firestore(collection)
     with pytest.raises(PermissionError):
         xt.write_firestore(xt.struct.constant([{"x": 1}]), collection)
+
+
+SIZES = {
+    # Each point takes four times the memory of its two numbers in Arrow.
+    "many small values": [
+        {"x": [{"latitude": 1.0, "longitude": float(i)}] * 800} for i in range(300)
+    ],
+    "a few that are long": [{"x": "a"}] * 900 + [{"x": "a" * 700_000}] * 12,
+}
+
+
+@pytest.mark.parametrize("case", SIZES)
+def test_documents_of_any_size_fit_into_the_commits(case):
+    collection = client(emulators.firestore()).collection(f"sizes of {case}")
+    rows = [{"id": f"{i:06}", **row} for i, row in enumerate(SIZES[case])]
+    xt.write_firestore(xt.struct.constant(rows), collection, id_field="id")
+    found = xt.read_firestore(collection, id_field="id")
+    assert found.to_py(text=True) == rows

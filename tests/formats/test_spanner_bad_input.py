@@ -119,6 +119,26 @@ def test_what_is_no_batch_and_no_mode(database):
         xt.write_spanner(xt.struct.constant([{"k": 1}]), "rows_", database, mode="upsert")
 
 
+def test_rows_of_any_size_fit_into_the_commits(database, monkeypatch):
+    """Spanner refuses more than 100 MB. Many short rows must not hide a few long ones."""
+    monkeypatch.setattr("extensor._formats.spanner.write._BYTES", 1_000_000)
+    sizes, send = [], type(database.spanner_api).commit
+
+    def commit(self, request, **options):
+        sizes.append(type(request).pb(request).ByteSize())
+        return send(self, request=request, **options)
+
+    monkeypatch.setattr(type(database.spanner_api), "commit", commit)
+    keys = [10_000 + i for i in range(2_020)]
+    rows = [{"k": k, "x": "a" * (300_000 if k >= 12_000 else 1)} for k in keys]
+    xt.write_spanner(xt.struct.constant(rows), "rows_", database)
+    assert max(sizes) < 1_010_000
+    found = xt.read_spanner(database, "SELECT k, x FROM rows_ WHERE k >= 10000 ORDER BY k")
+    assert found.to_py(text=True) == rows
+    with database.batch() as batch:
+        batch.delete("rows_", spanner.KeySet(keys=[[k] for k in keys]))
+
+
 @pytest.mark.parametrize("sent", [3_000, 200_000, 1_000_000])
 def test_an_interrupted_read_gives_each_row_once(behind_a_proxy, sent):
     database, proxy = behind_a_proxy

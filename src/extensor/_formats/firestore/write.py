@@ -12,15 +12,15 @@ from extensor._arrow.batches import batches_of, count_of
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
 from extensor._formats.firestore import types
-from extensor._google import named_errors, retry
+from extensor._google import commits, named_errors, retry
 from extensor._path import Path
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, UnsupportedTypeError
 
-# A commit has at most 500 writes and 10 MiB.
+# A commit has at most 500 writes and 10 MiB, and a server may take messages of 4 MiB at most.
 _WRITES = 500
-_BYTES = 4 << 20
+_BYTES = 4_000_000
 
 
 def write_firestore(
@@ -95,26 +95,31 @@ def write_firestore(
                 for i, field in enumerate(rows.schema)
             }
             ids = columns.pop(id_field) if id_field is not None else None
-            for start, stop in _commits(rows):
+            documents = (
+                (
+                    collection.document(None if ids is None else _id(ids[i], id_field, i)),
+                    {n: column[i] for n, column in columns.items()},
+                )
+                for i in range(rows.num_rows)
+            )
+            for writes in commits(_writes(documents, client, mode), _WRITES, _BYTES):
                 commit = client.batch()
-                for i in range(start, stop):
-                    document = collection.document(
-                        None if ids is None else _id(ids[i], id_field, i)
-                    )
-                    getattr(commit, mode)(document, {n: column[i] for n, column in columns.items()})
+                commit._write_pbs = writes
                 with named_errors(f"{name}, after {written} documents" if written else name):
                     commit.commit(retry=retry(timeout))
-                written += stop - start
-                advance(stop - start)
+                written += len(writes)
+                advance(len(writes))
 
 
-def _commits(rows: pa.RecordBatch) -> Iterator[tuple[int, int]]:
-    """Yields the first and the last but one document of each commit."""
-    count = _WRITES
-    if rows.nbytes:
-        count = max(1, min(count, _BYTES * rows.num_rows // rows.nbytes))
-    for start in range(0, rows.num_rows, count):
-        yield start, min(start + count, rows.num_rows)
+def _writes(
+    documents: Iterable[tuple[Any, dict[str, Any]]], client: Any, mode: str
+) -> Iterator[tuple[Any, int]]:
+    """Yields the message that writes each document, and its number of bytes."""
+    for document, values in documents:
+        one = client.batch()
+        getattr(one, mode)(document, values)
+        (message,) = one._write_pbs  # the client has no public name for it
+        yield message, message._pb.ByteSize()
 
 
 def _id(value: Any, id_field: str | None, index: int) -> str:

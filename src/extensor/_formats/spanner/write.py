@@ -18,7 +18,7 @@ from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
 from extensor._formats.spanner import types
 from extensor._formats.spanner.types import schema_of
-from extensor._google import named_errors, retry
+from extensor._google import commits, named_errors, retry
 from extensor._progress import progress_bar
 from extensor._protocol.spec_of import spec_of
 from extensor._struct.tensor import StructuredTensor
@@ -117,9 +117,10 @@ class _Table:
             self._fields[names] = self._fields_of(names)
         rows = _converted(records, self._fields[names], schema)
         columns = [_texts(rows.column(f.name), f.type_) for f in self._fields[names]]
-        for start, stop in _commits(rows):
-            self._commit(names, [column[start:stop] for column in columns])
-            self._written += stop - start
+        most = max(1, _MUTATIONS // len(names))
+        for values in commits(_messages(columns), most, _BYTES):
+            self._commit(names, values)
+            self._written += len(values)
 
     def _fields_of(self, names: tuple[str, ...]) -> list[Any]:
         """Returns the metadata of columns."""
@@ -149,16 +150,10 @@ class _Table:
             self._session = session
         return self._session.name
 
-    def _commit(self, names: tuple[str, ...], columns: list[list[Any]]) -> None:
+    def _commit(self, names: tuple[str, ...], rows: list[Any]) -> None:
         """Inserts rows. The `commit` of the client tries for an hour to reach a server."""
         from google.cloud.spanner_v1 import CommitRequest, Mutation, TransactionOptions
-        from google.protobuf.struct_pb2 import ListValue
 
-        rows: list[Any] = []
-        for row in zip(*columns, strict=True):
-            values = ListValue()
-            values.extend(row)
-            rows.append(values)
         write = Mutation.Write(table=self._name, columns=list(names), values=rows)
         request = CommitRequest(
             session=self._session_name(),
@@ -191,13 +186,14 @@ def _plain(arrow: pa.DataType) -> pa.DataType:
     return arrow.storage_type if isinstance(arrow, pa.BaseExtensionType) else arrow
 
 
-def _commits(rows: pa.Table) -> Iterator[tuple[int, int]]:
-    """Yields the first and the last but one row of each commit."""
-    count = max(1, _MUTATIONS // rows.num_columns)
-    if rows.nbytes:
-        count = max(1, min(count, _BYTES * rows.num_rows // rows.nbytes))
-    for start in range(0, rows.num_rows, count):
-        yield start, min(start + count, rows.num_rows)
+def _messages(columns: list[list[Any]]) -> Iterator[tuple[Any, int]]:
+    """Yields the message of each row, and its number of bytes."""
+    from google.protobuf.struct_pb2 import ListValue
+
+    for row in zip(*columns, strict=True):
+        values = ListValue()
+        values.extend(row)
+        yield values, values.ByteSize()
 
 
 def _texts(column: pa.ChunkedArray | pa.Array, kind: Any) -> list[Any]:
