@@ -293,3 +293,18 @@ def test_real_cities(collection):
     again = xt.read_firestore(collection)
     by_id = {row["geonameid"]: row for row in again.to_py(text=True)}
     assert by_id == {row["geonameid"]: row for row in cities}
+
+
+def test_numbers_are_checked_by_columns_and_not_one_by_one(collection, monkeypatch):
+    rows = [{"i": i, "f": 1.5 * i if i % 2 else i, "l": [i, -i]} for i in range(300)]
+    add(collection, *rows)
+
+    def refused(*_):
+        raise AssertionError("Each number was checked.")
+
+    monkeypatch.setattr("extensor._formats.python.dtypes._fits", refused)
+    found = xt.read_firestore(collection, conflicts="union")
+    assert sorted(found["i"].numpy().tolist()) == list(range(300))
+    add(collection, {"i": 2**60}, {"i": 1.0})
+    with pytest.raises(AssertionError, match="Each number"):
+        xt.read_firestore(collection, ["i"], nulls="mask")

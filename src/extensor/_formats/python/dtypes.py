@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from extensor._formats.python import kinds
 from extensor._formats.python.place import Place, shown
 from extensor._path import Path
 from extensor.errors import DTypeError, FieldError
+
+_EXACT = 2**53  # up to here, float64 holds each integer
 
 
 class Dtypes:
@@ -106,7 +109,8 @@ class Dtypes:
                 numbers = np.fromiter(values, wide, len(values))
             except (OverflowError, ValueError):
                 raise _not_held(values, dtype, place, wanted) from None
-            if numbers.size and not dtype.min <= numbers.min() <= numbers.max() <= dtype.max:
+            low, high = _limits(dtype)
+            if numbers.size and not low <= numbers.min() <= numbers.max() <= high:
                 raise _not_held(values, dtype, place, wanted)
             if wide is np.uint64 and any(value < 0 for value in values):
                 raise _not_held(values, dtype, place, wanted)
@@ -158,13 +162,17 @@ def _natural(types: set[type], values: Any, place: Place) -> tf.DType:
         numbers = np.fromiter((v for v in values if v is not None), np.int64)
     except OverflowError:
         raise _not_held(values, tf.int64, place, wanted=False) from None
-    wide = numbers.size and (numbers.min() < tf.int32.min or numbers.max() > tf.int32.max)
+    low, high = _limits(tf.int32)
+    wide = numbers.size and (numbers.min() < low or numbers.max() > high)
     return tf.int64 if wide else tf.int32
 
 
 def _wide(types: set[type], values: Any, place: Place) -> tf.DType:
     """Returns int64 or float64 for Python's ints and floats, which must not lose digits."""
     dtype = tf.float64 if float in types else tf.int64
+    whole = [value for value in values if type(value) is int]
+    if not whole or (min(whole) >= -_EXACT and max(whole) <= _EXACT):
+        return dtype
     for index, value in enumerate(values):
         if type(value) is not int:
             continue
@@ -179,10 +187,17 @@ def _wide(types: set[type], values: Any, place: Place) -> tf.DType:
     return dtype
 
 
+@functools.cache
+def _limits(dtype: tf.DType) -> tuple[int, int]:
+    """Returns the limits of integers. TensorFlow takes 50 us to find them."""
+    return int(dtype.min), int(dtype.max)
+
+
 def _fits(value: Any, dtype: tf.DType) -> bool:
     if dtype.is_integer:
         whole = isinstance(value, (int, np.integer))
-        return whole and dtype.min <= int(value) <= dtype.max
+        low, high = _limits(dtype)
+        return whole and low <= int(value) <= high
     if isinstance(value, (complex, np.complexfloating)):
         return False
     try:
