@@ -49,6 +49,11 @@ def test_schema_prints_the_type_of_each_path(run, recipes):
     ]
 
 
+def test_schema_counts_one_record(run, tmp_path):
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "one.parquet")
+    assert run("schema", tmp_path / "one.parquet")[1] == "parquet, 1 record\nx  int64\n"
+
+
 def test_schema_of_maps_and_unions(run, tmp_path):
     union = pa.UnionArray.from_sparse(
         pa.array([0], pa.int8()), [pa.array([1]), pa.array(["a"])], ["i", "s"]

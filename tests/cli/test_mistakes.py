@@ -25,6 +25,9 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "table.csv").write_text("x,y\n1,2\n")
     (tmp_path / "bad.jsonl").write_text('{"x": 1}\n{"x": \n')
     (tmp_path / "mixed.jsonl").write_text('{"x": 1}\n{"x": "a"}\n')
+    (tmp_path / "exits.py").write_text("import sys\nsys.exit(0)\n")
+    (tmp_path / "empty.tfrecord").touch()
+    (tmp_path / "records.py").write_text("import sys\n\ndef value(): sys.exit(0)\n")
     os.mkdir("folder")
     return tmp_path
 
@@ -62,6 +65,17 @@ MISTAKES = {
     "no SavedModel": (["serve-check", "folder"], "with saved_model.pb"),
     "a device": (["convert", "fine.parquet", "/dev/null", "--to", "json"], "device"),
     "a URL of nobody": (["schema", "nobody://x.parquet"], "nobody://x.parquet"),
+    "a name that is no text": (["schema", "caf\udce9.parquet"], "caf\\xe9.parquet: expected a"),
+    "a threshold that is no number": (
+        ["describe", "fine.parquet", "--compare", "fine.parquet", "--threshold", "nan"],
+        "expected a number between 0 and 1, got nan",
+    ),
+    "a module that ends Python": (["check", "exits:value"], "exits: expected a module"),
+    "a function that ends Python": (["check", "records:value"], "records:value: expected a"),
+    "a TFRecord file without records": (
+        ["schema", "empty.tfrecord"],
+        "empty.tfrecord: expected at least one record",
+    ),
 }
 
 
@@ -95,6 +109,13 @@ def test_every_command_has_help_with_an_example(capfd):
     main(["--help"])
     out, _ = capfd.readouterr()
     assert "..." not in out.split("Commands:")[1]  # no help that is cut
+
+
+def test_an_error_of_no_files_names_each_suffix_once(folder, capfd):
+    assert main(["head", "folder"]) == 2
+    errors = capfd.readouterr().err
+    assert errors.count(".parquet") == 1
+    assert ".gz" not in errors
 
 
 def test_a_folder_that_cannot_be_written_is_named(folder, capfd, monkeypatch):

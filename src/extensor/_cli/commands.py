@@ -72,8 +72,9 @@ def schema(files: tuple[str, ...], format: str | None) -> None:
     source = opened(files, None, format)
     rows = [*_paths(source.schema, "")]
     width = max((len(path) for path, _ in rows), default=0)
-    count = "" if source.num_records is None else f", {source.num_records:,} records"
-    click.echo(f"{source.format}{count}")
+    number = source.num_records
+    noun = "record" if number == 1 else "records"
+    click.echo(source.format if number is None else f"{source.format}, {number:,} {noun}")
     for path, text in rows:
         click.echo(f"{path:{width}}  {text}".rstrip())
 

@@ -49,8 +49,8 @@ def _value(name: str) -> Any:
         sys.path.insert(0, os.getcwd())
     try:
         module = importlib.import_module(module_name)
-    # Whatever the user's module raises.
-    except Exception as error:
+    # Whatever the user's module raises, sys.exit too: it would end the command with its code.
+    except (Exception, SystemExit) as error:
         raise StructureError(
             path=module_name,
             expected="a module that can be imported",
@@ -72,7 +72,7 @@ def _value(name: str) -> Any:
     try:
         return value()
     # Whatever the user's function raises.
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise StructureError(
             path=name,
             expected="a function that returns a value without arguments",

@@ -98,7 +98,7 @@ def file_at(path: Any) -> File:
 
     Raises:
         DTypeError: If it is no path (also a TypeError).
-        FormatError: If no library supports the URL (also a ValueError).
+        FormatError: If no library supports the URL, or the path is not UTF-8 (also a ValueError).
         MissingDependencyError: If the library of the URL is not installed (also an ImportError).
     """
     try:
@@ -109,6 +109,15 @@ def file_at(path: Any) -> File:
             expected="a path or a URL",
             received=f"{type(path).__name__}",
             mend="Give a str or a pathlib.Path.",
+        ) from error
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise FormatError(
+            path=os.fsencode(text).decode(errors="backslashreplace"),
+            expected="a path in UTF-8, as pyarrow needs it",
+            received="a path with other bytes",
+            mend="Rename the file.",
         ) from error
     if not _URL.match(text):
         return File(text, pafs.LocalFileSystem(), os.path.expanduser(text))
@@ -176,11 +185,17 @@ def files_at(paths: FilePath | Iterable[FilePath], suffixes: tuple[str, ...] = (
     if not found:
         raise StructureError(
             path=", ".join(file.path for file in given) or "paths",
-            expected="at least one file" + (f" ({', '.join(suffixes)})" if suffixes else ""),
+            expected=f"at least one file{_listed(suffixes)}",
             received="none",
             mend="Check the folder or the pattern.",
         )
     return found
+
+
+def _listed(suffixes: tuple[str, ...]) -> str:
+    """Returns suffixes in parentheses, without those of compressed files."""
+    plain = [s for s in suffixes if not any(s.startswith(f"{other}.") for other in suffixes)]
+    return f" ({', '.join(plain)})" if plain else ""
 
 
 def _expanded(file: File, suffixes: tuple[str, ...]) -> list[File]:

@@ -135,7 +135,7 @@ def _columns(
         if leaf.dtype == tf.float64:
             raise DTypeError(
                 path=leaf.path,
-                expected=f"floats of at most 32 bits, because a {message} stores float32",
+                expected=f"floats of at most 32 bits, because a tf.{message} stores float32",
                 received="float64",
                 mend="Give tf.cast(field, tf.float32), or write Parquet.",
             )

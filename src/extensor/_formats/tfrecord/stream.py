@@ -16,6 +16,7 @@ from extensor._formats.tfrecord.files import message_of, serialized_batches
 from extensor._formats.tfrecord.inferred import inferred
 from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE
 from extensor._formats.tfrecord.parsed import Parser
+from extensor.errors import StructureError
 
 
 class TFRecordFiles:
@@ -40,6 +41,13 @@ class TFRecordFiles:
             self.num_records += int(tf.size(serialized))
             if message_of(serialized, name)[0] == SEQUENCE:
                 message = SEQUENCE
+        if not self.num_records:
+            raise StructureError(
+                path=", ".join(file.path for file in files),
+                expected="at least one record, to find out the schema",
+                received="none",
+                mend="TFRecord files have no schema: write records, or another format.",
+            )
         self.schema, lists = inferred(self._each(), message, self._name, find_text=True)
         flat = [(field.name,) for field in self.schema if not is_list(field.type)]
         nulls: Any = {"*": "error", **{path: "mask" for path in flat}}
