@@ -16,14 +16,25 @@ def main():
     os.environ["TF_CONFIG"] = json.dumps(
         {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
     )
+    train(index, len(ports), files, output)
 
+
+def train(index, count, files, output):
+    """Sums the ids of a shard with the other processes, and writes what it saw as JSON.
+
+    Args:
+        index: The number of the shard.
+        count: The number of shards.
+        files: A folder of Parquet files with the column `id`.
+        output: The file to write.
+    """
     import tensorflow as tf  # here, because it reads TF_CONFIG
 
     strategy = tf.distribute.MultiWorkerMirroredStrategy()  # before any other operation
 
     import extensor as xt
 
-    shards = [xt.data.parquet(files, 64, shard=(i, len(ports))) for i in range(len(ports))]
+    shards = [xt.data.parquet(files, 64, shard=(i, count)) for i in range(count)]
     steps = max(int(shard.cardinality()) for shard in shards)
 
     @tf.function(input_signature=[shards[index].element_spec, tf.TensorSpec([], tf.int64)])
