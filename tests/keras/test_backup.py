@@ -73,6 +73,40 @@ def test_epochs_end_where_they_would_have_ended(train, tmp_path):
     assert not (tmp_path / "backup").exists()
 
 
+@pytest.mark.parametrize("is_ordered", [False, True])
+@pytest.mark.parametrize("save_freq", [1, 3, 4, "epoch"])
+@pytest.mark.parametrize("steps", [3, 4, 5, 8, 11])
+def test_batches_are_those_of_a_training_without_the_interruption(
+    tmp_path, steps, save_freq, is_ordered
+):
+    table = pa.table({"x": [[float(i)] for i in range(10)]})
+    pq.write_table(table, tmp_path / "it.parquet", row_group_size=2)
+
+    def made():
+        if is_ordered:
+            train = xt.data.batches([table], table.schema, 3)
+        else:
+            shuffle = xt.data.Shuffle(seed=1, window=6)
+            train = xt.data.parquet(tmp_path / "it.parquet", 3, shuffle=shuffle)
+        return train.map(lambda r: (r["x"].to_tensor(shape=[None, 1]),) * 2)
+
+    def weights(*callbacks):
+        keras.utils.set_random_seed(1)
+        fitted = model()
+        fitted.fit(train, epochs=3, callbacks=callbacks, shuffle=False, verbose=0)
+        return [w.tolist() for w in fitted.get_weights()], int(fitted.optimizer.iterations.numpy())
+
+    train = made()
+    whole = weights()
+    train = made()
+    backup = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train, save_freq)
+    with pytest.raises(InterruptedError):
+        weights(backup, Stop(steps))
+    train = made()
+    backup = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train, save_freq)
+    assert weights(backup) == whole
+
+
 def test_a_backup_of_other_files_is_an_error(train, tmp_path):
     interrupted(train, tmp_path / "backup", 2, save_freq=1)
     pq.write_table(pa.table({"x": [[1.0]] * 9}), tmp_path / "other.parquet")

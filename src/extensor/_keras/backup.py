@@ -116,16 +116,19 @@ class BackupAndRestore(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Saves the training if it is time."""
         self._seen = batch + 1
+        params: Any = self.params
+        steps = params.get("steps")
+        number = self._skipped + self._seen
+        is_last = bool(steps) and number >= steps
         if self._save_freq != "epoch":
             count = self._before + self._seen
             if count - self._saved >= self._save_freq:
                 self._saved = count
-                self._save(self._epoch, self._skipped + self._seen)
-        # Keras would ask for as many batches as in a whole epoch.
-        params: Any = self.params
-        model: Any = self.model
-        steps = params.get("steps") if self._skipped else None
-        if steps and self._skipped + self._seen >= steps:
+                # After the last batch, the dataset goes on with the next epoch, and so does fit.
+                self._save(*(self._epoch + 1, 0) if is_last else (self._epoch, number))
+        if is_last and self._skipped:
+            # Keras would ask for as many batches as in a whole epoch.
+            model: Any = self.model
             model.stop_training = self._has_stopped = True
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
