@@ -1,6 +1,7 @@
 """An engineer with nested JSON: from a file of their own to a model that is trained and served.
 
-The lines are those of the README, edited for another file: other fields, nulls, a label with nulls.
+The lines are those of the README and of the page about unions, edited for another file: other
+fields, nulls, a label with nulls, and a field that is a bool or a string.
 """
 
 import json
@@ -21,6 +22,16 @@ def error_of(call):
     raise AssertionError("no error")
 
 
+@keras.saving.register_keras_serializable("journey")
+class PaidAsText(xt.keras.Layer):
+    def call(self, tickets):
+        text = tickets["paid"].match(
+            {"bool": lambda paid: tf.where(paid, "yes", "no"), "string": lambda text: text},
+            default=lambda _: "",
+        )
+        return tickets.with_updates(paid=text)
+
+
 def main():
     random = np.random.default_rng(0)
     with open("tickets.jsonl", "w") as file:
@@ -34,7 +45,8 @@ def main():
             ]
             urgent = any(message["tags"] for message in messages)
             label = None if number % 11 == 0 else int(urgent)
-            ticket = {"author": author, "messages": messages, "escalated": label}
+            paid = ["never", True, False, "late"][number % 4]
+            ticket = {"author": author, "messages": messages, "paid": paid, "escalated": label}
             file.write(json.dumps(ticket) + "\n")
 
     # Without a choice for nulls there is an error that names the field, and the choice.
@@ -42,7 +54,11 @@ def main():
     assert "author" in error
     assert 'or "mask"' in error
 
-    tickets = xt.read_json("tickets.jsonl", nulls="mask")
+    error = error_of(lambda: xt.read_json("tickets.jsonl", nulls="mask"))
+    assert "paid, line 2 of tickets.jsonl: expected a string" in error
+    assert 'conflicts="union"' in error
+
+    tickets = xt.read_json("tickets.jsonl", nulls="mask", conflicts="union")
     print(xt.struct.tree(tickets))
     batches = tf.data.Dataset.from_tensor_slices(
         (tickets.without("escalated"), tickets["escalated"])
@@ -50,18 +66,23 @@ def main():
     batches = batches.batch(20)
 
     features = xt.keras.layers.RecordFeatures()
-    features.adapt(batches.map(lambda ticket, escalated: ticket))
+    error = error_of(lambda: features.adapt(batches))
+    assert (
+        'records.with_updates({"paid": records["paid"].match({"string": ..., "bool": ...' in error
+    )
+    as_text = PaidAsText()
+    features.adapt(batches.map(lambda ticket, escalated: as_text(ticket)))
     error = error_of(lambda: xt.keras.Input(batches.element_spec))
     assert "element_spec[0]" in error
     ticket = xt.keras.Input(batches.element_spec[0])
-    model = xt.keras.Model(ticket, keras.layers.Dense(1, "sigmoid")(features(ticket)))
+    model = xt.keras.Model(ticket, keras.layers.Dense(1, "sigmoid")(features(as_text(ticket))))
     model.compile(keras.optimizers.Adam(0.1), "binary_crossentropy", metrics=["accuracy"])
     history = model.fit(batches, epochs=10, verbose=0).history
     assert history["accuracy"][-1] > 0.9, history
 
     new = [
-        {"author": None, "messages": [{"words": 3, "tags": ["urgent"]}]},
-        {"author": {"name": "user1", "age": None}, "messages": []},
+        {"author": None, "messages": [{"words": 3, "tags": ["urgent"]}], "paid": True},
+        {"author": {"name": "user1", "age": None}, "messages": [], "paid": "late"},
     ]
     here = model.predict(new, verbose=0)
 
@@ -74,7 +95,7 @@ def main():
 
     # A wrong request names the field and the record.
     error = error_of(
-        lambda: client.encode([{"author": None, "messages": [{"words": "many", "tags": []}]}])
+        lambda: client.encode([{**new[0], "messages": [{"words": "many", "tags": []}]}])
     )
     assert "messages[*].words, record 0: expected" in error
     print("done")

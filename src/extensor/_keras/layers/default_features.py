@@ -13,6 +13,7 @@ from extensor._keras.layers.time_buckets import TimeBuckets
 from extensor._path import Path
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._types.masked.value import MaskedTensor
+from extensor._types.union.value import UnionTensor
 from extensor.errors import UnsupportedTypeError
 
 _YEAR = 365.2425 * 86_400  # seconds
@@ -85,9 +86,21 @@ def fields(spec: Any, above: Path | None = None) -> Iterator[tuple[Path, Any, An
                 path=str(path),
                 expected="numbers, strings, times, or records of these",
                 received=type(inner).__qualname__,
-                mend="Leave the field out: records.without(...), or name the fields: "
-                "RecordFeatures({path: layer}).",
+                mend=_mend(path, inner),
             )
+
+
+def _mend(path: Path, spec: Any) -> str:
+    if isinstance(spec, UnionTensor.Spec):
+        variants = ", ".join(f'"{name}": ...' for name in spec.names)
+        return (
+            f'Make one type of it, in a layer: records.with_updates({{"{path}": '
+            f'records["{path}"].match({{{variants}}})}}).'
+        )
+    return (
+        "Leave the field out: records.without(...), or name the fields: "
+        "RecordFeatures({path: layer})."
+    )
 
 
 def without_masks(spec: Any) -> Any:
