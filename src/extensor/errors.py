@@ -112,7 +112,7 @@ class FormatError(ExtensorError, ValueError):
 
 
 class DatabaseError(ExtensorError, OSError):
-    """A database refused a query or a connection, or failed while it was read or written."""
+    """A database rejected a query or a connection, or failed while it was read or written."""
 
 
 class MissingFileError(ExtensorError, FileNotFoundError):
@@ -132,7 +132,7 @@ class QueryError(ExtensorError, ValueError):
 
 
 class AccessError(ExtensorError, PermissionError):
-    """A server refuses the credentials, or these do not permit the request."""
+    """A server rejects the credentials, or these do not permit the request."""
 
 
 class ServerError(ExtensorError, ConnectionError):

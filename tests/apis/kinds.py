@@ -105,7 +105,7 @@ class Kind:
         return self.one(self.make(1, number))
 
     def row(self, example):
-        """Returns an example that knows to be one of a batch, where other rows are longer."""
+        """Returns an example with the spec of a row of a batch, in which other rows are longer."""
         tensors = tf.nest.flatten(example, expand_composites=True)
         return tf.nest.pack_sequence_as(self.element, tensors, expand_composites=True)
 

@@ -18,7 +18,7 @@ class Report:
         self.checks = {}
 
     def check(self, name, *more):
-        """Makes a function a check; `more` are its last arguments."""
+        """Registers a function as a check; `more` are its last arguments."""
 
         def decorate(function):
             self.checks[name] = lambda *args: function(*args, *more)

@@ -25,7 +25,7 @@ class Sentence:
 
 
 def sized(make, sizes=(2, 0, 3)):
-    """A dataset of what is made of vectors of some sizes: 0, 1, ..., the size not being known."""
+    """A dataset of values made of vectors 0, 1, ... of the given sizes, which are not static."""
     return Dataset.from_tensor_slices(list(sizes)).map(lambda n: make(tf.range(n)))
 
 
@@ -438,7 +438,7 @@ IN_NUMPY = {
 
 
 def as_lists(value):
-    """What NumPy holds in Python, and nothing but NumPy was there."""
+    """The values as Python data; fails if they are not NumPy arrays and scalars."""
 
     def listed(leaf):
         assert isinstance(leaf, np.ndarray | np.generic | bytes)

@@ -10,12 +10,12 @@ from tests.apis.matrix import EAGER, RUN
 
 
 def row(use):
-    """Makes a test one of the rows of every strategy that has this use."""
+    """Adds a test to the row of this use, for every strategy."""
     return matrix.row(*(strategy + use for strategy in matrix.STRATEGIES))
 
 
 def said(distributed, name, check, kind, run=None):
-    """What the processes of the strategy in a row's name say of a check."""
+    """Returns the results of a check in the processes of the strategy in a row's name."""
     strategy = name.partition(".")[0].partition(":")[0]
     mode = "" if run is None else ", eager" if run is RUN[EAGER] else ", graph"
     return distributed[strategy][check + mode][kind.name]

@@ -121,7 +121,7 @@ def nullable_schemas(types: st.SearchStrategy) -> st.SearchStrategy:
 
 
 class Hidden(NamedTuple):
-    """A null over a value that no reader must see."""
+    """A null above a value that no reader may return."""
 
     value: Any
 
@@ -264,7 +264,7 @@ def _array(whole: list, arrow_type: pa.DataType) -> pa.Array:
 
 
 def zero(arrow_type: pa.DataType) -> Any:
-    """Returns a value below a null, without a null in a union, which has none of its own."""
+    """Returns a value below a null; a union in it has no nulls."""
     t = pa.types
     if t.is_union(arrow_type):
         return Variant(0, None if t.is_null(arrow_type.field(0).type) else

@@ -59,7 +59,7 @@ class Functor(xt.AutoCompositeTensor):
 
 @xt.auto_composite_tensor(module_name="pantry")
 class Jar:
-    """Not composite by itself, and registered under another module."""
+    """A class without a base class, registered under another module."""
 
     def __init__(self, amounts, content=None):
         self._amounts, self._content = amounts, content

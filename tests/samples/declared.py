@@ -32,7 +32,7 @@ class Spiced(NamedTuple):
 
 
 class Name(str):
-    """A scalar with a class of its own."""
+    """A scalar with its own class."""
 
 
 @xt.extension_type

@@ -25,7 +25,7 @@ class Slotted:
 
 
 class Narrow(Interval):
-    """A subclass with more to it."""
+    """A subclass with more data."""
 
     def __init__(self, low, high, unit="mm", note="narrow"):
         super().__init__(low, high, unit)
@@ -33,7 +33,7 @@ class Narrow(Interval):
 
 
 class _EndsSpec(xt.StackableTypeSpec):
-    """Takes an interval apart into its ends."""
+    """A spec whose components are the ends of an interval."""
 
     def __init__(self, shape, dtype, unit):
         self.shape, self.dtype, self.unit = tf.TensorShape(shape), tf.as_dtype(dtype), unit
@@ -69,7 +69,7 @@ class NarrowSpec(_EndsSpec):
 
 
 class WidthSpec(IntervalSpec):
-    """Takes an interval apart into its low end and its width: another team's idea of it."""
+    """A spec of another library: its components are the low end and the width of an interval."""
 
     def to_components(self, value):
         return [value.low, value.high - value.low]

@@ -129,7 +129,7 @@ def values():
 
 
 def used(value):
-    """What a value is for: a matrix product, the logarithm of a density, what a function gives."""
+    """The result of a use of a value: a matrix product, a logarithm of a density, a call."""
     if isinstance(value, tf.linalg.LinearOperator):
         return value.matmul(tf.ones([value.shape[-1], 1]))
     if isinstance(value, tfd.JointDistribution):

@@ -37,7 +37,7 @@ class Shelf(xt.AutoCompositeTensor):
 
 
 class Bag:
-    """Follows the protocol by hand; its components have no names."""
+    """Implements the protocol; its components have no names."""
 
     def __init__(self, values, mask):
         self.values, self.mask = values, mask
@@ -69,7 +69,7 @@ class BagSpec(xt.StackableTypeSpec):
 
 @xt.register_type_spec(name="larder.SackSpec")
 class SackSpec(BagSpec):
-    """Boxes its values in a way of its own."""
+    """Has its own boxes."""
 
     def to_boxed_tensor(self, value, minimum_rank=0):
         return super().to_boxed_tensor(value, minimum_rank)

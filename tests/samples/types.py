@@ -10,7 +10,7 @@ import extensor as xt
 
 
 def fresh_masked_type():
-    """Returns a masked tensor class, and its spec class, that no API has met yet."""
+    """Returns a new masked tensor class, and its spec class, which TensorFlow has not used yet."""
 
     class MaskedTensor:
         def __init__(self, values, mask):
@@ -48,7 +48,7 @@ for _cls in (MaskedTensor, MaskedTensorSpec):
 
 
 class Parcel:
-    """A value of any components, described by whatever spec it was made with."""
+    """A value of any components, with the spec that it was made with."""
 
     def __init__(self, components, spec):
         self.components, self.spec = components, spec
@@ -58,7 +58,7 @@ class Parcel:
 
 
 class ParcelSpec(xt.StackableTypeSpec):
-    """Says nothing but the specs of the components, as a nest; stacks if they do."""
+    """A spec of component specs in a nest; it stacks if they stack."""
 
     def __init__(self, component_specs):
         self._specs = component_specs
@@ -80,7 +80,7 @@ class ParcelSpec(xt.StackableTypeSpec):
 
 
 class StaticSpec(xt.TypeSpec):
-    """Holds any static data and describes a pair of nothing: for the laws of specs."""
+    """A spec with any static data and no components, for the laws of specs."""
 
     def __init__(self, *data):
         self.data = data

@@ -1,4 +1,4 @@
-"""For each law a type that breaks only this law, by a plausible mistake of its author."""
+"""For each law, a type that breaks only this law, by a mistake that authors make."""
 
 import collections
 import itertools
@@ -11,7 +11,7 @@ from tests.samples.types import Parcel, ParcelSpec
 
 
 class Measure:
-    """Amounts and whether each is exact, in a unit: right, whatever spec it is given."""
+    """Amounts, whether each is exact, and a unit. The class is correct; its specs may be wrong."""
 
     spec_class: type
 
@@ -45,7 +45,7 @@ class MeasureSpec(xt.StackableTypeSpec):
 Measure.spec_class = MeasureSpec
 
 WRONG = {}
-"""Makes a value of a wrong type, by the law that the type breaks."""
+"""Functions that make a value of a wrong type, by the broken law."""
 
 
 def two_by_three(value_type):
@@ -54,7 +54,7 @@ def two_by_three(value_type):
 
 
 def breaks(law, value_base=Measure):
-    """Enters a subclass of MeasureSpec as the one that breaks a law, with a value class."""
+    """Registers a subclass of MeasureSpec, which breaks a law, with a value class."""
 
     def enter(spec_class):
         value_type = type(f"{spec_class.__name__}Value", (value_base,), {"spec_class": spec_class})
@@ -77,7 +77,7 @@ def spec_of(spec_or_value):
 
 @breaks("spec-has-repr")
 class SpeechlessSpec(MeasureSpec):
-    """Shows a part that it does not have."""
+    """Raises an error in its repr: the attribute does not exist."""
 
     def __repr__(self):
         return f"SpeechlessSpec({self.shape}, {self.units!r})"
@@ -95,12 +95,12 @@ class Numbered(Measure):
 
 @breaks("spec-is-stable", Numbered)
 class NumberedSpec(MeasureSpec):
-    """Its values number their specs."""
+    """Each spec of a value has another number."""
 
 
 @breaks("serialization-types")
 class ComplexSpec(MeasureSpec):
-    """Writes a part that no file takes."""
+    """Serializes a part that a file cannot have."""
 
     def serialize(self):
         return self.shape, self.unit, 1j
@@ -112,7 +112,7 @@ class ComplexSpec(MeasureSpec):
 
 @breaks("serialization-round-trip")
 class ReversedSpec(MeasureSpec):
-    """Reads what it wrote the other way round."""
+    """Deserializes the parts in the wrong order."""
 
     @classmethod
     def deserialize(cls, serialization):
@@ -121,7 +121,7 @@ class ReversedSpec(MeasureSpec):
 
 
 class OunceSpec(MeasureSpec):
-    """Writes its shape alone, and reads itself with the unit that its constructor has by itself."""
+    """Serializes only its shape, and is deserialized with the default unit."""
 
     def __init__(self, shape, unit="ounce"):
         super().__init__(shape, unit)
@@ -143,7 +143,7 @@ class ForgetfulSpec(MeasureSpec):
 
 @breaks("repr-shows-all")
 class TerseSpec(MeasureSpec):
-    """Shows half of what it holds."""
+    """Has half of its parts in its repr."""
 
     def __repr__(self):
         return f"TerseSpec({self.shape})"
@@ -151,7 +151,7 @@ class TerseSpec(MeasureSpec):
 
 @breaks("equality-is-equivalence")
 class LonelySpec(MeasureSpec):
-    """Equals itself alone."""
+    """Is equal only to itself."""
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
@@ -159,7 +159,7 @@ class LonelySpec(MeasureSpec):
 
 @breaks("hash-follows-equality")
 class ScatteredSpec(MeasureSpec):
-    """Has a hash for every instance."""
+    """Has another hash for each instance."""
 
     __eq__ = MeasureSpec.__eq__
     __hash__ = object.__hash__
@@ -167,7 +167,7 @@ class ScatteredSpec(MeasureSpec):
 
 @breaks("equality-tells-components-apart")
 class BlurredSpec(MeasureSpec):
-    """Takes every number of rows for the same."""
+    """Is equal to specs with another number of rows."""
 
     def __eq__(self, other):
         return type(other) is type(self) and (self.shape[1:], self.unit) == (
@@ -184,7 +184,7 @@ class BlurredSpec(MeasureSpec):
 
 @breaks("inequality-negates-equality")
 class ContrarySpec(MeasureSpec):
-    """Differs from what it equals."""
+    """Has a `!=` that does not negate `==`."""
 
     def __ne__(self, other):
         return self is not other
@@ -192,7 +192,7 @@ class ContrarySpec(MeasureSpec):
 
 @breaks("proto-round-trip")
 class OrderedSpec(MeasureSpec):
-    """Insists on the class of a mapping, which a SavedModel does not keep."""
+    """Requires the class of a mapping, which a SavedModel does not keep."""
 
     def serialize(self):
         return self.shape, collections.OrderedDict(unit=self.unit)
@@ -211,7 +211,7 @@ xt.register_type_spec(OrderedSpec, "wrong.OrderedSpec")
 
 @breaks("compatibility-is-reflexive")
 class ShySpec(MeasureSpec):
-    """Is compatible with all but itself."""
+    """Is compatible with all specs except itself."""
 
     def is_compatible_with(self, spec_or_value):
         return super().is_compatible_with(spec_or_value) and spec_of(spec_or_value) != self
@@ -219,7 +219,7 @@ class ShySpec(MeasureSpec):
 
 @breaks("compatibility-takes-values")
 class SpecsOnlySpec(MeasureSpec):
-    """Knows no value."""
+    """Is compatible with no value."""
 
     def is_compatible_with(self, spec_or_value):
         return isinstance(spec_or_value, tf.TypeSpec) and super().is_compatible_with(spec_or_value)
@@ -227,7 +227,7 @@ class SpecsOnlySpec(MeasureSpec):
 
 @breaks("compatibility-is-symmetric")
 class SuperiorSpec(MeasureSpec):
-    """Takes compatibility for being more general."""
+    """Is compatible only with more specific specs."""
 
     def is_compatible_with(self, spec_or_value):
         if not super().is_compatible_with(spec_or_value):
@@ -237,7 +237,7 @@ class SuperiorSpec(MeasureSpec):
 
 @breaks("compatibility-keeps-to-type")
 class OpenSpec(MeasureSpec):
-    """Is compatible with everything that has a spec."""
+    """Is compatible with every value that has a spec."""
 
     def is_compatible_with(self, spec_or_value):
         return type(spec_of(spec_or_value)) is not OpenSpec or super().is_compatible_with(
@@ -247,7 +247,7 @@ class OpenSpec(MeasureSpec):
 
 @breaks("compatibility-follows-components")
 class LaxSpec(MeasureSpec):
-    """Takes the unit for all that there is to compare."""
+    """Compares only the unit."""
 
     def is_compatible_with(self, spec_or_value):
         other = spec_of(spec_or_value)
@@ -256,7 +256,7 @@ class LaxSpec(MeasureSpec):
 
 @breaks("compatibility-with-generalisation")
 class ExactSpec(MeasureSpec):
-    """Takes compatibility for equality."""
+    """Is compatible only with equal specs."""
 
     def is_compatible_with(self, spec_or_value):
         return spec_of(spec_or_value) == self
@@ -274,7 +274,7 @@ class VagueSpec(MeasureSpec):
 
 @breaks("merge-is-commutative")
 class MineSpec(MeasureSpec):
-    """Merges to itself, whatever the other one is."""
+    """Merges to itself with every spec."""
 
     def most_specific_compatible_type(self, other):
         return None if super().most_specific_compatible_type(other) is None else self
@@ -291,7 +291,7 @@ class MixedSpec(MeasureSpec):
 
 @breaks("merge-is-most-specific")
 class HastySpec(MeasureSpec):
-    """Merges to a type without any size as soon as one differs."""
+    """Merges to a type without static sizes if one size differs."""
 
     def most_specific_compatible_type(self, other):
         result = super().most_specific_compatible_type(other)
@@ -300,7 +300,7 @@ class HastySpec(MeasureSpec):
 
 @breaks("merge-keeps-to-type")
 class StrictSpec(MeasureSpec):
-    """Raises where it should say None."""
+    """Raises an error instead of returning None."""
 
     def most_specific_compatible_type(self, other):
         result = super().most_specific_compatible_type(other)
@@ -314,7 +314,7 @@ class StrictSpec(MeasureSpec):
 
 @breaks("components-match-specs")
 class MisdescribedSpec(MeasureSpec):
-    """Says int32 where its values hold bool."""
+    """Has the dtype int32 for a component of dtype bool."""
 
     @property
     def component_specs(self):
@@ -331,7 +331,7 @@ class UnitlessSpec(MeasureSpec):
 
 @breaks("value-type")
 class MistypedSpec(MeasureSpec):
-    """Names another class than the one it makes."""
+    """Has another value type than the class of its values."""
 
     value_type = tuple
 
@@ -344,7 +344,7 @@ WRONG["value-type"] = lambda: two_by_three(MistypedSpec.made)
 
 
 class AnythingSpec(MeasureSpec):
-    """Names the class that all values are of."""
+    """Has `object` as its value type."""
 
     value_type = object
 
@@ -357,7 +357,7 @@ AnythingSpec.made = type("Anything", (Measure,), {"spec_class": AnythingSpec})
 
 @breaks("components-run-no-op")
 class BusySpec(MeasureSpec):
-    """Calls an op where none may be."""
+    """Calls an op in from_components."""
 
     def from_components(self, components):
         return super().from_components(tuple(map(tf.identity, components)))
@@ -380,7 +380,7 @@ class Remembered(Measure):
 
 @breaks("pack-uses-given-tensors", Remembered)
 class RememberingSpec(MeasureSpec):
-    """Keeps the value that it came from, and gives it back whatever the components are."""
+    """Keeps its first value, and returns it for all components."""
 
     memory = None
 
@@ -400,7 +400,7 @@ class Pair(CompositeTensor, collections.namedtuple("Pair", ["amounts", "exact"])
 
 @breaks("map-structure-rebuilds", Pair)
 class PairSpec(MeasureSpec):
-    """Its values are namedtuples, which tf.nest takes apart by itself."""
+    """Its values are namedtuples, which tf.nest takes apart without a spec."""
 
     def cast(self, value):
         own = isinstance(value, Pair) and value._type_spec == self
@@ -409,7 +409,7 @@ class PairSpec(MeasureSpec):
 
 @breaks("same-structure-follows-merge")
 class AgreeableSpec(MeasureSpec):
-    """Overrides what TensorFlow calls in place of the public name."""
+    """Overrides a private method of TensorFlow instead of the public one."""
 
     def most_specific_common_supertype(self, others):
         return self
@@ -436,7 +436,7 @@ class Retraced(Measure):
 
 @breaks("function-carries-value", Retraced)
 class RetracedSpec(MeasureSpec):
-    """Its values are new to tf.function each time."""
+    """Each value has a new trace of a tf.function."""
 
 
 class Sized(Measure):
@@ -446,12 +446,12 @@ class Sized(Measure):
 
 @breaks("function-takes-generalisation", Sized)
 class SizedSpec(MeasureSpec):
-    """Its values must know their sizes, in a graph too."""
+    """Its values need static sizes, in a graph too."""
 
 
 @breaks("control-flow-carries-value")
 class GraphBoundSpec(MeasureSpec):
-    """Refuses tensors of an outer graph, which a branch of tf.cond captures."""
+    """Raises an error for tensors of an outer graph, which a branch of tf.cond captures."""
 
     def to_components(self, value):
         graph = getattr(value.amounts, "graph", None)
@@ -465,7 +465,7 @@ class GraphBoundSpec(MeasureSpec):
 
 @breaks("boxed-spec-describes-boxes")
 class MislabelledSpec(MeasureSpec):
-    """Describes its boxes in another order."""
+    """Has its boxed specs in another order than the boxes."""
 
     def boxed_tensor_spec(self, minimum_rank=0):
         return super().boxed_tensor_spec(minimum_rank)[::-1]
@@ -473,7 +473,7 @@ class MislabelledSpec(MeasureSpec):
 
 @breaks("boxes-rebuild-value")
 class ContradictingSpec(MeasureSpec):
-    """Unboxes the contrary of what it boxed."""
+    """Negates the component `exact` when it unboxes values."""
 
     def from_boxed_tensor(self, boxed_tensor):
         amounts, exact = boxed_tensor
@@ -490,7 +490,7 @@ class StuckSpec(MeasureSpec):
 
 @breaks("stacked-boxes-stack-values")
 class TransposedSpec(MeasureSpec):
-    """Boxes the columns in place of the rows, so that stacking comes last in a value."""
+    """Boxes columns instead of rows, so that values are stacked along the last dimension."""
 
     def to_boxed_tensor(self, value, minimum_rank=0):
         return list(map(tf.transpose, super().to_boxed_tensor(value, minimum_rank)))
@@ -504,7 +504,7 @@ class TransposedSpec(MeasureSpec):
 
 
 class PackedSpec(MeasureSpec):
-    """Boxes both components into one tensor, in a last dimension: right."""
+    """Boxes both components into one tensor, along a new last dimension. This is correct."""
 
     def to_boxed_tensor(self, value, minimum_rank=0):
         return tf.stack([value.amounts, tf.cast(value.exact, tf.float32)], -1)
@@ -518,7 +518,7 @@ class PackedSpec(MeasureSpec):
 
 @breaks("boxes-have-minimum-rank")
 class WholeSpec(PackedSpec):
-    """Boxes a value into one text, whether it is going to be unstacked or not."""
+    """Boxes a value into one string, with every minimum_rank."""
 
     def to_boxed_tensor(self, value, minimum_rank=0):
         return tf.io.serialize_tensor(super().to_boxed_tensor(value))
@@ -536,7 +536,7 @@ class WholeSpec(PackedSpec):
 
 @breaks("unstacked-boxes-unstack-values")
 class BackwardSpec(PackedSpec):
-    """Boxes the rows last to first, to be unstacked."""
+    """Boxes the rows in reverse order for unstacking."""
 
     def to_boxed_tensor(self, value, minimum_rank=0):
         boxed = super().to_boxed_tensor(value)
@@ -545,7 +545,7 @@ class BackwardSpec(PackedSpec):
 
 @breaks("concatenated-boxes-concatenate-values")
 class NumberedRowsSpec(PackedSpec):
-    """Boxes rows to be unstacked with their number, and unboxes them in its order."""
+    """Boxes rows with their numbers for unstacking, and unboxes them in that order."""
 
     def to_boxed_tensor(self, value, minimum_rank=0):
         boxed = super().to_boxed_tensor(value)
@@ -584,7 +584,7 @@ class OnceSpec(PackedSpec):
 
 @breaks("no-boxes-are-a-batch")
 class NeverEmptySpec(PackedSpec):
-    """Looks at its first row."""
+    """Reads its first row, which may not exist."""
 
     def from_boxed_tensor(self, boxed_tensor):
         _ = boxed_tensor[0]
@@ -593,7 +593,7 @@ class NeverEmptySpec(PackedSpec):
 
 @breaks("dataset-batches-and-unbatches")
 class EagerSpec(MeasureSpec):
-    """Boxes through NumPy, which no graph can."""
+    """Boxes through NumPy, which fails in a graph."""
 
     def to_boxed_tensor(self, value, minimum_rank=0):
         return [tf.constant(tensor.numpy()) for tensor in (value.amounts, value.exact)]
@@ -604,7 +604,7 @@ class EagerSpec(MeasureSpec):
 
 @breaks("cast-keeps-own-values")
 class RemakingSpec(MeasureSpec):
-    """Makes every value anew."""
+    """Makes a new value in each cast."""
 
     def cast(self, value):
         return self.from_components(self.to_components(value))
@@ -612,7 +612,7 @@ class RemakingSpec(MeasureSpec):
 
 @breaks("castable-type-is-symmetric")
 class SelfishSpec(MeasureSpec):
-    """Meets all others at itself."""
+    """Has itself as the castable type with every spec."""
 
     def castable_type(self, spec):
         return self if type(self) is type(spec) else None
@@ -620,7 +620,7 @@ class SelfishSpec(MeasureSpec):
 
 @breaks("cast-reaches-castable-type")
 class BoastfulSpec(MeasureSpec):
-    """Meets others where none of them gets."""
+    """Has a castable type to which no value can be cast."""
 
     def castable_type(self, spec):
         met = super().castable_type(spec)
@@ -631,4 +631,4 @@ ALSO = [
     ("serialization-round-trip", lambda: two_by_three(OunceSpec.value_type)),
     ("value-type", lambda: two_by_three(AnythingSpec.made)),
 ]
-"""More laws that types break, each with what makes a value of such a type."""
+"""More broken laws, each with the function that makes a value of such a type."""

@@ -188,7 +188,7 @@ ONE = tf.constant(1)
 
 
 class Kitchen(tf.Module):
-    """Every way in which a module offers functions."""
+    """A module with functions of every kind."""
 
     def __init__(self):
         super().__init__()
@@ -210,7 +210,7 @@ class Kitchen(tf.Module):
 
 
 class Tables(tf.Module):
-    """Holds tables at some depth, a file, and a variable that nothing uses."""
+    """Holds nested tables, a file, and an unused variable."""
 
     def __init__(self, vocabulary):
         super().__init__()
@@ -239,13 +239,13 @@ def content(tensors):
 
 
 def served(signature, *args, **kwargs):
-    """What a client gets who sends these arguments."""
+    """What a client gets for these arguments."""
     request = {n: t.numpy() for n, t in signature.encode(*args, **kwargs).items()}
     return signature.decode({n: t.numpy() for n, t in signature.function(**request).items()})
 
 
 def raises(error, function, *args, **kwargs):
-    """Returns the error that a call raises, which says what was expected and how to mend it."""
+    """Returns the error that a call raises, which says what was expected and what to do."""
     with pytest.raises(error) as raised:
         function(*args, **kwargs)
     assert all((raised.value.expected, raised.value.received, raised.value.mend))

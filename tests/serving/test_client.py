@@ -16,7 +16,7 @@ from tests.serving.sample import (
 
 
 def test_requests_may_be_json_data_or_tensors():
-    """Lists, of which an empty one does not say what is not in it; and dicts for records."""
+    """Lists, where an empty list has no dtype; and dicts for records."""
     signature = flat_signature(lambda recipe, taste: (recipe, taste),
                                RECIPE_SPEC, tf.TensorSpec([None, 3]))  # fmt: skip
     steps = [[{"minutes": 5, "tools": ["pan"]}, {"minutes": 20, "tools": []}], []]

@@ -50,7 +50,7 @@ with open({results!r}, "wb") as file:
 
 
 def raw(tensors):
-    """Tensors as a request or response has them, where there is no NumPy."""
+    """Tensors of a request or response, without NumPy."""
     return {
         name: (
             tensor.dtype.name,
@@ -64,7 +64,7 @@ def raw(tensors):
 
 
 class Scorer(tf.Module):
-    """Words by a table, vectors by a variable, a dense layer, and strings made of others."""
+    """A model with a table, a variable, a dense layer, and operations on strings."""
 
     def __init__(self):
         super().__init__()

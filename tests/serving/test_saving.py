@@ -147,7 +147,7 @@ class InCollections(keras.Model):
 
 
 class InCells(keras.layers.Layer):
-    """Keeps a layer that is two collections deep."""
+    """Keeps a layer in a collection in a collection."""
 
     def __init__(self):
         super().__init__()

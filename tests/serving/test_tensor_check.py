@@ -99,7 +99,7 @@ def test_indices_of_a_sparse_tensor_lie_within_its_shape(change):
 
 
 def on_a_server(path, spec):
-    """A checked function of one argument as a server runs it, which compares no shapes itself."""
+    """A checked function of one argument as a server runs it, without a check of shapes."""
     signature = flat_signature(lambda r: tf.nest.flatten(r, True)[0], spec, validate=True)
     xt.serving.save(None, path, signature)
     return tf.saved_model.load(path).signatures["serving_default"]

@@ -25,7 +25,7 @@ places = st.tuples(
 
 
 def place_of(name):
-    """Reads a name by the grammar that the page states, from left to right."""
+    """Parses a name by the grammar of docs/serving.md, from left to right."""
     names, at = [""], 0
     begun = re.match(r"x___0([0-9a-f]*)_", name)
     if begun:

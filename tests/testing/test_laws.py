@@ -93,7 +93,7 @@ class Page:
 
 
 class Grid:
-    """Hands its spec a list for a shape, and whether it is closed."""
+    """Gives its spec a list for a shape, and a flag."""
 
     def __init__(self, cells, closed=True):
         self.cells, self.closed = cells, closed
@@ -103,7 +103,7 @@ class Grid:
 
 
 class GridSpec(xt.StackableTypeSpec):
-    """Keeps what it was given, and writes it otherwise."""
+    """Keeps its argument, and serializes another value."""
 
     value_type = Grid
 
@@ -262,7 +262,7 @@ def test_several_values_find_more_breaches_than_one():
 
 
 class Described:
-    """Answers with anything where a spec is asked for."""
+    """Returns any value instead of a spec."""
 
     def __init__(self, spec):
         self.spec = spec

@@ -12,7 +12,7 @@ NAMES = ["word", "feature", "head", "recipe"]
 
 @st.composite
 def families(draw, count=2, min_rank=0, max_rank=3, values=None, min_size=1):
-    """DataArrays whose axes of one name are of one size; each has some, in any order."""
+    """DataArrays whose axes with one name have one size; each has some axes, in any order."""
     sizes = {name: draw(st.integers(min_size, 3)) for name in NAMES}
     return [draw(arrays(sizes, draw(orders(min_rank, max_rank)), values)) for _ in range(count)]
 

@@ -12,13 +12,13 @@ tfd = tfp.distributions
 
 @xt.extension_type
 class Belief:
-    """What a cook believes of an amount, and how sure she is."""
+    """An amount that is known up to a distribution."""
 
     amount: tfd.Distribution
     weight: tf.Tensor
 
     def update(self, grams):
-        """Returns the belief after a glance at the scales."""
+        """Returns the belief after a measurement."""
         return xt.replace(self, weight=self.weight + self.amount.prob(grams))
 
 
@@ -43,4 +43,4 @@ DISTRIBUTIONS = {
         tfd.Normal([0.0, 1.0], 1.0), tfp.bijectors.Exp()
     ),
 }
-"""Distributions of which the value 1.5 has a density."""
+"""Distributions that have a density at the value 1.5."""

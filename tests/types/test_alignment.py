@@ -16,7 +16,7 @@ from extensor.types import DimensionAlignment
 Spec = DimensionAlignment.Spec
 
 few = settings(max_examples=settings.default.max_examples // 4)
-"""For what takes its time, such as a dataset."""
+"""Settings for slow functions, such as those of datasets."""
 
 
 @st.composite
@@ -31,7 +31,7 @@ def alignments(draw, num_sources=None, num_targets=None):
 
 @st.composite
 def composable(draw):
-    """Two alignments, of which one ends where the other begins."""
+    """Two alignments: the targets of the first are the sources of the second."""
     first = draw(alignments())
     return first, draw(alignments(num_sources=int(first.num_targets)))
 
@@ -59,7 +59,7 @@ def expect_same(a, b):
 
 
 def checked(alignment):
-    """Returns an alignment that its constructor, which checks, takes."""
+    """Returns an alignment that passes the checks of the constructor."""
     return DimensionAlignment(
         alignment.source,
         alignment.target,

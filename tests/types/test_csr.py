@@ -21,7 +21,7 @@ EXAMPLE = np.array([[1, 0, 0, 2], [0, 0, 0, 0], [0, 3, 0, 0]], np.float32)
 
 @st.composite
 def dense_arrays(draw, min_rank=1, max_rank=4, dtype=np.float64):
-    """Arrays with many zeros, of sizes from 0 up."""
+    """Arrays with many zeros, of sizes of at least 0."""
     shape = draw(st.lists(st.integers(0, 3), min_size=min_rank, max_size=max_rank))
     count = int(np.prod(shape))
     values = draw(st.lists(st.sampled_from([0, 0, 0, 1, -2, 5]), min_size=count, max_size=count))
@@ -37,7 +37,7 @@ def csr(array):
 
 
 def equal(sparse, array):
-    """Whether a CSRSparseTensor is what NumPy has, and as sorted as its constructor asks."""
+    """Whether a CSRSparseTensor equals a NumPy array, and is sorted as its constructor requires."""
     CSRSparseTensor(sparse.row_splits, sparse.columns, sparse.values, sparse.dense_shape)
     return sparse.shape == array.shape and np.array_equal(sparse.to_dense(), array)
 
@@ -265,7 +265,7 @@ def test_matmul_equals_scipy(array, n):
 @pytest.mark.parametrize("signature", [[None, None], [3, None], [None, 4], [3, 4]])
 @pytest.mark.parametrize("transpose", [False, True])
 def test_matmul_in_a_function_of_any_size(signature, transpose):
-    """TensorFlow's kernels end the process where there are no rows."""
+    """TensorFlow's kernels end the process if there are no rows."""
 
     @tf.function(input_signature=[Spec(signature), tf.TensorSpec([None, None])])
     def times(sparse, dense):

@@ -21,7 +21,7 @@ FEATURES = Spec({"mass": tf.TensorSpec([None])}, {"cost": tf.TensorSpec([None, 2
 
 @st.composite
 def digraphs(draw, min_nodes=0):
-    """Graphs with parallel edges, loops, and nodes without any."""
+    """Graphs with parallel edges, loops, and nodes without edges."""
     count = draw(st.integers(min_nodes, 4))
     nodes = st.integers(0, count - 1)
     edges = draw(st.lists(st.tuples(nodes, nodes), max_size=5)) if count else []
@@ -140,7 +140,7 @@ def to_nx(graph):
 
 
 def edges_of(theirs):
-    """Returns the edges of a graph of NetworkX, sorted, with what they cost."""
+    """Returns the edges of a graph of NetworkX, sorted, with their costs."""
     return sorted((s, t, tuple(data["cost"])) for s, t, data in theirs.edges(data=True))
 
 

@@ -70,7 +70,7 @@ def test_it_crosses_loops_and_branches(name, in_function):
 
 @each
 def test_it_has_gradients(name):
-    """As a field, where TensorFlow takes none of the distributions for a source by itself."""
+    """As a field; a distribution alone cannot be a source in TensorFlow."""
     before = belief(name)
     plain = DISTRIBUTIONS[name]()
     tensors = tf.nest.flatten(plain, expand_composites=True)
@@ -103,7 +103,7 @@ def test_it_works_in_containers(name):
 
 @each
 def test_it_keeps_the_laws_of_functions_and_control_flow(name):
-    """Other laws are TensorFlow Probability's to keep: its specs are not pickled, for one."""
+    """Other laws concern specs of TensorFlow Probability, which cannot be pickled."""
     kept = {
         "components-rebuild-value",
         "components-run-no-op",
@@ -119,7 +119,7 @@ def test_it_keeps_the_laws_of_functions_and_control_flow(name):
 
 
 def test_all_are_saved_and_loaded_in_a_fresh_process(run_python, tmp_path):
-    """It is saved in a process of its own too: other tests replace the specs of these classes."""
+    """It is saved in its own process too: other tests replace the specs of these classes."""
     folder = str(tmp_path / "model")
     done = run_python(f"""
         import tensorflow as tf

@@ -17,7 +17,7 @@ from tests.types.labeled_arrays import assert_equal, families, labeled, one
 
 
 def axis_arguments(dims, may_be_none=True):
-    """An axis or some, as names or numbers, and the names alone."""
+    """One or several axes, as names or numbers, and their names."""
     single = st.sampled_from(range(len(dims)))
     many = st.lists(single, unique=True, min_size=1)
     spelled = st.booleans()

@@ -15,7 +15,7 @@ Spec = MaskedTensor.Spec
 
 @st.composite
 def arrays(draw, min_rank=1, max_rank=3, dtype=np.float64, min_size=1, mask=True):
-    """Masked arrays of numpy.ma, what is masked often NaN."""
+    """Masked arrays of numpy.ma, in which invalid elements are often NaN."""
     shape = draw(st.lists(st.integers(min_size, 3), min_size=min_rank, max_size=max_rank))
     count = int(np.prod(shape))
     values = draw(st.lists(st.integers(-4, 4), min_size=count, max_size=count))
@@ -56,7 +56,7 @@ def same(ours, theirs, exact=True):
 
 @pytest.fixture(params=["eager", "graph", "unknown sizes"])
 def run(request):
-    """Calls a function as it is, in a tf.function, in one that knows no sizes."""
+    """Calls a function eagerly, in a tf.function, and in one without static sizes."""
 
     def call(function, *args):
         if request.param == "eager":

@@ -37,7 +37,7 @@ def _arguments(name):
 
 
 def _spoiled(values, mask):
-    """Values of which nothing is left where they are not valid."""
+    """Values with zeros where they are not valid."""
     if values.dtype.is_floating or values.dtype.is_complex:
         return tf.where(mask, values, tf.cast(np.nan, values.dtype))
     if values.dtype == tf.string or values.dtype == tf.bool:
@@ -188,7 +188,7 @@ def test_numbers_as_operands_do_not_spoil_gradients(op, number):
 
 
 def _operations(function, *specs):
-    """How many of each op a graph has, but for what every graph has."""
+    """How many of each op a graph has, without those of every graph."""
     graph = tf.function(function, input_signature=specs).get_concrete_function().graph
     kinds = [op.type for op in graph.get_operations()]
     return sorted(kind for kind in kinds if kind not in ("Placeholder", "Identity", "NoOp"))

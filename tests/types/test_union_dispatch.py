@@ -17,7 +17,7 @@ def union(shape=(6,)):
 
 
 def plain(values):
-    """The values that a union has where a tensor has these numbers."""
+    """The values of a union that correspond to these numbers of a tensor."""
     if isinstance(values, list):
         return [plain(value) for value in values]
     return str(values).encode() if values % 2 else values

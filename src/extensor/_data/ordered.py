@@ -1,7 +1,7 @@
 """Datasets of sources that are read from their beginning, such as the result of a query.
 
-Nobody knows how many records such a source has. A position in it is a number of batches: to go on
-there, the batches before it are read and dropped.
+The number of records of such a source is not known. A position in it is a number of batches:
+to go on there, the batches before it are read and dropped.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class OrderedPlan(Positioned):
 
     @property
     def steps_per_shard(self) -> int:
-        """Raises an error, because nobody knows how many records there are.
+        """Raises an error, because the number of records is not known.
 
         Raises:
             StructureError: Always.

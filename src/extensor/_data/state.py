@@ -54,8 +54,8 @@ def steps_per_shard(dataset: tf.data.Dataset) -> int:
             methods that keep its batches.
 
     Raises:
-        StructureError: If the dataset is not from `xt.data`, or is not one of files: nobody knows
-            how many records it has (also a ValueError).
+        StructureError: If the dataset is not from `xt.data`, or its source has no known number
+            of records (also a ValueError).
 
     >>> import extensor as xt
     >>> path = "numbers.parquet"

@@ -47,7 +47,7 @@ def stream(feed: Feed) -> tf.data.Dataset:
 
 
 def stream_to_its_end(feed: Any) -> tf.data.Dataset:
-    """Returns a dataset of the batches of a feed of which nobody knows how many parts it has.
+    """Returns a dataset of the batches of a feed whose number of parts is not known.
 
     Args:
         feed: As a Feed, without a plan. The passes that it opens have `is_over`.

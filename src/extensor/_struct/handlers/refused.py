@@ -1,4 +1,4 @@
-"""Refuses operations that compute with values, because records have no numbers of their own."""
+"""Raises errors for operations that compute with values, because records are not numbers."""
 
 from __future__ import annotations
 
