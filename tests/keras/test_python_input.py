@@ -73,6 +73,13 @@ def test_records_and_tables_are_taken_where_the_spec_is_known(make, data):
     np.testing.assert_allclose(*results)
 
 
+@pytest.mark.parametrize("data", DATA)
+def test_a_call_of_a_functional_model_takes_them_too(data):
+    model = functional()
+    np.testing.assert_array_equal(model(DATA[data]), model(VALUE))
+    np.testing.assert_array_equal(tf.function(lambda: model(DATA[data]))(), model(VALUE))
+
+
 def test_wrong_records_name_the_field():
     wrong = [{**RECORDS[0], "minutes": ["soon"]}]
     with pytest.raises(errors.DTypeError, match=r"minutes\[\*\], record 0: expected float32"):

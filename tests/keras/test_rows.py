@@ -146,3 +146,23 @@ def test_no_rows_are_no_batches(shuffle):
     model.compile("sgd", "mse")
     with pytest.warns(UserWarning, match="ran out of data"):  # by Keras
         assert model.fit(records, targets, shuffle=shuffle, verbose=0).history == {}
+
+
+@pytest.mark.parametrize("size", [-1, 2.5, "two"])
+@pytest.mark.parametrize("name", ["batch_size", "validation_batch_size"])
+def test_the_size_of_batches_is_a_positive_int(name, size):
+    model, value = recorder(), numbered(KINDS["records"].value)
+    given = {name: size, "validation_data": (value, RATINGS)}
+    with pytest.raises(errors.ArgumentError, match=f"{name}: expected a positive int"):
+        model.fit(value, RATINGS, verbose=0, **given)
+    if name == "batch_size":
+        with pytest.raises(errors.ArgumentError, match="batch_size"):
+            model.predict(value, batch_size=size, verbose=0)
+
+
+def test_batches_of_size_zero_have_the_default_size_as_in_keras():
+    model = recorder()
+    model.fit(numbered(KINDS["records"].value), RATINGS, batch_size=0, verbose=0)
+    assert len(model.steps) == 1
+    model.fit(numbered(KINDS["records"].value), RATINGS, batch_size=np.int64(BATCH), verbose=0)
+    assert len(model.steps) == 4

@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from extensor._keras.lowering import contains, is_extension, lowered
 from extensor._keras.rows import DATA, Rows, as_tuples
-from extensor.errors import DTypeError, UnsupportedTypeError
+from extensor.errors import ArgumentError, DTypeError, UnsupportedTypeError
 
 
 def fit_arguments(
@@ -39,6 +39,7 @@ def fit_arguments(
         as_input: Converts the inputs of the model first.
 
     Raises:
+        ArgumentError: If the size of batches is not a positive int (also a ValueError).
         StructureError: If values have different numbers of rows (also a ValueError).
         DTypeError: If a value cannot be cut into rows (also a TypeError).
     """
@@ -51,6 +52,9 @@ def fit_arguments(
     if isinstance(validation, (tuple, list)) and validation:
         validation = (as_input(validation[0]), *validation[1:])
     data = tuple(given.get(name) for name in DATA)
+    if contains((data, validation), is_extension):
+        for name in ("batch_size", "validation_batch_size"):
+            _check_size(name, given.get(name))
     if contains(data, is_extension):
         rows = Rows(data)
         share = given.pop("validation_split", 0.0)
@@ -79,6 +83,17 @@ def fit_arguments(
     ):
         given["shuffle"] = False  # Keras warns if `shuffle` is set for these
     return given
+
+
+def _check_size(name: str, size: Any) -> None:
+    """Raises unless a size of batches is a positive int, or is not given; 0 is not, as in Keras."""
+    if size and (not isinstance(size, (int, np.integer)) or size < 0):
+        raise ArgumentError(
+            path=name,
+            expected="a positive int",
+            received=repr(size),
+            mend="Give the number of rows in a batch, or leave the argument out for 32.",
+        )
 
 
 def _weights_of_classes(class_weight: dict[int, float], y: Any, sample_weight: Any) -> Any:

@@ -145,6 +145,8 @@ class Functional(OwnInputs, Model, KerasFunctional):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the outputs of the layers for values or placeholders."""
         if self._declares_input:
+            if args and not isinstance(args[0], dict) and not is_extension(args[0]):
+                args = (self._as_input(args[0]), *args[1:])
             args, kwargs = map_leaves(_as_tensor, (args, kwargs))
         return super().__call__(*args, **kwargs)
 
