@@ -31,6 +31,7 @@ def rows() -> list[Row]:
     return [
         Row(f"Keras train step, {step}", Within(1.05), lambda folder: _train_steps()),
         Row(f"Keras predict, 64 steps, {step}", Within(1.05), lambda folder: _predict_steps()),
+        Row(f"Keras fit, 64 steps, {step}", Within(1.05), lambda folder: _fit_steps()),
         *(
             Row(
                 f"Keras subclassed model, eager call, {fields} fields, vs dict of tensors",
@@ -51,16 +52,12 @@ def rows() -> list[Row]:
         ),
         *(
             Row(
-                f"Keras {method}, 32 rows given directly, 8 fields, vs dict of tensors",
+                f"Keras {method}, {count} rows given directly, {fields} fields, vs dict of tensors",
                 Within(1.0),
-                functools.partial(_direct, method=method),
+                functools.partial(_direct, method=method, count=count, fields=fields),
             )
-            for method in ("fit", "predict")
-        ),
-        Row(
-            "Keras fit, 512 rows given directly, 8 fields, vs dict of tensors",
-            Within(1.0),
-            functools.partial(_direct, method="fit", count=512),
+            for count, fields in ((32, 8), (512, 8), (32, 100))
+            for method in ("fit", "evaluate", "predict")
         ),
         Row(
             "Keras predict, 64 steps, records two levels deep, vs dict of tensors",
@@ -178,6 +175,16 @@ def _predict_step(model: Any, x: Any) -> Call:
     return lambda: model.predict(steps, verbose=0)
 
 
+def _fit_steps() -> tuple[Call, Call]:
+    return tuple(_fit_step(model, x) for model, x in _both())  # type: ignore[return-value]
+
+
+def _fit_step(model: Any, x: Any) -> Call:
+    steps = tf.data.Dataset.from_tensors((x, tf.zeros([_ROWS, 1]))).repeat(64)
+    steps = steps.apply(tf.data.experimental.assert_cardinality(64))
+    return lambda: model.fit(steps, verbose=0)
+
+
 def _functional_calls(use: Callable[[Any, Any], Any], rows: int = 4) -> tuple[Call, Call]:
     random = np.random.default_rng(0)
     tensors = {f"f{i}": tf.constant(random.random((rows, 1), np.float32)) for i in range(40)}
@@ -290,32 +297,20 @@ def _nested(base: Any, parts: Callable[[Any], tuple[Any, Any, Any]]) -> Any:
     return Nested()
 
 
-def _direct(folder: Path, method: str, count: int = 32) -> tuple[Call, Call]:
+def _direct(folder: Path, method: str, count: int, fields: int) -> tuple[Call, Call]:
     # Dense fields only, because Keras cannot cut the rows of ragged components.
-    records = _records(count)
-    fields = {name: records[name] for name in _DENSE}
-    fields |= {f"{name} again": records[name] for name in _DENSE[:3]}
-    records = xt.DenseStructuredTensor([count], fields)
+    random = np.random.default_rng(0)
+    tensors = {
+        f"dense{i}": tf.constant(random.random((count, _WIDTH), np.float32)) for i in range(fields)
+    }
+    records = xt.DenseStructuredTensor([count], tensors)
     target = () if method == "predict" else (tf.zeros([count, 1]),)
     calls: list[Call] = []
-    for base, x in ((xt.keras.Model, records), (keras.Model, fields)):
-        model = _sums_of(base)
+    for base, x in ((xt.keras.Model, records), (keras.Model, tensors)):
+        model = _concatenated(base, tensors)
         model.compile("sgd", "mse", jit_compile=False)
         calls.append(functools.partial(getattr(model, method), x, *target, verbose=0))
     return calls[0], calls[1]
-
-
-def _sums_of(base: Any) -> Any:
-    class Sums(base):
-        def __init__(self) -> None:
-            super().__init__()
-            self.dense = keras.layers.Dense(1)
-
-        def call(self, x: Any) -> Any:
-            names = [*_DENSE, *(f"{name} again" for name in _DENSE[:3])]
-            return self.dense(tf.concat([x[name] for name in names], axis=1))
-
-    return Sums()
 
 
 # Parquet.
