@@ -238,3 +238,71 @@ def test_what_is_wrong_is_named():
         xt.keras.layers.RecordFeatures().adapt(paid)
     with pytest.raises(errors.FieldError, match="rate"):
         xt.keras.layers.RecordFeatures({"rate": keras.layers.Rescaling(1.0)})(samples.records())
+
+
+UNIONS = [
+    {"amount": 500.0, "steps": [{"note": 3}, {"note": "x"}]},
+    {"amount": "a pinch", "steps": []},
+    {"amount": {"cups": 2.0, "kinds": ["u", "v"]}, "steps": [{"note": "y"}, {"note": 5}]},
+    {"amount": None, "steps": [{"note": "x"}]},
+    {"amount": 300.0, "steps": []},
+]
+
+
+def unions():
+    return xt.struct.constant(UNIONS, conflicts="union", nulls={"amount": "mask"})
+
+
+def test_each_variant_of_a_union_has_its_own_features():
+    records = unions()
+    features = xt.keras.layers.RecordFeatures()
+    features.adapt(tf.data.Dataset.from_tensor_slices(records).batch(2))
+    assert list(features.layers) == [
+        "amount.float", "amount.string", "amount.record.cups", "amount.record.kinds",
+        "steps.note.int", "steps.note.string",
+    ]  # fmt: skip
+    vectors = features(records).numpy()
+    assert vectors[:, 0].tolist() == [1, 0, 0, 0, -1]  # normalized; zero where another variant is
+    np.testing.assert_array_equal(vectors[:, 1:3], [[0, 0], [0, 1], [0, 0], [0, 0], [0, 0]])
+    kinds = vectors[:, 4:7]
+    np.testing.assert_array_equal(kinds.sum(axis=1), [0, 0, 1, 0, 0])
+    assert sorted(kinds[2]) == [0, 0.5, 0.5]
+    assert vectors[:, 7].tolist() == [-1, 0, 1, 0, 0]
+    words = features.layers["steps.note.string"].get_vocabulary()
+    x = 8 + words.index("x")
+    assert vectors[:, x].tolist() == [1, 0, 0, 1, 0]
+    np.testing.assert_array_equal(tf.function(features)(records), vectors)
+
+
+def test_a_union_keeps_its_form_in_records():
+    records = unions()
+    layers = {
+        "amount.float": keras.layers.Rescaling(0.01),
+        "amount.string": keras.layers.Hashing(4),
+    }
+    features = xt.keras.layers.RecordFeatures(layers, output_mode="records")
+    result = features(records)["amount"]
+    amounts = result.to_py()
+    assert amounts[::4] == [5.0, 3.0]
+    assert amounts[1] in range(4)
+    assert amounts[2:4] == [{"cups": 2.0, "kinds": [b"u", b"v"]}, None]
+
+
+def test_unions_go_through_saved_models(tmp_path):
+    records = unions()
+    features = xt.keras.layers.RecordFeatures.from_spec(tf.type_spec_from_value(records))
+    inputs = xt.keras.Input(tf.data.Dataset.from_tensor_slices(records).batch(2).element_spec)
+    model = xt.keras.Model(inputs, features(inputs))
+    np.testing.assert_allclose(model.predict(records, verbose=0), features(records), rtol=1e-6)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(loaded(records), features(records), rtol=1e-6)
+
+
+def test_a_layer_for_a_whole_union_is_an_error_that_names_the_variants():
+    features = xt.keras.layers.RecordFeatures({"amount": keras.layers.Rescaling(1.0)})
+    with pytest.raises(errors.UnsupportedTypeError, match=r"amount: .*amount\.float"):
+        features(unions())
+    features = xt.keras.layers.RecordFeatures({"amount.ton": keras.layers.Rescaling(1.0)})
+    with pytest.raises(errors.PathError, match=r"amount\.ton: .*float"):
+        features(unions())

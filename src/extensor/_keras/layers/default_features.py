@@ -10,6 +10,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._keras.layers.time_buckets import TimeBuckets
+from extensor._keras.layers.unions import variant_specs
 from extensor._path import Path
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._types.masked.value import MaskedTensor
@@ -76,31 +77,34 @@ def fields(spec: Any, above: Path | None = None) -> Iterator[tuple[Path, Any, An
             mend="Give dataset.element_spec of a dataset of records.",
         )
     for name, field in spec.record.field_specs.items():
-        path, inner = above / name, without_masks(field)
-        if isinstance(inner, StructuredTensorSpec):
-            yield from fields(inner, path)
-        elif isinstance(inner, (tf.TensorSpec, tf.RaggedTensorSpec)):
-            yield path, inner, spec.record.arrow_types.get(name)
-        else:
-            raise UnsupportedTypeError(
-                path=str(path),
-                expected="numbers, strings, times, or records of these",
-                received=type(inner).__qualname__,
-                mend=_mend(path, inner),
-            )
+        yield from _fields_of(field, above / name, spec.record.arrow_types.get(name))
 
 
-def _mend(path: Path, spec: Any) -> str:
-    if isinstance(spec, UnionTensor.Spec):
-        variants = ", ".join(f'"{name}": ...' for name in spec.names)
-        return (
-            f'Make one type of it, in a layer: records.with_updates({{"{path}": '
-            f'records["{path}"].match({{{variants}}})}}).'
+def _fields_of(field: Any, path: Path, kind: Any) -> Iterator[tuple[Path, Any, Any]]:
+    """Yields the fields in a field, which may be one tensor.
+
+    Args:
+        field: The spec of the field.
+        path: The path of the field.
+        kind: The Arrow type of the field, or None.
+    """
+    inner = without_masks(field)
+    if isinstance(inner, StructuredTensorSpec):
+        yield from fields(inner, path)
+    elif isinstance(inner, UnionTensor.Spec):
+        kinds = {} if kind is None else _variant_types(kind)
+        for name, variant in variant_specs(inner).items():
+            yield from _fields_of(variant, path / name, kinds.get(name))
+    elif isinstance(inner, (tf.TensorSpec, tf.RaggedTensorSpec)):
+        yield path, inner, kind
+    else:
+        raise UnsupportedTypeError(
+            path=str(path),
+            expected="numbers, strings, times, or records or unions of these",
+            received=type(inner).__qualname__,
+            mend="Leave the field out: records.without(...), or name the fields: "
+            "RecordFeatures({path: layer}).",
         )
-    return (
-        "Leave the field out: records.without(...), or name the fields: "
-        "RecordFeatures({path: layer})."
-    )
 
 
 def without_masks(spec: Any) -> Any:
@@ -115,6 +119,14 @@ def _feature_axis(leaf: Any) -> Any:
     ragged_rank = leaf.ragged_rank if isinstance(leaf, tf.RaggedTensorSpec) else 0
     inner = leaf.shape[1 + ragged_rank :]
     return -1 if inner.rank and inner[-1] is not None else None
+
+
+def _variant_types(kind: Any) -> dict[str, Any]:
+    """Returns the Arrow types of the variants of a union, by name."""
+    kind = _item_type(kind)
+    if not pa.types.is_union(kind):
+        return {}
+    return {kind.field(i).name: kind.field(i).type for i in range(kind.num_fields)}
 
 
 def _is_time(kind: Any) -> bool:

@@ -12,11 +12,13 @@ from extensor._keras.layer import Layer
 from extensor._keras.layers.combine import combined
 from extensor._keras.layers.default_features import adapted_layers, spec_layers
 from extensor._keras.layers.lists import Lists
+from extensor._keras.layers.unions import field_at
 from extensor._path import Path
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.tensor import StructuredTensor
 from extensor._types.masked.value import MaskedTensor
+from extensor._types.union.value import UnionTensor
 from extensor.errors import ArgumentError, StructureError, UnsupportedTypeError
 
 
@@ -34,7 +36,9 @@ class RecordFeatures(Layer):
     mean; a null and an empty list are zeros. With `output_mode="records"`, the result has the form
     of the input: lists stay lists, nulls stay null, with zeros as their values.
 
-    Records in lists, and masked records, are taken too: each record becomes a vector.
+    Records in lists, and masked records, are taken too: each record becomes a vector. Each variant
+    of a union is a field of its own, `amount.int` and `amount.string`, null in the rows of other
+    variants. In the form of the input, it stays a union.
 
     Args:
         layers: A preprocessing layer for each field, by path. None: `adapt` makes them.
@@ -151,13 +155,16 @@ class RecordFeatures(Layer):
             )
         if self.output_mode == "records":
             return self._records(value, Path())
-        parts = [self._vector(value[path], path) for path in self.layers]
+        parts = [self._vector(field_at(value, path), path) for path in self.layers]
         vectors = tf.concat(parts, axis=1)
         return tf.ensure_shape(vectors, [value.shape[0], None])
 
     def _records(self, records: Any, above: Path) -> Any:
         """Returns records with preprocessed fields, and only those fields."""
         chosen = {Path.of(path).names for path in self.layers}
+
+        def is_chosen(path: Path) -> bool:
+            return any(names[: len(path.names)] == path.names for names in chosen)
 
         def field(value: Any, path: Path) -> Any:
             if isinstance(value, MaskedTensor):
@@ -169,18 +176,21 @@ class RecordFeatures(Layer):
                 return RaggedStructuredTensor.of_parts(field(value.values, path), value.row_splits)
             if isinstance(value, DenseStructuredTensor):
                 return self._records(value, path)
+            if isinstance(value, UnionTensor):
+                variants = {
+                    name: field(rows, path / name) if is_chosen(path / name) else rows
+                    for name, rows in value.variants.items()
+                }
+                return UnionTensor.of_parts(value.codes, variants, value.names)
             return _in_flat(value, lambda flat: self._apply(flat, str(path)))
 
-        names = [
-            name
-            for name in records.field_names()
-            if any(path[: len(above) + 1] == (*above, name) for path in chosen)
-        ]
+        names = [name for name in records.field_names() if is_chosen(above / name)]
         fields = {name: field(records[name], above / name) for name in names}
         return DenseStructuredTensor(records.shape, fields)
 
     def _vector(self, value: Any, path: str) -> Any:
         """Returns the features of a field, a vector for each record."""
+        _check_field(value, path)
         depth = _depth(self.layers[path])
         dtype = self.compute_dtype
 
@@ -236,6 +246,20 @@ class RecordFeatures(Layer):
         return super().from_config({**config, "layers": layers})
 
 
+def _check_field(value: Any, path: str) -> None:
+    """Raises if a field is a union, of which a variant must be chosen."""
+    while isinstance(value, MaskedTensor):
+        value = value.values
+    if isinstance(value, UnionTensor):
+        variants = [str(Path.of(path) / name) for name in value.names if name != "null"]
+        raise UnsupportedTypeError(
+            path=path,
+            expected="a field of one type",
+            received=f"a union of {', '.join(value.names)}",
+            mend=f"Name its variants, each with a layer: {', '.join(variants)}.",
+        )
+
+
 def _in_flat(value: Any, change: Callable[[Any], Any]) -> Any:
     """Returns a field with a function applied to the tensor of its values."""
     if isinstance(value, MaskedTensor):
@@ -289,7 +313,7 @@ def _adapted(layer: Any, path: str, data: tf.data.Dataset) -> Any:
     given = ("vocabulary", "mean", "bin_boundaries")
     if not hasattr(layer, "adapt") or any(config.get(name) is not None for name in given):
         return layer
-    items = data.map(lambda records: _valid_items(records[path], path))
+    items = data.map(lambda records: _valid_items(field_at(records, path), path))
     items = items.filter(lambda batch: tf.shape(batch)[0] > 0)
     if isinstance(layer, keras.layers.Normalization):
         items = items.map(lambda batch: batch if batch.shape.rank > 1 else batch[:, tf.newaxis])

@@ -1,0 +1,100 @@
+"""Fields of records by paths that may go through the variants of unions.
+
+The variant `int` of a union `amount` has the path `amount.int`. It is a list of at most one item
+for each row of the union, so that a row of another variant has no item.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._path import Path
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.spec import StructuredTensorSpec
+from extensor._struct.tensor import StructuredTensor
+from extensor._types.masked.value import MaskedTensor
+from extensor._types.union.rows import flat_codes
+from extensor._types.union.value import UnionTensor
+from extensor.errors import PathError
+
+
+def field_at(records: Any, path: str) -> Any:
+    """Returns a field of records.
+
+    Args:
+        records: A StructuredTensor.
+        path: The path of the field, through variants of unions or not.
+
+    Raises:
+        PathError: If there is no such field or variant (also a KeyError).
+    """
+    return _field(records, Path.of(path).names, Path())
+
+
+def variant_specs(spec: Any) -> dict[str, Any]:
+    """Returns the specs of the variants of a union that have values, by name."""
+    return {name: variant for name, variant in spec.variants.items() if name != "null"}
+
+
+def _field(records: Any, names: tuple[str, ...], above: Path) -> Any:
+    at = _place_of_union(records, names)
+    if at is None:
+        return records[names] if names else records
+    for name in names[: at + 1]:
+        above = above / name
+    return _field(_variant(records[names[:at]], names[at], above), names[at + 1 :], above)
+
+
+def _place_of_union(records: Any, names: tuple[str, ...]) -> int | None:
+    """Returns the number of names that lead to a union, of which a variant follows, or None."""
+    if len(names) < 2:
+        return None
+    spec = tf.type_spec_from_value(records)
+    for at, name in enumerate(names):
+        while isinstance(spec, MaskedTensor.Spec):
+            spec = spec.values  # pyright: ignore[reportAttributeAccessIssue]
+        if isinstance(spec, UnionTensor.Spec):
+            return at
+        if not isinstance(spec, StructuredTensorSpec):
+            return None
+        spec = spec.record.field_specs.get(name)
+    return None
+
+
+def _variant(union: Any, name: str, path: Path) -> Any:
+    """Returns a variant of a union, as a list of at most one item for each row."""
+    if isinstance(union, MaskedTensor):
+        return MaskedTensor.of_parts(_variant(union.values, name, path), union.mask)
+    if name not in union.names:
+        raise PathError(
+            path=str(path),
+            expected=f"a variant of the union: {', '.join(union.names)}",
+            received=name,
+            mend="Check the spelling.",
+        )
+    is_variant = tf.equal(flat_codes(union.codes), union.names.index(name))
+    ends = tf.cumsum(tf.cast(is_variant, tf.int64))
+    return _in_rows(union.variants[name], [*_outer_splits(union.codes), tf.pad(ends, [[1, 0]])])
+
+
+def _outer_splits(codes: Any) -> list[Any]:
+    if isinstance(codes, tf.Tensor):
+        rank = codes.shape.rank or 1
+        if rank == 1:
+            return []
+        codes = tf.RaggedTensor.from_tensor(codes, ragged_rank=rank - 1)
+    return [tf.cast(splits, tf.int64) for splits in codes.nested_row_splits]
+
+
+def _in_rows(items: Any, nested_row_splits: list[Any]) -> Any:
+    if isinstance(items, MaskedTensor):
+        parts = (_in_rows(part, nested_row_splits) for part in (items.values, items.mask))
+        return MaskedTensor.of_parts(*parts)
+    for splits in reversed(nested_row_splits):
+        if isinstance(items, StructuredTensor):
+            items = RaggedStructuredTensor.of_parts(items, splits)
+        else:
+            items = tf.RaggedTensor.from_row_splits(items, splits, validate=False)
+    return items
