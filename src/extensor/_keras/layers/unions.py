@@ -17,7 +17,7 @@ from extensor._struct.tensor import StructuredTensor
 from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.rows import flat_codes
 from extensor._types.union.value import UnionTensor
-from extensor.errors import PathError
+from extensor.errors import FieldError
 
 
 def field_at(records: Any, path: str) -> Any:
@@ -28,7 +28,7 @@ def field_at(records: Any, path: str) -> Any:
         path: The path of the field, through variants of unions or not.
 
     Raises:
-        PathError: If there is no such field or variant (also a KeyError).
+        FieldError: If there is no such field or variant (also a KeyError).
     """
     return _field(records, Path.of(path).names, Path())
 
@@ -68,7 +68,7 @@ def _variant(union: Any, name: str, path: Path) -> Any:
     if isinstance(union, MaskedTensor):
         return MaskedTensor.of_parts(_variant(union.values, name, path), union.mask)
     if name not in union.names:
-        raise PathError(
+        raise FieldError(
             path=str(path),
             expected=f"a variant of the union: {', '.join(union.names)}",
             received=name,
