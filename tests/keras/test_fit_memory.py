@@ -45,7 +45,7 @@ BASES = {
 @pytest.mark.slow
 def test_a_fit_keeps_at_most_10_kb_more_than_a_fit_of_a_dict(run_python):
     kept = {
-        name: float(run_python(LOOP.replace("BASE", base, 1)).stdout)
+        name: float(run_python(LOOP.replace("BASE", base, 1), timeout=600).stdout)
         for name, base in BASES.items()
     }
     assert kept["records"] <= kept["dict"] + 10_000

@@ -63,6 +63,7 @@ def test_a_batch_without_any_target_changes_nothing(y):
     plain = model().evaluate(X[VALID], Y[VALID], verbose=0, return_dict=True)
     np.testing.assert_allclose(logs["mae"], plain["mae"])
     before = [weight.numpy() for weight in one.weights]
+    one.reset_metrics()  # `train_on_batch` of Keras 3.10 counts earlier batches too
     logs = one.train_on_batch(X[1::2], masked(y[1::2]), return_dict=True)
     assert logs["loss"] == 0
     for weight, old in zip(one.weights, before, strict=True):
