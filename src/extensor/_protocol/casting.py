@@ -44,8 +44,11 @@ def castable_type(a: tf.TypeSpec, b: tf.TypeSpec) -> tf.TypeSpec | None:
     """
     if isinstance(a, VariableSpec) or isinstance(b, VariableSpec):
         return _common_spec_with_variable(a, b)
-    found = supertype(a, b)
-    for spec, other in ((a, b), (b, a)):
+    # Where the classes of both do the whole join, a supertype of all parts would only be tried in
+    # vain at each level.
+    joins = getattr(a, "_joins_whole", False) and getattr(b, "_joins_whole", False)
+    found = None if joins else supertype(a, b)
+    for spec, other in ((a, b),) if joins else ((a, b), (b, a)):
         if found is None and hasattr(spec, "castable_type"):
             found = spec.castable_type(other)  # pyright: ignore[reportAttributeAccessIssue]
     return _common_ragged_spec(a, b) if found is None else found

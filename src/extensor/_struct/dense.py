@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._struct import index, reshape
+from extensor._struct import index, masked, reshape
 from extensor._struct.common_shape import common_shape, known_rank, merged_shape
 from extensor._struct.dims import Axes, Dims, after_gather, checked_dims, inherited, named
 from extensor._struct.field import (
@@ -262,6 +262,12 @@ class DenseStructuredTensor(StructuredTensor):
         if not self._metadata.dims or not isinstance(value, StructuredTensor):
             return value
         return value._with_dims(inherited(self._dims, value._dims, value.rank))
+
+    def _field_at(self, names: tuple[str, ...], at: Path) -> Any:
+        name, inner = names[0], names[1:]
+        if not inner or name not in self._columns:
+            return self._field(name, Path(*at.names[: len(at.names) - len(inner)]) if inner else at)
+        return masked.field_at(self._field(name, at), inner, at)
 
     def _uncut_field(self, name: str, at: Path) -> Any:
         try:

@@ -29,10 +29,12 @@ from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import (
     StructuredTensorSpec,
     nothing_to_unstack,
+    row_splits_dtypes_of,
     saved_parts,
     spec_or_none,
     with_row_splits_dtype,
 )
+from extensor._struct.tensor import StructuredTensor
 from extensor._tf import stacked, unstacked
 from extensor.errors import DTypeError, StructureError
 
@@ -235,7 +237,10 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             return self.from_components((cast_value(self._components[0], value._rows, path),))
         cast = self._with_fields(
             {
-                name: cast_value(spec, value._columns[name], f"{path}.{Path(name)}")
+                name: spec._cast_castable(value._columns[name])
+                if isinstance(spec, StructuredTensorSpec)
+                and isinstance(value._columns[name], StructuredTensor)
+                else cast_value(spec, value._columns[name], f"{path}.{Path(name)}")
                 for name, spec in self._field_specs.items()
             }
         )
@@ -343,6 +348,9 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     def _any_length(self) -> DenseStructuredTensorSpec:
         specs = {name: any_length(spec) for name, spec in self._field_specs.items()}
         return DenseStructuredTensorSpec(any_length_shape(self._shape), specs, *self._metadata)
+
+    def _find_row_splits_dtypes(self) -> set[tf.DType]:
+        return {d for spec in self._field_specs.values() for d in row_splits_dtypes_of(spec)}
 
     def _with_row_splits_dtype(self, dtype: tf.DType) -> DenseStructuredTensorSpec:
         specs = {n: with_row_splits_dtype(s, dtype) for n, s in self._field_specs.items()}

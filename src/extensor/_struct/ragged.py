@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._authoring.rows import uncut_rows
+from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.casting import required
 from extensor._struct import index, reshape, row_partition
@@ -278,7 +279,13 @@ class RaggedStructuredTensor(StructuredTensor):
         return self._values._names()
 
     def _field(self, name: str, at: Path) -> Any:
-        value = self._values._field(name, at)
+        return self._cut(self._values._field(name, at), at)
+
+    def _field_at(self, names: tuple[str, ...], at: Path) -> Any:
+        # The value is cut once for each list on the path, however many names there are.
+        return self._cut(self._values._field_at(names, at), at)
+
+    def _cut(self, value: Any, at: Path) -> Any:
         if isinstance(value, StructuredTensor):
             return RaggedStructuredTensor.of_parts(value, self._row_splits, self._name)
         return cut(value, self._row_splits, at)
@@ -325,7 +332,14 @@ class RaggedStructuredTensor(StructuredTensor):
             bound is None or isinstance(bound, int) for bound in (rows.start, rows.stop)
         ):
             begin, end, _ = rows.indices(nrows)
-            splits = self._row_splits[begin : max(begin, end) + 1]
+            end = max(begin, end)
+            splits = index.sliced(self._row_splits, (slice(begin, end + 1),))
+            if hasattr(splits, "numpy"):
+                numbers = array_over(self._row_splits)  # indexing in NumPy runs no op
+                start, limit = int(numbers[begin]), int(numbers[end])
+                values = index.take(self._values, (slice(start, limit),), at)
+                splits = splits - start if start else splits
+                return RaggedStructuredTensor.of_parts(values, splits, self._name)
         else:
             starts = index.take(self._row_splits[:-1], (rows,), at)
             limits = index.take(self._row_splits[1:], (rows,), at)

@@ -24,7 +24,14 @@ from extensor._struct.common_shape import known_rank
 from extensor._struct.dims import Dims, checked_dims, named
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import cut
-from extensor._struct.spec import StructuredTensorSpec, is_cut_by_type, saved_parts, spec_or_none
+from extensor._struct.spec import (
+    Cuts,
+    StructuredTensorSpec,
+    is_cut_by_type,
+    saved_parts,
+    spec_or_none,
+    with_row_splits_dtype,
+)
 from extensor._tf import unstacked
 from extensor.errors import DTypeError, ProtocolError, StructureError
 
@@ -225,7 +232,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         dtypes = self._row_splits_dtypes() | spec._row_splits_dtypes()
         dtype = tf.int64 if tf.int64 in dtypes else tf.int32
         shape = self._shape.most_specific_compatible_shape(spec.shape)
-        joined = RaggedStructuredTensorSpec(shape, values._with_row_splits_dtype(dtype), dtype)
+        joined = RaggedStructuredTensorSpec(shape, with_row_splits_dtype(values, dtype), dtype)
         return joined._with_dims(self._dims or spec._dims)
 
     def _cast_records(self, value: Any) -> Any:
@@ -235,7 +242,8 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         path = f"{type(self).__name__}.row_splits"
         splits = tf.cast(value._row_splits, self._row_splits_dtype)
         splits = cast_value(self._components[1], splits, path)
-        cast = RaggedStructuredTensor.of_parts(self._values_spec.cast(value._values), splits)
+        values = self._values_spec._cast_castable(value._values)
+        cast = RaggedStructuredTensor.of_parts(values, splits)
         return cast._with_dims(self._dims or value._dims)
 
     def refined(self, value: Any) -> StructuredTensorSpec:
@@ -308,10 +316,10 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         return self._like(any_length_shape(self._shape), values, self._row_splits_dtype)
 
     def _with_row_splits_dtype(self, dtype: tf.DType) -> RaggedStructuredTensorSpec:
-        return self._like(self._shape, self._values_spec._with_row_splits_dtype(dtype), dtype)
+        return self._like(self._shape, with_row_splits_dtype(self._values_spec, dtype), dtype)
 
-    def _row_splits_dtypes(self) -> set[tf.DType]:
-        return {self._row_splits_dtype} | super()._row_splits_dtypes()
+    def _find_row_splits_dtypes(self) -> set[tf.DType]:
+        return {self._row_splits_dtype, *self._values_spec._row_splits_dtypes()}
 
     def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec]:
         """Returns one variant TensorSpec for each column of the records."""
@@ -346,26 +354,17 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         """The spec of each column, and the number of its boxes."""
         return [(spec, len(boxed_specs(spec))) for spec in self._column_specs()]
 
-    def _column_specs(self) -> list[Any]:
-        columns = self._values_spec._column_specs()
+    def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
         if self._is_row:
+            columns = self._values_spec._column_specs(rows)
             dtype = self._row_splits_dtype
             return [
                 unstacked(c.__tf_cut_rows__(None, dtype)) if is_cut_by_type(c) else c
                 for c in columns
             ]
-        rows = self._shape[:1].concatenate([None])
-        return [
-            column.__tf_cut_rows__(rows[0], self._row_splits_dtype)
-            if is_cut_by_type(column)
-            else tf.RaggedTensorSpec(
-                rows.concatenate(column.shape[1:]),
-                column.dtype,
-                column.ragged_rank + 1,
-                self._row_splits_dtype,
-            )
-            for column in columns
-        ]
+        if rows is None:
+            rows = Cuts(0, self._shape[0], self._row_splits_dtype)
+        return self._values_spec._column_specs(rows._replace(count=rows.count + 1))
 
     def _to_columns(self, value: Any) -> list[Any]:
         if self._is_row:

@@ -39,6 +39,15 @@ class Records(abc.ABC):
         """Returns a field's value; `at` is the path from the root to the field, for errors."""
 
     @abc.abstractmethod
+    def _field_at(self, names: tuple[str, ...], at: Path) -> Any:
+        """Returns the value of a field inside records; `at` is the path from the root to it.
+
+        Args:
+            names: The last names of the path, from these records on.
+            at: The whole path.
+        """
+
+    @abc.abstractmethod
     def _uncut_field(self, name: str, at: Path) -> Any:
         """Returns a field's value for the records before they were cut into rows."""
 

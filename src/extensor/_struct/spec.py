@@ -8,7 +8,7 @@ from __future__ import annotations
 import abc
 import difflib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tensorflow as tf
 
@@ -39,6 +39,9 @@ class StructuredTensorSpec(StackableTypeSpec):
 
     _shape: tf.TensorShape
     _hash: int | None = None
+    _found_row_splits_dtypes: frozenset[tf.DType] | None = None
+    _joins_whole = True
+    """`castable_type` finds the supertype too: see `_protocol.casting.castable_type`."""
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -214,6 +217,11 @@ class StructuredTensorSpec(StackableTypeSpec):
 
         return python_class(self, name)
 
+    def _cast_castable(self, value: Any) -> Any:
+        """Casts a StructuredTensor whose spec `castable_type` accepted before."""
+        own = value.__tf_type_spec__()
+        return value if own is self else self._cast_records(value)
+
     @abc.abstractmethod
     def _cast_records(self, value: Any) -> Any:
         """Casts a StructuredTensor that has the spec's fields and rank."""
@@ -230,12 +238,15 @@ class StructuredTensorSpec(StackableTypeSpec):
     def _with_row_splits_dtype(self, dtype: tf.DType) -> StructuredTensorSpec:
         """Returns this spec with one dtype for all row splits."""
 
-    def _row_splits_dtypes(self) -> set[tf.DType]:
+    def _row_splits_dtypes(self) -> frozenset[tf.DType]:
         """Returns the dtypes of all row splits inside the records."""
-        found: set[tf.DType] = set()
-        for spec in self.record.field_specs.values():
-            found |= _row_splits_dtypes_of(spec)
-        return found
+        if self._found_row_splits_dtypes is None:
+            self._found_row_splits_dtypes = frozenset(self._find_row_splits_dtypes())
+        return self._found_row_splits_dtypes
+
+    @abc.abstractmethod
+    def _find_row_splits_dtypes(self) -> set[tf.DType]:
+        """Returns the dtypes of all row splits inside the records."""
 
     def leaves(self, path: Path | None = None) -> Iterator[tuple[Path, tf.TypeSpec]]:
         """Yields the path and spec of every leaf: a field that is not records.
@@ -282,12 +293,16 @@ class StructuredTensorSpec(StackableTypeSpec):
     # but it needs only TensorFlow's own kernels, and keeps their gradients. The next three methods
     # convert between components and columns.
 
-    def _column_specs(self) -> list[tf.RaggedTensorSpec]:
-        """Returns the spec of each tensor or RaggedTensor in the records."""
-        columns: list[tf.RaggedTensorSpec] = []
+    def _column_specs(self, rows: Cuts | None = None) -> list[Any]:
+        """Returns the spec of each tensor or RaggedTensor in the records.
+
+        Args:
+            rows: The rows that the records are in. The specs are those of the cut columns.
+        """
+        columns: list[Any] = []
         names = sorted(self.field_names()) or [""]
         for name, spec in zip(names, self.component_specs, strict=True):
-            columns.extend(_column_specs_of(spec, Path(name)))
+            columns.extend(_column_specs_of(spec, Path(name), rows))
         return columns
 
     def _to_columns(self, value: Any) -> list[Any]:
@@ -302,6 +317,36 @@ class StructuredTensorSpec(StackableTypeSpec):
         return self.from_components(tuple(_from_columns(s, columns) for s in self.component_specs))
 
 
+class Cuts(NamedTuple):
+    """Rows in rows, into which columns are cut.
+
+    A column is cut once for all of them: the shape of a spec has a dimension for each.
+
+    Attributes:
+        count: The number of dimensions that the cuts add.
+        nrows: The number of the outermost rows, if it is known.
+        row_splits_dtype: The dtype of the row splits.
+    """
+
+    count: int
+    nrows: int | None
+    row_splits_dtype: tf.DType
+
+    def of(self, column: Any) -> Any:
+        """Returns the spec of a column that is cut into these rows."""
+        if is_cut_by_type(column):
+            for left in reversed(range(self.count)):
+                nrows = None if left else self.nrows
+                column = column.__tf_cut_rows__(nrows, self.row_splits_dtype)
+            return column
+        return tf.RaggedTensorSpec(
+            tf.TensorShape([self.nrows, *[None] * self.count]).concatenate(column.shape[1:]),
+            column.dtype,
+            column.ragged_rank + self.count,
+            self.row_splits_dtype,
+        )
+
+
 def is_cut_by_type(spec: Any) -> bool:
     """Returns whether the spec of a field describes its values after they are cut into rows.
 
@@ -311,18 +356,21 @@ def is_cut_by_type(spec: Any) -> bool:
     return hasattr(spec, "__tf_cut_rows__")
 
 
-def _column_specs_of(spec: Any, path: Path) -> list[Any]:
+def _column_specs_of(spec: Any, path: Path, rows: Cuts | None) -> list[Any]:
     """Returns the specs of the columns of one component."""
+    columns: list[Any]
     if isinstance(spec, StructuredTensorSpec):
-        return spec._column_specs()
+        return spec._column_specs(rows)
     if isinstance(spec, tf.RaggedTensorSpec):
-        return [spec]
-    if is_cut_by_type(spec):
-        return [unstacked(spec.__tf_cut_rows__(None, tf.int64))]
-    if stacks_by_parts(spec):
+        columns = [spec]
+    elif is_cut_by_type(spec):
+        columns = [unstacked(spec.__tf_cut_rows__(None, tf.int64))]
+    elif stacks_by_parts(spec):
         parts: list[Any] = tf.nest.flatten(spec.component_specs)
-        return [column for part in parts for column in _column_specs_of(part, path)]
-    return list(map(_as_column, _plain_box_specs(spec, path)))
+        return [column for part in parts for column in _column_specs_of(part, path, rows)]
+    else:
+        columns = list(map(_as_column, _plain_box_specs(spec, path)))
+    return columns if rows is None else list(map(rows.of, columns))
 
 
 def _columns_of(spec: Any, value: Any) -> list[Any]:
@@ -371,12 +419,13 @@ def _as_column(tensor_spec: tf.TensorSpec) -> tf.RaggedTensorSpec:
 def with_row_splits_dtype(spec: Any, dtype: tf.DType) -> Any:
     """Returns the spec of a field with one dtype for all row splits."""
     if isinstance(spec, StructuredTensorSpec):
-        return spec._with_row_splits_dtype(dtype)
+        is_done = not spec._row_splits_dtypes() - {dtype}
+        return spec if is_done else spec._with_row_splits_dtype(dtype)
     if isinstance(spec, tf.RaggedTensorSpec):
         return tf.RaggedTensorSpec(
             spec.shape, spec.dtype, spec.ragged_rank, dtype, spec.flat_values_spec
         )
-    if _row_splits_dtypes_of(spec) - {dtype}:
+    if row_splits_dtypes_of(spec) - {dtype}:
         parts = reshaped(
             spec.serialize(), lambda shape: shape, lambda part: with_row_splits_dtype(part, dtype)
         )
@@ -384,16 +433,16 @@ def with_row_splits_dtype(spec: Any, dtype: tf.DType) -> Any:
     return spec
 
 
-def _row_splits_dtypes_of(spec: Any) -> set[tf.DType]:
+def row_splits_dtypes_of(spec: Any) -> set[tf.DType]:
     """Returns the dtypes of the row splits inside the spec of a field."""
     if isinstance(spec, StructuredTensorSpec):
-        return spec._row_splits_dtypes()
+        return set(spec._row_splits_dtypes())
     if isinstance(spec, tf.RaggedTensorSpec):
         return {spec.row_splits_dtype}
     found: set[tf.DType] = set()
     if stacks_by_parts(spec):
         for part in tf.nest.flatten(spec.component_specs):
-            found |= _row_splits_dtypes_of(part)
+            found |= row_splits_dtypes_of(part)
     return found
 
 

@@ -185,12 +185,8 @@ class StructuredTensor(NoNumber, Conversions):
         >>> recipes.field_value("steps.minutes")
         <tf.RaggedTensor [[5, 20], [8]]>
         """
-        value: Any = self
-        at = Path()
-        for name in resolve(path, self._names()):
-            at = at / name
-            value = masked.field(value, name, at)
-        return value
+        names = resolve(path, self._names())
+        return self._field_at(names, Path(*names)) if names else self
 
     def with_updates(
         self, updates: Mapping[Any, Any] | None = None, /, **fields: Any

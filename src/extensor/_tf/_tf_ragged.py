@@ -6,6 +6,7 @@ name scopes, and converts both arguments. Records make a RaggedTensor for each f
 | name | why |
 | --- | --- |
 | `row_partition._row_partition_factory_key` | The argument `internal` that the constructor of row partitions demands. That of RaggedTensors takes True. |
+| `RaggedTensor._values`, `RaggedTensor._row_partition` | The constructor reads the shape of ragged values, which takes the square of their ragged rank. |
 """  # noqa: E501 - a table row is one line
 
 # pyright: reportPrivateUsage=false
@@ -41,4 +42,9 @@ def ragged_tensor(values: Any, row_splits: Any) -> tf.RaggedTensor:
     make: Any = tf.RaggedTensor
     key: Any = row_partition._row_partition_factory_key
     rows = row_partition.RowPartition(row_splits=row_splits, internal=key)
-    return make(values, rows, internal=True)
+    if not is_ragged:
+        return make(values, rows, internal=True)
+    result: Any = object.__new__(tf.RaggedTensor)
+    result._values = values
+    result._row_partition = rows
+    return result

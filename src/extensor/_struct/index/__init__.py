@@ -1,6 +1,7 @@
 """Indexing: fields by name, records by position."""
 
 from extensor._struct.index.pick import gathered as gathered
+from extensor._struct.index.pick import sliced as sliced
 from extensor._struct.index.pick import slicer as slicer
 from extensor._struct.index.select import select as select
 from extensor._struct.index.take import ALL as ALL

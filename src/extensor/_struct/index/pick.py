@@ -17,6 +17,7 @@ from extensor._counted import counted
 from extensor._memory import ALIGNMENT, aligned_empty, shared_tensor
 from extensor._path import Path
 from extensor._struct.index.key import ALL, expect_in_range, is_array, known_ints, without_trailing
+from extensor._tf import ragged_tensor
 from extensor.errors import RowError, StructureError
 
 Key = tuple[Any, ...]
@@ -352,7 +353,25 @@ def gathered(value: Any, numbers: Any) -> Any:
     ):
         # tf.gather takes longer than its kernel does for a few hundred numbers.
         return tf.raw_ops.GatherV2(params=value, indices=numbers, axis=0)
+    is_ragged = isinstance(value, tf.RaggedTensor) and isinstance(value.flat_values, tf.Tensor)
+    if is_ragged and isinstance(numbers, tf.Tensor) and numbers.shape.rank == 1:
+        return _gathered_rows(value, numbers)
     return tf.gather(value, numbers)
+
+
+def _gathered_rows(value: tf.RaggedTensor, numbers: tf.Tensor) -> tf.RaggedTensor:
+    """Returns `tf.gather(value, numbers)`; `tf.gather` takes the cube of the ragged rank."""
+    splits = value.nested_row_splits
+    rows = tf.raw_ops.RaggedGather(
+        params_nested_splits=splits,
+        params_dense_values=value.flat_values,
+        indices=numbers,
+        OUTPUT_RAGGED_RANK=len(splits),
+    )
+    result = rows.output_dense_values
+    for row_splits in reversed(rows.output_nested_splits):
+        result = ragged_tensor(result, row_splits)
+    return result
 
 
 def is_whole(part: Any, size: int) -> bool:

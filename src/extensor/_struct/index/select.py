@@ -26,19 +26,27 @@ def select(records: Records, key: Any) -> Any:
     value: Any = records
     at = Path()
     positions: list[Any] = []
-    for part in key if isinstance(key, tuple) else (key,):
+    parts = key if isinstance(key, tuple) else (key,)
+    done = 0
+    while done < len(parts):
+        part = parts[done]
+        done += 1
         if isinstance(part, (str, Path)):
             inner = _records(value, part, at)
             names = resolve(part, inner._names())
+            if done < len(parts):
+                names, done = _with_next_names(value, names, parts, done, at)
             positions = list(expanded(positions, inner.rank, at))
+            above, at = at, Path(*at, *names)
+            if not names:
+                continue
             try:
-                field = _field(value, names, at)
+                value = masked.field_at(value, names, at)
             except UnsupportedTypeError:  # values of this type cannot be cut into rows
                 if not positions or value is not inner:
                     raise
-                row = take(value.with_only(names), tuple(positions), at)
-                field, positions = row.field_value(names), []
-            value, at = field, Path(*at, *names)
+                row = take(value.with_only(names), tuple(positions), above)
+                value, positions = row.field_value(names), []
         elif names_in(part):
             fields = _records(value, part, at)._names()
             several = [resolve(name, fields) for name in names_in(part)]
@@ -57,15 +65,30 @@ def _records(value: Any, part: Any, at: Path) -> Any:
     return inner
 
 
-def _field(value: Any, names: tuple[str, ...], at: Path) -> Any:
-    for name in names:
-        at = at / name
-        value = masked.field(value, name, at)
-    return value
+def _with_next_names(
+    value: Any, names: tuple[str, ...], parts: tuple[Any, ...], done: int, at: Path
+) -> tuple[tuple[str, ...], int]:
+    """Returns names with those of the next parts of a key, and the number of parts used.
+
+    A field is selected once for all names that follow each other: each name alone would cut the
+    values into the rows of all lists above it again.
+    """
+    added = names
+    while done < len(parts) and isinstance(part := parts[done], (str, Path)):
+        value, at = _require(value, added, at)
+        added = resolve(part, _records(value, part, at)._names())
+        names = (*names, *added)
+        done += 1
+    return names, done
 
 
-def _require(value: Any, names: tuple[str, ...], at: Path) -> None:
-    """Raises unless there is a field at a path. Cuts no rows, so any type of field works."""
+def _require(value: Any, names: tuple[str, ...], at: Path) -> tuple[Any, Path]:
+    """Returns the field at a path before it was cut into rows, so any type works; and its path.
+
+    Raises:
+        FieldError: If there is no such field (also a KeyError).
+    """
     for name in names:
         at = at / name
         value = masked.uncut_field(value, name, at)
+    return value, at

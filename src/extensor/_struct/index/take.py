@@ -163,10 +163,12 @@ def take_row(ragged: Any, positions: tuple[Any, ...], at: Path) -> Any:
     first, rest = positions[0], positions[1:]
     splits = ragged.row_splits
     if isinstance(first, int):
-        if isinstance(splits, tf.Tensor) and hasattr(splits, "numpy"):
-            splits = array_over(splits)  # indexing in NumPy runs no op
         before = first - 1 if first < 0 else first
-        start, end = splits[before], splits[before + 1]
+        if isinstance(splits, tf.Tensor) and hasattr(splits, "numpy"):
+            numbers = array_over(splits)  # indexing in NumPy runs no op
+            start, end = int(numbers[before]), int(numbers[before + 1])
+        else:
+            start, end = splits[before], splits[before + 1]
     else:  # a tensor, which may be negative
         start, end = splits[:-1][first], splits[1:][first]
     row = take(ragged.values, (slice(start, end),), at)
