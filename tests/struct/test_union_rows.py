@@ -60,6 +60,22 @@ def test_lists_of_unions_are_batched_and_unbatched(splits_dtype):
     assert [user.to_py() for user in batches.unbatch()] == LISTED
 
 
+@pytest.mark.parametrize("splits_dtype", [tf.int64, tf.int32])
+def test_records_with_lists_of_unions_are_batched_as_ragged(splits_dtype):
+    rows = [{"u": [{"r": [1, None]}, "a"]}, {"u": []}, {"u": [None]}]
+    records = xt.struct.constant(rows, conflicts="union", nulls="mask")
+    dataset = tf.data.Dataset.from_tensor_slices(records)
+    batches = dataset.ragged_batch(2, row_splits_dtype=splits_dtype)
+    assert [row for batch in batches for row in batch.to_py(text=True)] == rows
+    single = tf.data.Dataset.from_tensors(records[0]).concatenate(
+        tf.data.Dataset.from_tensors(records[2])
+    )
+    (batch,) = single.ragged_batch(2)
+    assert batch.to_py(text=True) == [rows[0], rows[2]]
+    for stack in (tf.ragged.stack, tf.function(tf.ragged.stack)):
+        assert stack([records[0], records[1]]).to_py(text=True) == rows[:2]
+
+
 @pytest.mark.parametrize("make", [events, users])
 def test_the_laws_hold_for_records_with_lists_of_unions(make):
     xt.testing.check_extension_type([make(), make()[1:3]])

@@ -83,7 +83,10 @@ def while_loop(plain: Any) -> Any:
                     continue
                 value = convert_variables_to_tensors(value)
                 returned = tf.type_spec_from_value(value)
-                if spec.most_specific_common_supertype([returned]) is not None:
+                wider = spec.most_specific_common_supertype([returned])
+                if wider is not None:
+                    if may_widen and _is_alike_outside(spec, returned) and wider != spec:
+                        raise _WiderError(i, wider)
                     continue
                 common = castable_type(spec, returned)
                 if common is None:
@@ -111,6 +114,16 @@ def while_loop(plain: Any) -> Any:
                 shape_invariants = tf.nest.pack_sequence_as(loop_vars, invariants)
 
     return _while_loop
+
+
+def _is_alike_outside(spec: Any, returned: Any) -> bool:
+    """Returns whether two specs of ours have one shape, and may differ in that of components only.
+
+    Such as how many values the lists of records have: no caller sees it, and a RaggedTensor does
+    not keep it either.
+    """
+    shape = getattr(spec, "shape", None)
+    return shape is not None and is_ours(spec) and shape == getattr(returned, "shape", None)
 
 
 def _is_castable(spec: Any, value: Any) -> bool:

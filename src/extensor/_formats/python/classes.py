@@ -19,6 +19,7 @@ from extensor._formats.python.hints import (
     is_class_with_fields,
     item_of,
     kinds_in,
+    name_of,
     value_type,
     variants_in,
 )
@@ -31,7 +32,7 @@ from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import StructureError
 
 
-def spec_from(cls: type, shape: Any = (None,)) -> StructuredTensorSpec:
+def spec_from(cls: Any, shape: Any = (None,)) -> StructuredTensorSpec:
     """Returns the spec of records with the fields of a class.
 
     | annotation | field |
@@ -56,7 +57,8 @@ def spec_from(cls: type, shape: Any = (None,)) -> StructuredTensorSpec:
     __future__ import annotations`).
 
     Args:
-        cls: A dataclass, TypedDict, NamedTuple, attrs or pydantic class.
+        cls: A dataclass, TypedDict, NamedTuple, attrs or pydantic class; a generic class with its
+            types, such as `Box[int]`.
         shape: The shape of the collection of records; `[None]` for any number of them, `[]` for
             a single record.
 
@@ -85,9 +87,9 @@ def spec_from(cls: type, shape: Any = (None,)) -> StructuredTensorSpec:
 
 def _records(cls: Any, outer: tf.TensorShape, path: str, inside: tuple[Any, ...]) -> Any:
     if cls in inside:
-        chain = " -> ".join(each.__name__ for each in (*inside, cls))
+        chain = " -> ".join(name_of(each) for each in (*inside, cls))
         raise StructureError(
-            path=path or cls.__name__,
+            path=path or name_of(cls),
             expected="a class that does not contain itself, because a spec has finite depth",
             received=chain,
             mend="Store such data flat: a list of nodes with the indices of their children.",

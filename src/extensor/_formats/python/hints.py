@@ -6,6 +6,7 @@ import collections.abc
 import datetime
 import decimal
 import enum
+import inspect
 import sys
 import types
 import typing
@@ -18,7 +19,7 @@ import tensorflow as tf
 
 from extensor._arrow.natural_type import NUMBERS
 from extensor._formats.python import kinds
-from extensor._formats.python.objects import names_of
+from extensor._formats.python.objects import class_in, is_typed_dict, names_of
 from extensor._formats.python.variants import NULL, list_name, variant_name
 from extensor.errors import DTypeError, UnsupportedTypeError
 
@@ -98,25 +99,34 @@ def item_of(hint: Any, path: str) -> Any:
 
 
 def is_class_with_fields(hint: Any) -> bool:
-    """Returns whether an annotation is a class whose objects are records."""
-    return isinstance(hint, type) and names_of(hint) is not None
+    """Returns whether an annotation is a class whose objects are records: `Box` or `Box[int]`."""
+    cls = class_in(hint)
+    return isinstance(cls, type) and names_of(cls) is not None
 
 
-def hints_of(cls: Any, path: str) -> dict[str, Any]:
-    """Returns the annotations of the fields of a class, by name."""
+def hints_of(hint: Any, path: str) -> dict[str, Any]:
+    """Returns the annotations of the fields of a class, by name.
+
+    Args:
+        hint: The class, or a generic class with its types, such as `Box[int]`.
+        path: The path of the field that has the class, for errors.
+    """
+    cls = class_in(hint)
     names = names_of(cls) if isinstance(cls, type) else None
     if names is None:
         raise DTypeError(
             path=path,
             expected="a dataclass, TypedDict, NamedTuple, attrs or pydantic class",
-            received=name_of(cls),
-            mend="Decorate the class with @dataclasses.dataclass.",
+            received=repr(hint) if isinstance(hint, str) else name_of(hint),
+            mend=_mend_of_class(hint),
         )
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except NameError as error:
         # A class in a function: look into the names of the callers too.
         hints = _local_hints(cls, path, error)
+    bound = _bound_types(hint)
+    hints = {name: _with_types(each, _types_for(name, cls, bound)) for name, each in hints.items()}
     missing = [name for name in names if name not in hints]
     if missing:
         raise DTypeError(
@@ -127,6 +137,55 @@ def hints_of(cls: Any, path: str) -> dict[str, Any]:
         )
     may_miss: Any = getattr(cls, "__optional_keys__", ())  # of a TypedDict
     return {name: _of_key(hints[name], name in may_miss) for name in names}
+
+
+def _mend_of_class(hint: Any) -> str:
+    inner = [each for each in get_args(hint) if is_class_with_fields(each)]
+    if len(inner) == 1:  # list[Recipe], Recipe | None, Annotated[Recipe, ...]
+        return f"Give the class: spec_from({name_of(inner[0])}); shape= says how many records."
+    if not isinstance(hint, type) and names_of(type(hint)) is not None:
+        return f"Give the class of the object: spec_from({name_of(type(hint))})."
+    return "Give a class with annotated fields: decorate it with @dataclasses.dataclass."
+
+
+def _bound_types(hint: Any) -> dict[Any, dict[Any, Any]]:
+    """Returns the types of the type variables of a generic class, and of each of its bases."""
+    cls = class_in(hint)
+    own = getattr(cls, "__pydantic_generic_metadata__", {})  # Box[int] is a class in pydantic
+    made_from = own.get("origin")
+    if made_from is not None:
+        variables = made_from.__pydantic_generic_metadata__["parameters"]
+        return {made_from: dict(zip(variables, own["args"], strict=True))}
+    given = dict(zip(getattr(cls, "__parameters__", ()), get_args(hint), strict=False))
+    found = {cls: given}
+    for base in (*getattr(cls, "__orig_bases__", ()), *getattr(cls, "__bases__", ())):
+        if class_in(base) not in (cls, typing.Generic, object):
+            for each, inner in _bound_types(base).items():
+                bound = {variable: _with_types(kind, given) for variable, kind in inner.items()}
+                found.setdefault(each, bound)
+    return found
+
+
+def _types_for(name: str, cls: Any, bound: dict[Any, dict[Any, Any]]) -> dict[Any, Any]:
+    """Returns the types of type variables in the annotation of a field of a class."""
+    if not is_typed_dict(cls):
+        for base in cls.__mro__:  # the class that has the annotation: others may reuse a variable
+            if name in inspect.get_annotations(base):
+                return bound.get(base, {})
+    merged: dict[Any, Any] = {}
+    for given in bound.values():
+        merged = {**given, **merged}
+    return merged
+
+
+def _with_types(hint: Any, bound: dict[Any, Any]) -> Any:
+    """Returns an annotation with types in the place of type variables."""
+    if isinstance(hint, typing.TypeVar):
+        return bound.get(hint, hint)
+    variables: Any = getattr(hint, "__parameters__", ())
+    if not bound or not variables or get_origin(hint) is None:
+        return hint
+    return hint[tuple(bound.get(variable, variable) for variable in variables)]
 
 
 def _of_key(hint: Any, may_miss: bool) -> Any:
@@ -156,7 +215,11 @@ def _local_hints(cls: type, path: str, error: NameError) -> dict[str, Any]:
 
 def name_of(hint: Any) -> str:
     """Returns an annotation as text."""
-    return hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint)
+    if isinstance(hint, type) and not get_args(hint):
+        return hint.__name__
+    if is_class_with_fields(hint):
+        return f"{class_in(hint).__name__}[{', '.join(map(name_of, get_args(hint)))}]"
+    return str(hint)
 
 
 def kinds_in(hint: Any) -> tuple[list[Any], bool]:
@@ -195,6 +258,8 @@ def dtype_of(hint: Any, path: str) -> tf.DType:
     mend = "Annotate the field with the spec of one value: Annotated[object, spec]."
     if hint is decimal.Decimal:
         mend = "Annotate the field as float or str, or read decimals from Arrow, which has a scale."
+    if isinstance(hint, typing.TypeVar):
+        mend = f"Give the generic class its types, such as int for {hint}: spec_from(Box[int])."
     raise UnsupportedTypeError(
         path=path, expected="a type that tensors can hold", received=name_of(hint), mend=mend
     )
@@ -214,7 +279,8 @@ def variants_in(hint: Any, path: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in found_kinds:
         is_one_of_many = len(records) > 1 and each in records
-        name = name_of(annotated(each, None)[0]) if is_one_of_many else _variant_name(each, path)
+        hint_of_one = annotated(each, None)[0]
+        name = class_in(hint_of_one).__name__ if is_one_of_many else _variant_name(each, path)
         if name in found:
             raise UnsupportedTypeError(
                 path=path,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
-import typing
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast, get_args, get_origin
@@ -22,6 +22,7 @@ from extensor._formats.python.hints import (
     name_of,
     variants_in,
 )
+from extensor._formats.python.objects import class_in, is_typed_dict, names_of
 from extensor._formats.python.variants import NULL
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.masked import is_masked, is_union
@@ -37,7 +38,7 @@ def to_objects(records: Any, cls: type) -> Any:
     See `StructuredTensor.to_objects`.
     """
     hints_of(cls, "to_objects")
-    return _object(_tagged(records).to_py(text=False), cls, cls.__name__)
+    return _object(_tagged(records).to_py(text=False), cls, name_of(cls))
 
 
 def _tagged(value: Any) -> Any:
@@ -144,10 +145,38 @@ def _cached_hints(cls: Any, path: str) -> dict[str, Any]:
 @functools.lru_cache(maxsize=256)
 def _maker(cls: Any) -> Callable[[dict[str, Any]], Any]:
     """Returns a function from the values of the fields to an object."""
-    if typing.is_typeddict(cls):
+    cls = class_in(cls)
+    if is_typed_dict(cls):
         return dict
+    names, later = _arguments(cls)
+    if not later and all(name == argument for name, argument in names.items()):
+        return lambda values: cls(**values)
+
+    def make(values: dict[str, Any]) -> Any:
+        made = cls(**{argument: values[name] for name, argument in names.items()})
+        for name in later:
+            object.__setattr__(made, name, values[name])  # the class may be frozen
+        return made
+
+    return make
+
+
+def _arguments(cls: Any) -> tuple[dict[str, str], list[str]]:
+    """Returns the argument of the constructor for each field, and the fields without one."""
     described = getattr(cls, "__attrs_attrs__", None)
     if described is not None:  # an attrs class drops the underscores of private names
-        alias = {each.name: each.alias or each.name.lstrip("_") for each in described}
-        return lambda values: cls(**{alias[name]: value for name, value in values.items()})
-    return lambda values: cls(**values)
+        alias = {each.name: each.alias or each.name.lstrip("_") for each in described if each.init}
+        return alias, [each.name for each in described if not each.init]
+    if dataclasses.is_dataclass(cls):
+        fields = dataclasses.fields(cls)
+        return {each.name: each.name for each in fields if each.init}, [
+            each.name for each in fields if not each.init
+        ]
+    alias = {name: name for name in names_of(cls) or ()}
+    by_name = getattr(cls, "model_config", {})
+    if not (by_name.get("populate_by_name") or by_name.get("validate_by_name")):
+        for name, field in getattr(cls, "model_fields", {}).items():
+            given = field.validation_alias
+            choices = [given, *getattr(given, "choices", ())]  # of an AliasChoices
+            alias[name] = next((each for each in choices if isinstance(each, str)), name)
+    return alias, []

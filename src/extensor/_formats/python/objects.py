@@ -25,12 +25,23 @@ def as_dict(value: Any) -> Mapping[Any, Any]:
     return {name: getattr(value, name) for name in names_of(type(value)) or ()}
 
 
+def class_in(hint: Any) -> Any:
+    """Returns the class of an annotation: `Box` of `Box[int]`, other annotations as they are."""
+    origin = typing.get_origin(hint)
+    return origin if isinstance(origin, type) else hint
+
+
+def is_typed_dict(cls: Any) -> bool:
+    """Returns whether a class is a TypedDict, of `typing` or of `typing_extensions`."""
+    return isinstance(cls, type) and issubclass(cls, dict) and hasattr(cls, "__required_keys__")
+
+
 @functools.lru_cache(maxsize=256)
 def names_of(cls: Any) -> tuple[str, ...] | None:
     """Returns the names of the fields of a class, or None for other classes."""
     if dataclasses.is_dataclass(cls):
         return tuple(field.name for field in dataclasses.fields(cls))
-    if typing.is_typeddict(cls):
+    if is_typed_dict(cls):
         return tuple(cls.__annotations__)
     described = getattr(cls, "__attrs_attrs__", None)
     if described is not None:

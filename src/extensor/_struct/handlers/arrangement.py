@@ -152,8 +152,31 @@ def repeat(input: Any, repeats: Any, axis: Any = None, *_: Any) -> Any:
     place = axis_of(axis, input.rank, "tf.repeat")
     if place == 0:
         return index.gather(input, tf.repeat(tf.range(_count(input)), repeats))
-    _expect_dense(input, "tf.repeat")
+    if _is_ragged(input):
+        return _repeated_in_rows(input, repeats, place)
     return moved(input, lambda value: tf.repeat(value, repeats, place), range(input.rank))
+
+
+def _repeated_in_rows(records: Any, repeats: Any, place: int) -> Any:
+    """Returns ragged records with each element of an inner dimension repeated."""
+    count = tf.convert_to_tensor(repeats)
+    if count.shape.rank != 0:
+        raise StructureError(
+            path="tf.repeat: repeats",
+            expected="one number, because the rows differ in length",
+            received=f"shape {count.shape}",
+            mend="Repeat by axis 0, or call it on records.values.",
+        )
+    splits = records.row_splits
+    if place > 1:
+        return RaggedStructuredTensor.from_row_splits(
+            repeat(records.values, count, place - 1), splits, validate=False
+        )
+    numbers = tf.repeat(tf.range(_count(records.values)), count)
+    inner = index.gather(records.values, numbers)
+    return RaggedStructuredTensor.from_row_splits(
+        inner, splits * tf.cast(count, splits.dtype), validate=False
+    )
 
 
 @implements(tf.random.shuffle, on=StructuredTensor)

@@ -23,7 +23,7 @@ from extensor._struct import dims, index, reshape
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Axes, Dims
 from extensor._struct.display import text
-from extensor._struct.masked import is_masked
+from extensor._struct.masked import is_masked, is_union
 from extensor._struct.metadata import Metadata
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import outer_sizes
@@ -267,7 +267,12 @@ def _flat(value: Any, sizes: list[Any]) -> Any:
 
 def _moves_itself(value: Any) -> bool:
     """Returns whether a value that is neither a tensor nor records overrides operations."""
-    return not isinstance(value, tf.RaggedTensor) and follows_protocol(type(value))
+    if isinstance(value, tf.RaggedTensor) or (
+        # A union in lists is moved by its rows: not every operation takes ragged codes.
+        is_union(value) and isinstance(value.codes, tf.RaggedTensor)
+    ):
+        return False
+    return follows_protocol(type(value))
 
 
 def _is_dense_masked(value: Any) -> bool:

@@ -15,6 +15,7 @@ from extensor._path import Path
 from extensor._protocol.box import as_list
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.handlers.each_field import appended, axis_of, expect_same_fields, joined
+from extensor._struct.masked import is_masked, is_union
 from extensor._struct.tensor import StructuredTensor
 from extensor._tf import ranks_only
 from extensor.errors import StructureError
@@ -84,20 +85,24 @@ def _stacked(boxes: Any) -> tf.Tensor:
 
 def _expect_one_size(values: list[Any], at: Path) -> None:
     """Raises StructureError if fields have other known sizes than those of the first value."""
-    parts = [value for value in values if isinstance(value, (tf.Tensor, DenseStructuredTensor))]
-    if len(parts) != len(values):
+    first: Any = values[0]
+    if all(map(is_masked, values)):
+        _expect_one_size([value.values for value in values], at)
+        values = [value.mask for value in values]
+    elif all(map(is_union, values)):
+        values = [value.codes for value in values]
+    elif not all(isinstance(value, (tf.Tensor, DenseStructuredTensor)) for value in values):
         return
-    for i, part in enumerate(parts):
-        if not parts[0].shape.is_compatible_with(part.shape):
+    for i, part in enumerate(values):
+        if not values[0].shape.is_compatible_with(part.shape):
             raise StructureError(
                 path=at or "tf.stack",
-                expected=f"shape {parts[0].shape}, as in the first records",
+                expected=f"shape {values[0].shape}, as in the first records",
                 received=f"shape {part.shape} in item {i}",
                 mend="Use tf.ragged.stack for lists that differ in length.",
             )
-    first: Any = parts[0]
     if isinstance(first, DenseStructuredTensor):
-        records: list[Any] = [part for part in parts if isinstance(part, DenseStructuredTensor)]
+        records: list[Any] = [part for part in values if isinstance(part, DenseStructuredTensor)]
         for name in first.field_names():
             fields = [r._field(name, at / name) for r in records if name in r._names()]
             _expect_one_size(fields, at / name)

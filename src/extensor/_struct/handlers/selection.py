@@ -8,8 +8,17 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._dispatch.handlers import implements
+from extensor._path import Path
 from extensor._struct import index
-from extensor._struct.handlers.each_field import axis_of, by_number, joined, moved
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.handlers.each_field import (
+    axis_of,
+    by_number,
+    expect_same_fields,
+    joined,
+    moved,
+)
+from extensor._struct.masked import is_masked
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, StructureError
 
@@ -113,6 +122,9 @@ def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
     if not isinstance(condition, tf.RaggedTensor):
         condition = tf.convert_to_tensor(condition, tf.bool)
     rank = x.rank
+    if not rank and not condition.shape.rank and not _have_one_known_size(x, y):
+        expect_same_fields([x, y], "tf.where")
+        return tf.cond(condition, lambda: x, lambda: y)
     if condition.shape.rank > rank:
         raise StructureError(
             path="tf.where: condition",
@@ -120,6 +132,9 @@ def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
             received=f"shape {condition.shape}",
             mend="Choose inside a field with tf.where on the field.",
         )
+
+    expect_same_fields([x, y], "tf.where")
+    _expect_one_inner_size([x, y], rank, Path())
 
     def choose(parts: list[Any]) -> Any:
         first = parts[0]
@@ -132,6 +147,41 @@ def where(condition: Any, x: Any = None, y: Any = None, *_: Any) -> Any:
         return tf.where(chosen, *parts)
 
     return joined([x, y], choose, range(rank), "tf.where")
+
+
+def _expect_one_inner_size(values: list[Any], rank: int, at: Path) -> None:
+    """Raises StructureError if a field has dimensions of its own that differ in size.
+
+    Otherwise tf.where would repeat a list of one item to the length of the other.
+    """
+    first, second = values
+    if is_masked(first) and is_masked(second):
+        _expect_one_inner_size([first.values, second.values], rank, at)
+    elif isinstance(first, DenseStructuredTensor) and isinstance(second, DenseStructuredTensor):
+        for name in first.field_names():
+            path = at / name
+            _expect_one_inner_size([v._field(name, path) for v in (first, second)], rank, path)
+    elif (
+        isinstance(first, tf.Tensor)
+        and isinstance(second, tf.Tensor)
+        and not first.shape[rank:].is_compatible_with(second.shape[rank:])
+    ):
+        raise StructureError(
+            path=f"tf.where: {at}",
+            expected=f"shape {first.shape[rank:]} for each record, as in x",
+            received=f"shape {second.shape[rank:]} in y",
+            mend="Cast the field of both to lists: a RaggedTensor has rows of any length.",
+        )
+
+
+def _have_one_known_size(x: Any, y: Any) -> bool:
+    """Returns whether all tensors of two records have known sizes, and the same ones.
+
+    Otherwise an operation on them would repeat a list of one item to the length of the other.
+    """
+    one, other = x.__tf_type_spec__(), y.__tf_type_spec__()
+    parts = tf.nest.flatten(one, expand_composites=True)
+    return one == other and all(part.shape.is_fully_defined() for part in parts)
 
 
 @implements(tf.__operators__.getitem, on=StructuredTensor)

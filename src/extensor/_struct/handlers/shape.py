@@ -13,6 +13,7 @@ from extensor._dispatch.handlers import implements
 from extensor._path import Path
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.display import text
+from extensor._struct.masked import is_masked, is_union
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
@@ -60,7 +61,10 @@ def rank(input: Any, *_: Any) -> Any:
 
 @implements(tf.zeros_like, tf.ones_like, on=StructuredTensor)
 def filled_like(op: Any, input: Any, dtype: Any = None, *_: Any) -> Any:
-    """Returns records of the same shape, with zeros or ones in each field."""
+    """Returns records of the same shape, with zeros or ones in each field.
+
+    Nulls stay null, and rows of a union keep their variant.
+    """
     return _filled(op, input, dtype, Path())
 
 
@@ -73,6 +77,11 @@ def _filled(op: Any, value: Any, dtype: Any, at: Path) -> Any:
         if value._rows is not None:
             return value
         return value.map_parts(lambda part, name: _filled(op, part, dtype, at / name))
+    if is_masked(value):
+        return type(value).of_parts(_filled(op, value.values, dtype, at), value.mask)
+    if is_union(value):
+        parts = {n: _filled(op, part, dtype, at / n) for n, part in value.variants.items()}
+        return value.of_parts(value.codes, parts, value.names)
     if isinstance(value, (tf.Tensor, BaseResourceVariable, tf.RaggedTensor)) and (
         op is tf.ones_like and value.dtype == tf.string and dtype is None
     ):

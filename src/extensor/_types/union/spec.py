@@ -125,6 +125,19 @@ class UnionSpec:
         ragged_rank = getattr(codes, "ragged_rank", 0) + 1
         return self._like(tf.RaggedTensorSpec(shape, codes.dtype, ragged_rank, row_splits_dtype))
 
+    def _ragged_row(self, row_splits_dtype: tf.DType) -> Any:
+        """Returns a spec that stacks unions of different sizes as ragged ones.
+
+        The variants have rows of their own, whose number does not matter.
+        """
+        codes = self.codes
+        if isinstance(codes, tf.RaggedTensorSpec) or codes.shape.is_fully_defined():
+            return self
+        unknown = [axis for axis, size in enumerate(codes.shape) if size is None]
+        return self._like(
+            tf.RaggedTensorSpec(codes.shape, codes.dtype, unknown[-1], row_splits_dtype)
+        )
+
     # The boxes are the codes, and for each variant its rows, cut into 0 or 1 row for each code.
 
     def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec]:
@@ -186,7 +199,7 @@ class UnionSpec:
         """Returns the spec of a union of the variants of both specs, or None."""
         if not isinstance(spec, type(self)):
             return None
-        codes: Any = supertype(self.codes, spec.codes)
+        codes = _common_codes(self.codes, spec.codes)
         if codes is None:
             return None
         variants: dict[str, Any] = {}
@@ -196,3 +209,19 @@ class UnionSpec:
             if variants[name] is None:
                 return None
         return type(self)(variants, codes=codes)
+
+
+def _common_codes(one: Any, other: Any) -> Any:
+    """Returns the spec of the codes of both specs, or None.
+
+    A RaggedTensorSpec without ragged dimensions is that of a row of ragged codes: its values are
+    tensors.
+    """
+    common: Any = supertype(one, other)
+    for row, tensor in ((one, other), (other, one)):
+        is_row = isinstance(row, tf.RaggedTensorSpec) and row.ragged_rank == 0
+        if common is None and is_row and isinstance(tensor, tf.TensorSpec):
+            dense: Any = supertype(tf.TensorSpec(row.shape, row.dtype), tensor)
+            if dense is not None:
+                return tf.RaggedTensorSpec(dense.shape, row.dtype, 0, row.row_splits_dtype)
+    return common
