@@ -5,6 +5,7 @@ import tensorflow as tf
 
 import extensor as xt
 from extensor.errors import DTypeError, FormatError
+from tests.samples.calls import calls_of
 
 NESTED = [
     {"title": "Tee", "steps": [{"do": "Käse", "tools": ["pot", "cup"]}], "one": {"word": "a"}},
@@ -56,3 +57,16 @@ def test_any_number_of_fields_and_any_name(count):
     names = [f"{i} \"quoted' \\ {{x}}\n" for i in range(count)]
     rows = [dict.fromkeys(names, i) for i in range(3)]
     assert xt.struct.constant(rows).to_py() == rows
+
+
+def test_the_number_of_calls_does_not_depend_on_the_number_of_records():
+    def calls(count):
+        fields = {
+            "word": tf.fill([count], "a"),
+            "score": xt.types.MaskedTensor(tf.zeros([count]), [i % 3 == 0 for i in range(count)]),
+            "tags": tf.RaggedTensor.from_row_lengths(tf.fill([2 * count], "b"), [2] * count),
+        }
+        records = xt.DenseStructuredTensor([count], fields)
+        return calls_of(lambda: records.to_py(text=True))
+
+    assert calls(1_000) == calls(10)

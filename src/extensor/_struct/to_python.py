@@ -140,6 +140,10 @@ def _of_tensor(value: Any, text: bool, at: Path) -> Any:
     return plain.tolist() if hasattr(plain, "tolist") else plain
 
 
+_PLAIN = {int, float, bool, complex, type(None)}
+"""Types of values that hold no bytes."""
+
+
 def _decoded(plain: Any, at: Path) -> Any:
     """Returns a value with str for each bytes, also in lists and dicts."""
     if isinstance(plain, bytes):
@@ -156,6 +160,8 @@ def _decoded(plain: Any, at: Path) -> Any:
         items: list[Any] = plain
         with contextlib.suppress(TypeError, UnicodeDecodeError):  # not all are bytes of text
             return list(map(bytes.decode, items))
+        if set(map(type, items)) <= _PLAIN:
+            return items
         return [_decoded(item, at) for item in items]
     if isinstance(plain, dict):
         fields: dict[str, Any] = plain
