@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
+from extensor._types.csr import kernel
 from extensor.types import CSRSparseTensor
 
 Spec = CSRSparseTensor.Spec
@@ -235,6 +236,16 @@ def test_scipy_round_trip(array):
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 
 
+@pytest.fixture(params=["few numbers", "many numbers"], scope="module")
+def kernel_of(request):
+    """Runs a test with each of the two kernels of eager products."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "many numbers":
+            patch.setattr(kernel, "_FEW", -1)
+        yield
+
+
+@pytest.mark.usefixtures("kernel_of")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("turn", [{}, {"transpose_a": True}, {"adjoint_a": True}])
 @given(data=st.data())
@@ -256,6 +267,7 @@ def test_matmul(dtype, turn, data):
     np.testing.assert_array_equal(product, expected)
 
 
+@pytest.mark.usefixtures("kernel_of")
 @given(matrices(np.float32), st.integers(0, 3))
 def test_matmul_equals_scipy(array, n):
     dense = np.random.default_rng(0).integers(-3, 3, (array.shape[1], n)).astype(np.float32)
@@ -282,6 +294,7 @@ def test_matmul_in_a_function_of_any_size(signature, transpose):
             np.testing.assert_array_equal(times(csr(array), dense), left @ dense)
 
 
+@pytest.mark.usefixtures("kernel_of")
 def test_a_second_product_uses_the_cache_of_the_first():
     sparse = csr(EXAMPLE)
     assert equal(sparse, EXAMPLE)
@@ -304,6 +317,7 @@ def test_a_second_product_uses_the_cache_of_the_first():
         np.testing.assert_array_equal(again @ np.eye(4), EXAMPLE)
 
 
+@pytest.mark.usefixtures("kernel_of")
 @given(st.data())
 def test_gradients_of_matmul_are_finite_differences(data):
     array = data.draw(dense_arrays(2, 3))
@@ -327,6 +341,7 @@ def _expect_gradients(function, arguments):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.usefixtures("kernel_of")
 @pytest.mark.parametrize("in_function", [False, True])
 def test_gradients_of_gradients_of_matmul(in_function):
     sparse, dense = csr(EXAMPLE.astype(np.float64)), tf.constant(np.arange(8.0).reshape(4, 2) / 8)
@@ -342,6 +357,7 @@ def test_gradients_of_gradients_of_matmul(in_function):
         _expect_gradients(lambda *args, i=i, f=function: f(*args)[i], [sparse.values, dense])
 
 
+@pytest.mark.usefixtures("kernel_of")
 def test_gradients_of_complex_matmul():
     values = tf.constant([1 + 2j, 3 - 1j, 0.5j], tf.complex128)
     dense = tf.constant(np.arange(8).reshape(4, 2) * (1 - 1j))
@@ -354,6 +370,7 @@ def test_gradients_of_complex_matmul():
         )
 
 
+@pytest.mark.usefixtures("kernel_of")
 def test_the_gradient_of_a_matrix_has_its_positions():
     sparse, dense = csr(EXAMPLE), tf.ones([4, 2])
     with tf.GradientTape() as tape:
@@ -364,6 +381,7 @@ def test_the_gradient_of_a_matrix_has_its_positions():
     assert equal(gradient, expected)
 
 
+@pytest.mark.usefixtures("kernel_of")
 def test_forward_gradients_of_matmul():
     sparse, dense = csr(EXAMPLE), tf.ones([4, 2])
     with xt.ForwardAccumulator(dense, 3 * dense) as accumulator:
@@ -550,9 +568,12 @@ def test_map_fn_takes_and_returns_rows():
 @pytest.mark.filterwarnings(
     "ignore:Encoding a StructuredValue with type extensor.types:UserWarning:tensorflow"
 )
-def test_a_saved_model_takes_matrices_in_a_fresh_process(run_python, tmp_path):
+def test_a_saved_model_takes_matrices_in_a_fresh_process(run_python, tmp_path, monkeypatch):
     constant = csr(EXAMPLE)
-    constant.matmul(np.eye(4))  # keeps a variant, which no model can hold
+    constant.matmul(np.eye(4))
+    with monkeypatch.context() as patch:
+        patch.setattr(kernel, "_FEW", -1)
+        constant.matmul(np.eye(4))  # keeps a variant, which no model can hold
 
     @tf.function(input_signature=[Spec([None, 4])])
     def scores(rows):

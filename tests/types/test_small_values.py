@@ -84,6 +84,7 @@ def test_an_operation_on_a_sparse_matrix_runs_few_ops(call):
 MASKED = xt.types.MaskedTensor(tf.range(8.0), tf.range(8) > 2)
 LABELED = xt.types.LabeledTensor(tf.zeros([4, 2]), ["word", "feature"])
 MATRIX = xt.types.CSRSparseTensor.from_dense(np.eye(8, dtype=np.float32))
+EYE = tf.eye(8)
 BATCH = Digraph.batch(graphs(64))
 CALLS = {
     "fill": (lambda: MASKED.fill(0.0), 40),
@@ -91,6 +92,8 @@ CALLS = {
     "transpose": (lambda: tf.transpose(LABELED), 70),
     "add": (lambda: LABELED + LABELED, 120),
     "sparse add": (lambda: MATRIX + MATRIX, 320),
+    "sparse product": (lambda: MATRIX @ EYE, 130),
+    "sparse sum of rows": (lambda: tf.reduce_sum(MATRIX, 1), 130),
     "a graph": (lambda: BATCH[3], 700),
     "graphs": (lambda: BATCH[3:9], 700),
 }

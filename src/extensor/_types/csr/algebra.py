@@ -27,6 +27,8 @@ def product(matrix: Any, dense: Any, transpose: bool, adjoint: bool) -> tf.Tenso
     if rank is None or rank < 2:
         raise _shape_error("matmul", "a dense tensor of rank 2 or more", f"shape {dense.shape}")
     inner, outer = (-2, -1) if transpose else (-1, -2)
+    if shape.rank == 2 == rank and shape[inner] is not None and shape[inner] == dense.shape[0]:
+        return times(matrix, dense, blocks=False, transpose=transpose, adjoint=adjoint)
     leading = shape[:-2] if shape.rank > 2 else dense.shape[:-2]
     batch = dense.shape[:-2] if rank > 2 else leading
     if not (
@@ -217,6 +219,14 @@ def reduced(
     kept = [d for d in range(matrix.shape.rank) if d not in axes]
     if reduction == "sum" and not kept and not keepdims:
         return tf.reduce_sum(values)
+    if reduction == "sum" and kept == [0] and matrix.shape.rank == 2 and not keepdims:
+        count = matrix.shape[0]
+        if count is not None:
+            return tf.raw_ops.UnsortedSegmentSum(
+                data=values,
+                segment_ids=row_numbers(matrix),
+                num_segments=tf.constant(count, tf.int64),
+            )
     sizes = sizes_of(matrix.shape, matrix.dense_shape)
     count = _product([sizes[d] for d in kept])
     if reduction in ("sum", "mean"):
@@ -291,7 +301,7 @@ def _operand(matrix: Any, dense: Any, path: str) -> tf.Tensor:
         return tf.convert_to_tensor(dense, matrix.dtype)
     if dense.dtype != matrix.dtype:
         raise _dtype_error(matrix, dense, path)
-    return tf.convert_to_tensor(dense)
+    return dense if isinstance(dense, tf.Tensor) else tf.convert_to_tensor(dense)
 
 
 def _dtype_error(matrix: Any, other: Any, path: str) -> DTypeError:

@@ -3,7 +3,7 @@
 The kernels take a matrix as a variant tensor, built from row and column indices. A variant is not a
 component of the value, so values can be batched and saved; an eager matrix caches its variant for
 the next product. TensorFlow's gradient of the product requires static shapes, so this module
-defines its own gradient.
+defines its own gradient. Eager products of a few numbers run the kernel of `tf.sparse`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._types.csr.conversion import tall
 from extensor.authoring import row_ids, sizes_of
 from extensor.errors import DTypeError
 
 _DTYPES = (tf.float32, tf.float64, tf.complex64, tf.complex128)
 _KEPT = "_extensor_variants"
+
+# Products of two numbers: for fewer, tf.custom_gradient takes longer than a slower kernel.
+_FEW = 1 << 14
 
 
 class _Matrix:
@@ -76,8 +80,12 @@ def times(matrix: Any, dense: tf.Tensor, blocks: bool, transpose: bool, adjoint:
             mend="Cast both sides: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
         )
     values = matrix.values
-    conjugated = adjoint and values.dtype.is_complex
-    if conjugated or not hasattr(values, "numpy") or not tf.executing_eagerly():
+    is_eager = hasattr(values, "numpy") and tf.executing_eagerly()
+    is_real = is_eager and values.dtype.is_floating
+    if is_real and not blocks and values.shape[0] * dense.shape[1] <= _FEW:
+        return _of_few(tall(matrix), dense, transpose)
+    conjugated = adjoint and matrix.dtype.is_complex
+    if conjugated or not is_eager:
         prepared = _Matrix(matrix, blocks)
         return _times(prepared, tf.math.conj(values) if conjugated else values, dense, transpose)
     kept: dict[bool, _Matrix] = matrix.__dict__.setdefault(_KEPT, {})
@@ -86,6 +94,17 @@ def times(matrix: Any, dense: tf.Tensor, blocks: bool, transpose: bool, adjoint:
         prepared.variant = prepared.variant_of(values)
         kept[blocks] = prepared
     return _times(kept[blocks], values, dense, transpose)
+
+
+def _of_few(matrix: tf.SparseTensor, dense: tf.Tensor, transpose: bool) -> tf.Tensor:
+    """Returns the product by the kernel of `tf.sparse`, which has a gradient of its own."""
+    return tf.raw_ops.SparseTensorDenseMatMul(
+        a_indices=matrix.indices,
+        a_values=matrix.values,
+        a_shape=matrix.dense_shape,
+        b=dense,
+        adjoint_a=transpose,
+    )
 
 
 def _times(matrix: _Matrix, values: tf.Tensor, dense: tf.Tensor, transpose: bool) -> tf.Tensor:

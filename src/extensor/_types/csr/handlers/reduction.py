@@ -14,4 +14,5 @@ from extensor.dispatch import implements
 def reduce(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, *_: Any) -> Any:
     """Returns the dense result of a reduction; zeros count."""
     method = getattr(input_tensor, op.__name__)
-    return method(axis if axis is None else tf.get_static_value(axis), bool(keepdims))
+    known = tf.get_static_value(axis) if isinstance(axis, tf.Tensor) else axis
+    return method(known, bool(keepdims))
