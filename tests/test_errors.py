@@ -16,13 +16,14 @@ import extensor as xt
 SOURCE = pathlib.Path(xt.__file__).parent
 # The errors of other classes that may be raised, each with the reason.
 _EXPECTED = "Python, Keras and TensorFlow look for private names, and catch AttributeError."
-_BASE_CLASS = "An abstract method of a class in a file of private names."
+_BASE_CLASS = "An abstract method."
 _CAUGHT = "The same function catches it."
 OTHER_ERRORS = {
     ("_anonymous.py", "__getattr__", "AttributeError"): _EXPECTED,
     ("_declare/derived_spec.py", "__getattr__", "AttributeError"): _EXPECTED,
     ("_keras/graph_node.py", "__getattr__", "AttributeError"): _EXPECTED,
     ("_tf/_tf_as_tensor.py", "__get__", "AttributeError"): _EXPECTED,
+    ("_types/masked/value.py", "__getattr__", "AttributeError"): _EXPECTED,
     ("_tf/_tf_nest.py", "__get__", "AttributeError"): _EXPECTED,
     ("_keras/_keras_private.py", "standardized", "NotImplementedError"): _BASE_CLASS,
     ("_keras/_keras_private.py", "functional_model", "NotImplementedError"): _BASE_CLASS,
@@ -34,6 +35,14 @@ OTHER_ERRORS = {
     ("_formats/pandas/read.py", "_array", "ArrowNotImplementedError"): _CAUGHT,
     ("_formats/pandas/read.py", "_expect_one_kind", "TypeError"): _CAUGHT,
     ("_data/position.py", "identity", "NotImplementedError"): _BASE_CLASS,
+    ("_data/ahead.py", "_read", "NotImplementedError"): _BASE_CLASS,
+    ("_data/ahead.py", "_close_source", "NotImplementedError"): _BASE_CLASS,
+    ("_arrow/wanted_table.py", "_validate", "ArrowInvalid"): (
+        "from_arrow makes a StructureError of it, and read_arrow a FormatError with the file."
+    ),
+    ("_formats/iceberg.py", "_decode", "ValueError"): (
+        "The reader makes a FormatError with the file of it, as of the errors of pyiceberg."
+    ),
     ("_formats/tfrecord/files.py", "_decompressed", "error"): _CAUGHT,
 }
 # Classes of extensor that are not public: each is caught inside of extensor.
