@@ -164,6 +164,18 @@ def test_a_table_of_unions_is_batched():
     assert [row for batch in batches for row in batch["u"].to_py()] == READ
 
 
+@pytest.mark.parametrize("batch_size", [1, 2, 3])
+def test_a_stream_of_unions_is_batched(batch_size, tmp_path):
+    lists = pa.ListArray.from_arrays([0, 2, 2, 5, 5, 5], dense())
+    table = pa.table({"u": dense(), "lists": lists})
+    xt.write_arrow(xt.from_arrow(table), tmp_path / "rows.arrow")
+    batches = list(xt.data.arrow(tmp_path / "rows.arrow", batch_size))
+    assert [row for batch in batches for row in batch["u"].to_py()] == READ
+    assert [row for batch in batches for row in batch["lists"].to_py()] == [
+        READ[:2], [], READ[2:], [], [],
+    ]  # fmt: skip
+
+
 # Variants without values, of types with run ends inside.
 
 RUNS = pa.run_end_encoded(pa.int16(), pa.string())

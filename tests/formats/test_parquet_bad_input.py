@@ -195,10 +195,12 @@ WRITES = {
         lambda: xt.DenseStructuredTensor([1, 1], {"x": [[1]]}), errors.DTypeError, TypeError,
         (*RANK, "of shape (1, 1)", "a batch"),
     ),
-    "union": (
-        lambda: records(1, u=xt.types.UnionTensor([0], {"a": [1]})),
+    "union in a map": (
+        lambda: xt.from_arrow(pa.table({"m": pa.MapArray.from_arrays(
+            [0, 1], ["k"], xt.to_arrow(records(1, u=xt.types.UnionTensor([0], {"a": [1]})))["u"],
+        )})),
         errors.UnsupportedTypeError, TypeError,
-        ("u", "a type that Parquet stores", "a union", "with_updates"),
+        ("m", "unions in records and lists", "map<string, dense_union", "list of records"),
     ),
     "dict": (lambda: {"x": tf.zeros([2])}, errors.DTypeError, TypeError, (*RANK, "str", "a batch")),
     "nothing": (lambda: None, errors.DTypeError, TypeError, (*RANK, "NoneType", "a batch")),

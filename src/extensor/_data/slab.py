@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._protocol.box import box, boxed_specs, stacked_spec, unstacked_spec
+from extensor._struct.masked import is_union
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.tensor import StructuredTensor
 
@@ -106,31 +107,30 @@ class _Cut:
 
     def boxes(self, value: Any) -> list[tf.Tensor]:
         """Returns the boxes of a value with its first dimension split in two."""
-        from extensor._types.union.value import UnionTensor
-
         if isinstance(value, tf.Tensor):
-            inner = value.shape[1:].as_list()
-            shape = tf.concat([self._flat, inner], 0) if inner else self._flat
-            # The raw op, because tf.reshape is slower and a slab may have a hundred tensors.
-            return [tf.raw_ops.Reshape(tensor=value, shape=shape)]
+            return [self._cut(value)]
         if isinstance(value, tf.RaggedTensor):
-            splits = self._row_splits(value.row_splits.dtype)
-            cut: Any = tf.RaggedTensor.from_row_splits(value, splits, validate=False)
+            cut: Any = self._cut(value)
         elif isinstance(value, RaggedStructuredTensor):
             cut = RaggedStructuredTensor.of_parts(value, self._row_splits(value.row_splits.dtype))
-        elif isinstance(value, UnionTensor):
-            # It has fewer rows of each variant than records.
-            ragged = isinstance(value.codes, tf.RaggedTensor)
-            cut = (
-                value.__tf_cut_rows__(self._row_splits(value.codes.row_splits.dtype))
-                if ragged
-                else tf.reshape(value, tf.concat([self._flat, value.shape[1:]], 0))
-            )
+        elif not isinstance(value, StructuredTensor) and is_union(value):
+            # Its variants have rows of their own, which its boxes cut by the codes.
+            cut = value.of_parts(self._cut(value.codes), value.variants, value.names)
         else:
             # Dense records or masked values: the boxes of all components.
             parts = tf.nest.flatten(tf.type_spec_from_value(value).to_components(value))
             return [tensor for part in parts for tensor in self.boxes(part)]
         return box(tf.type_spec_from_value(cut), cut, 1)
+
+    def _cut(self, value: Any) -> Any:
+        """Returns a tensor or RaggedTensor with its first dimension split in two."""
+        if isinstance(value, tf.RaggedTensor):
+            splits = self._row_splits(value.row_splits.dtype)
+            return tf.RaggedTensor.from_row_splits(value, splits, validate=False)
+        inner = value.shape[1:].as_list()
+        shape = tf.concat([self._flat, inner], 0) if inner else self._flat
+        # The raw op, because tf.reshape is slower and a slab may have a hundred tensors.
+        return tf.raw_ops.Reshape(tensor=value, shape=shape)
 
     def _row_splits(self, dtype: tf.DType) -> tf.Tensor:
         if dtype not in self._splits:

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from extensor._arrow.chosen_columns import leaf_paths, prefixes
+from extensor._formats.parquet.unions import with_unions, without_unions
 
 
 class Layout:
@@ -21,8 +22,9 @@ class Layout:
     """
 
     def __init__(self, source: pq.ParquetFile) -> None:
-        self.schema: pa.Schema = source.schema_arrow
-        self.leaves = leaf_paths(self.schema)  # raises for a name that is not UTF-8
+        self._arrow: pa.Schema = source.schema_arrow
+        self.schema: pa.Schema = with_unions(self._arrow)
+        self.leaves = leaf_paths(self._arrow)  # raises for a name that is not UTF-8
         self.names = frozenset(self.schema.names)
         # Parquet stores leaf columns only, in the order in which Arrow nests them.
         self._parquet = parquet = source.schema
@@ -33,7 +35,7 @@ class Layout:
 
     def is_of(self, source: pq.ParquetFile) -> bool:
         """Returns whether an open file has this layout."""
-        return source.schema.equals(self._parquet) and source.schema_arrow.equals(self.schema)
+        return source.schema.equals(self._parquet) and source.schema_arrow.equals(self._arrow)
 
     def stored_columns(self, schema: pa.Schema) -> tuple[str, ...] | None:
         """Returns the stored columns that hold the fields of a schema; None for all.
@@ -55,7 +57,7 @@ class Layout:
     def _stored_columns(self, schema: pa.Schema) -> tuple[str, ...] | None:
         if schema is self.schema:
             return None
-        wanted = leaf_paths(schema)
+        wanted = leaf_paths(without_unions(schema))
         ends, inner = set(wanted), prefixes(wanted)
 
         def is_wanted(leaf: tuple[str, ...]) -> bool:

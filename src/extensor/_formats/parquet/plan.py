@@ -20,6 +20,7 @@ from extensor._formats.parquet.filters import filter_expression
 from extensor._formats.parquet.layout import Layout
 from extensor._formats.parquet.opened import State, check_count, opened, readable, state_of
 from extensor._formats.parquet.partitions import partition_fields, partition_of
+from extensor._formats.parquet.unions import without_unions
 from extensor._path import Path
 from extensor.errors import DTypeError, FieldError, StructureError
 
@@ -123,7 +124,7 @@ class ParquetPlan:
         self._partition_fields = [f for f in named if f.name not in first.layout.names]
         kept = found
         if filters is not None:
-            schema = self._with_partition(first.schema)
+            schema = without_unions(self._with_partition(first.schema))
             self.filter = filter_expression(filters, schema)
             if row_groups is None:  # they are counted through all files
                 kept = _of_partitions(found, self._partition_fields, schema, self.filter)
@@ -224,7 +225,7 @@ class ParquetPlan:
     ) -> tuple[RowGroup, ...]:
         with readable(file.file.path):
             fragment = self.fragment(file, groups)
-            kept = fragment.subset(filter=condition, schema=self.whole_schema)
+            kept = fragment.subset(filter=condition, schema=without_unions(self.whole_schema))
             numbers = {group.id for group in kept.row_groups}
         return tuple(group for group in groups if group.number in numbers)
 

@@ -25,6 +25,7 @@ from extensor._formats.parquet.opened import (
 from extensor._formats.parquet.partitions import partition_column
 from extensor._formats.parquet.plan import ParquetPlan, PlannedFile, RowGroup
 from extensor._formats.parquet.smallest import smallest_columns
+from extensor._formats.parquet.unions import restored, with_unions, without_unions
 from extensor._path import Path, PathLike
 from extensor._pruning.fields import FieldsUsed
 from extensor._struct.tensor import StructuredTensor
@@ -194,7 +195,7 @@ def _check_same(file: PlannedFile, source: pq.ParquetFile) -> None:
     with readable(file.file.path):
         is_same = source.metadata.num_rows == file.num_rows
         is_same &= source.metadata.num_row_groups == file.num_row_groups
-        is_same = is_same and source.schema_arrow.equals(file.schema)
+        is_same = is_same and with_unions(source.schema_arrow).equals(file.schema)
     if not is_same:
         expected = f"a file of {file.num_rows} records with an unchanged schema"
         raise replaced(file.file.path, expected)
@@ -205,8 +206,8 @@ def _dictionaries(plan: ParquetPlan, file: PlannedFile, source: pq.ParquetFile) 
     stored = file.schema
     numbers = [i for name in plan.schema.names for i in stored.get_all_field_indices(name)]
     types = [*plan.schema.types, *(stored.field(i).type for i in numbers)]
-    if any(holds(arrow, is_string_view) for arrow in types):
-        return []  # Arrow cannot convert dictionaries to string views
+    if any(holds(arrow, is_string_view) or holds(arrow, pa.types.is_union) for arrow in types):
+        return []  # Arrow cannot convert dictionaries to string views, nor inside unions
     return dictionary_columns(source, file.layout.strings(plan.schema))
 
 
@@ -265,7 +266,7 @@ def _mask(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> p
     with readable(file.file.path):
         scanner = ds.Scanner.from_fragment(
             plan.fragment(file, groups),
-            schema=plan.whole_schema,
+            schema=without_unions(plan.whole_schema),
             columns={"": plan.filter},
         )
         mask = scanner.to_table().column(0)
@@ -275,6 +276,7 @@ def _mask(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> p
 
 def _wanted(plan: ParquetPlan, file: PlannedFile, table: pa.Table) -> pa.Table:
     """Returns the columns of the plan, of the stored columns of a file."""
+    table = restored(table, file.file.path)
     if table.schema.equals(plan.schema):
         return table
     for field in plan.schema:

@@ -14,6 +14,7 @@ from extensor._arrow.batches import count_of, counted
 from extensor._arrow.write import to_arrow
 from extensor._files.files import FilePath, whole_folder, whole_output
 from extensor._formats.parquet.plan import schema_text
+from extensor._formats.parquet.unions import stored, without_unions
 from extensor._path import Path
 from extensor._progress import progress_bar
 from extensor._struct.tensor import StructuredTensor
@@ -193,11 +194,14 @@ def _storable(batches: Iterator[pa.RecordBatch]) -> tuple[pa.Schema, Iterator[pa
             received="0 batches",
             mend="To write an empty file, give a batch of 0 records.",
         )
-    _check_storable(pa.struct(list(first.schema)), Path())
-    return first.schema, _row_groups(itertools.chain([first], batches), first.schema)
+    schema = without_unions(first.schema)
+    _check_storable(pa.struct(list(schema)), Path())
+    return schema, _row_groups(itertools.chain([first], batches), first.schema, schema)
 
 
-def _row_groups(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+def _row_groups(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, of_file: pa.Schema
+) -> Iterator[pa.Table]:
     """Yields batches joined into row groups, because each row group costs space and time."""
     pending: list[pa.RecordBatch] = []
     rows = size = 0
@@ -209,6 +213,7 @@ def _row_groups(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterato
                 received=schema_text(batch.schema),
                 mend="Give schema=, or convert the batches to one schema.",
             )
+        batch = stored(batch, of_file)
         pending.append(batch)
         rows += batch.num_rows
         size += batch.get_total_buffer_size()
@@ -230,14 +235,6 @@ def _check_storable(arrow: pa.DataType, path: Path) -> None:
             mend="Parquet stores columns of values. Remove the field with without."
             if path
             else "Parquet stores columns of values. Add a field with with_updates.",
-        )
-    if pa.types.is_union(arrow):
-        raise UnsupportedTypeError(
-            path=path,
-            expected="a type that Parquet stores",
-            received="a union",
-            mend="Parquet has no unions. Write one field for each variant, with the nulls that "
-            "union.match or union.is_variant gives (with_updates), or an Arrow IPC file.",
         )
     if pa.types.is_interval(arrow) or pa.types.is_run_end_encoded(arrow):
         raise UnsupportedTypeError(
