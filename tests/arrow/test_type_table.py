@@ -1,6 +1,8 @@
 """The table of Arrow types: what each of its types is in TensorFlow, and its way there and back."""
 
 import decimal
+import re
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -111,6 +113,25 @@ def test_nulls_of_each_type_are_refused_with_path_and_record(arrow):
         xt.from_arrow(pa.table({"x": array_of([first, None, second], arrow)}))
     assert caught.value.path == "x"
     assert caught.value.received == "1 null, the first in record 1"
+
+
+def test_the_table_in_the_docs_has_every_type():
+    page = Path(__file__).parents[2] / "docs" / "arrow.md"
+    rows = [line.split("|")[1:-1] for line in page.read_text("utf-8").splitlines() if "|" in line]
+    head = rows[0]
+    assert [cell.strip() for cell in head] == [
+        "Arrow type", "StructuredTensor field", "shared or copied on import", "on export",
+        "comes back as",
+    ]  # fmt: skip
+    said = set(re.findall(r"\w+", " ".join(row[0] for row in rows[2:])))
+    for arrow in (arrow for examples in TABLE.values() for arrow in examples):
+        if isinstance(arrow, pa.BaseExtensionType):
+            name = arrow.extension_name.removeprefix("arrow.")
+        else:
+            name = re.match(r"\w+", str(arrow))[0]
+        in_a_range = pa.types.is_integer(arrow) or pa.types.is_floating(arrow)
+        kind_of_text = re.fullmatch(r"large_(string|binary)|(string|binary)_view", name)
+        assert in_a_range or kind_of_text or name in said, name
 
 
 def test_bytes_of_one_length_are_strings():

@@ -32,7 +32,7 @@ from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import StructureError
 
 
-def spec_from(cls: Any, shape: Any = (None,)) -> StructuredTensorSpec:
+def spec_from(cls: type, shape: Any = (None,)) -> StructuredTensorSpec:
     """Returns the spec of records with the fields of a class.
 
     | annotation | field |
