@@ -274,7 +274,33 @@ def test_fields_that_examples_do_not_hold_are_named(field, error, message):
         xt.to_tf_example(xt.DenseStructuredTensor([1], {"x": field}))
 
 
-def test_float64_is_written_under_a_schema_of_float32():
+NUMBERS = {"x": tf.float64, "s.y": tf.int32}
+
+
+@pytest.mark.parametrize("is_spec", [False, True])
+@pytest.mark.parametrize("nulls", [None, "mask"])
+@pytest.mark.parametrize("write", [xt.to_tf_example, xt.to_tf_sequence_example])
+def test_numbers_are_written_as_the_schema_says(is_spec, nulls, write):
+    step = pa.list_(pa.struct({"y": pa.int64()}))
+    schema = pa.schema({"x": pa.float32(), "s": step})
+    rows = [{"x": 0.5, "s": [{"y": 7}]}, {"x": None if nulls else 2.0, "s": []}]
+    wide = xt.struct.constant(rows, dtype=NUMBERS, nulls={"x": "mask"} if nulls else None)
+    wanted = xt.struct.constant(rows, dtype={"x": tf.float32, "s.y": tf.int64},
+                                nulls={"x": "mask"} if nulls else None)  # fmt: skip
+    if is_spec:
+        schema = xt.spec_of(wanted)
+    assert write(wide, schema).numpy().tolist() == write(wanted).numpy().tolist()
+
+
+def test_numbers_that_a_schema_does_not_hold_are_named():
+    large = xt.DenseStructuredTensor([2], {"x": tf.constant([1, 2**40], tf.int64)})
+    with pytest.raises(errors.DTypeError, match=r"^x: .*int32"):
+        xt.to_tf_example(large, pa.schema({"x": pa.int32()}))
+    with pytest.raises(errors.DTypeError, match=r"^x: "):  # a graph has no values to look at
+        tf.function(lambda: xt.to_tf_example(large, pa.schema({"x": pa.int32()})))()
+
+
+def test_float64_is_read_under_its_schema():
     rows = xt.DenseStructuredTensor([1], {"x": tf.constant([0.5], tf.float64)})
     narrow = xt.DenseStructuredTensor([1], {"x": [0.5]})
     assert xt.to_tf_example(narrow, xt.spec_of(narrow)) == xt.to_tf_example(narrow)

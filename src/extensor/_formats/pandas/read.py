@@ -300,6 +300,8 @@ class _Frame:
         from extensor._formats.python.constant import constant
 
         rows = [{path.names[-1]: _wide(cell)} for cell in cells]
+        wanted = self._wanted_type(path)
+        mend = 'Convert the column to one type, or give conflicts="union".'
         try:
             records = constant(rows, nulls="mask", conflicts="union" if self._unions else "error")
             if self._unions:
@@ -312,11 +314,14 @@ class _Frame:
         else:
             place, expected, received = path, "values of one type", str(error).splitlines()[0]
             kind = DTypeError
+            if wanted is not None:
+                expected = f"values of Arrow type {wanted}, as schema= says"
+                mend = "Correct schema=, or convert the column in the source."
         raise kind(
             path=place,
             expected=expected,
             received=received,
-            mend='Convert the column to one type, or give conflicts="union".',
+            mend=mend,
         ) from error
 
 

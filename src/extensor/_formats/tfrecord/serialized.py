@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.wanted_table import WantedTable
+from extensor._arrow.write import to_arrow
 from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE, Leaf, layout
 from extensor._formats.tfrecord.parsed import wanted_spec
 from extensor._path import Path, PathLike
@@ -128,7 +130,7 @@ def _columns(
             mend='Name the column of a plain tensor: xt.DenseStructuredTensor([n], {"x": tensor}).',
         )
     if schema is not None:
-        records = wanted_spec(WantedTable(schema=schema), schema, None).cast(records)
+        records = _cast(records, schema)
     spec = records.__tf_type_spec__()
     leaves = layout(spec, message, keys, context)
     for leaf in leaves.values():
@@ -146,6 +148,24 @@ def _columns(
     first = columns[0]
     count = tf.shape(first.splits[0])[0] - 1 if first.splits else tf.shape(first.values)[0]
     return columns, count
+
+
+def _cast(records: StructuredTensor, schema: Any) -> StructuredTensor:
+    """Returns records as a schema has them; their numbers too, except in a graph.
+
+    Raises:
+        DTypeError: If a number does not fit, or numbers have other dtypes in a graph (also a
+            TypeError).
+    """
+    leaves = _leaves(records.__tf_type_spec__(), records, Path(), [])
+    nulls = {str(path): "mask" for path, value, _ in leaves if is_masked(value)}
+    wanted = WantedTable(schema=schema, nulls=nulls or None)
+    try:
+        return wanted_spec(wanted, schema, None).cast(records)
+    except DTypeError:
+        if not tf.executing_eagerly():
+            raise
+    return wanted.records(pa.Table.from_batches([to_arrow(records, wanted.schema)]))
 
 
 def _leaves(
