@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 import extensor as xt
+from extensor.errors import RowError
 from extensor.types import MaskedTensor
 
 Dense, Ragged = xt.DenseStructuredTensor, xt.RaggedStructuredTensor
@@ -181,3 +182,63 @@ def test_a_model_takes_a_masked_field_of_ragged_records():
     assert model.predict(baskets, verbose=0).tolist() == [[1.0], [0.0], [7.0]]
     model.compile("sgd", "mse")
     model.fit(baskets, np.array([[1.0], [0.0], [7.0]]), verbose=0)
+
+
+LISTS = xt.struct.constant(
+    [
+        {"n": [1, 2], "l": [{"v": 1}, {"v": None}], "deep": [[1, 2], None, [3]]},
+        {"n": None, "l": None, "deep": None},
+        {"n": [5], "l": [{"v": 7}], "deep": [[7]]},
+    ],
+    nulls="mask",
+)
+AT = {
+    "an int": (("n", slice(None), 0), [1, None, 5]),
+    "from the end": (("n", slice(None), -1), [2, None, 5]),
+    "a tensor": (("n", slice(None), tf.constant(0)), [1, None, 5]),
+    "an ellipsis": (("n", ..., 0), [1, None, 5]),
+    "before the name": ((slice(None), "n", 0), [1, None, 5]),
+    "one null list": (("n", 1, 0), None),
+    "one list": (("n", 2, 0), 5),
+    "the end": (("n", -2, -1), None),
+    "rows": (("n", [0, 2], 0), [1, 5]),
+    "pairs": (("n", [0, 1, 2], [1, 0, 0]), [2, None, 5]),
+    "columns": (("n", slice(None), [0]), [[1], None, [5]]),
+    "some rows, columns": (("n", slice(2), [0, 1]), [[1, 2], None]),
+    "ranges": (("n", slice(None), slice(None, None, -1)), [[2, 1], None, [5]]),
+    "ragged ints": (("n", tf.ragged.constant([[1], [], [0]])), [[2], None, [5]]),
+    "ragged bools": (("n", LISTS["n"] > 1), [[2], None, [5]]),
+    "records": (("l", slice(None), 0), [{"v": 1}, None, {"v": 7}]),
+    "a field of records": (("l", slice(None), 0, "v"), [1, None, 7]),
+    "a null in a list": (("l.v", slice(None), -1), [None, None, 7]),
+    "records by a mask": (("l", LISTS["l.v"] > 1), [[], None, [{"v": 7}]]),
+    "lists in lists": (("deep", slice(None), slice(None), 0), [[1, None, 3], None, [7]]),
+    "one list of lists": (("deep", 0, slice(None), 0), [1, None, 3]),
+    "a null in a list of lists": (("deep", 0, 1, 0), None),
+    "an item of lists": (("deep", slice(None), 0), [[1, 2], None, [7]]),
+}
+
+
+@pytest.mark.parametrize("case", AT)
+def test_a_null_list_is_null_at_every_position(case):
+    key, expected = AT[case]
+    assert LISTS[key].to_py() == expected
+    assert tf.function(lambda records: records[key])(LISTS).to_py() == expected
+
+
+def test_null_lists_over_hidden_items_and_without_any_item():
+    hidden = MaskedTensor(tf.ragged.constant([[1], [8, 9], []]), [True, False, False])
+    records = Dense([3], {"n": hidden})
+    assert records["n", :, 0].to_py() == [1, None, None]
+    empty = xt.struct.constant([{"n": None}, {"n": None}], xt.spec_of(records), nulls="mask")
+    assert empty["n", :, 0].to_py() == [None, None]
+
+
+def test_the_row_that_is_too_short_is_that_of_the_records():
+    with pytest.raises(
+        RowError, match=r"^n: expected position 1 in every row, got 1 element in row 2"
+    ):
+        LISTS["n", :, 1]
+    function = tf.function(lambda records: records["n", :, 1])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="n: a row is too short"):
+        function(LISTS)

@@ -683,7 +683,8 @@ def constructed_ragged_tensors():
             lambda v, s: tf.RaggedTensor.from_row_splits(v, s, validate=False),
         )
     )
-    assert vars(made).keys() == vars(public).keys(), "RaggedTensor: it has other attributes"
+    for own, theirs in ((made, public), (made.values, public.values)):
+        assert vars(own).keys() == vars(theirs).keys(), "RaggedTensor: it has other attributes"
     rows, public_rows = made.values._row_partition, public.values._row_partition
     assert vars(rows).keys() == vars(public_rows).keys(), "RowPartition: it has other attributes"
     assert made.to_list() == public.to_list() == [[[5.0, 20.0]]]
@@ -775,6 +776,7 @@ PROBES = {
     "_DEFERRED_ASSERTION_CONTEXT": deferred_assertions,
     "_sig_cache": signatures_of_constructors,
     "row_partition._row_partition_factory_key": constructed_ragged_tensors,
+    "RaggedTensor._values": constructed_ragged_tensors,
     **{
         probe.__name__: probe
         for probe in (

@@ -26,7 +26,7 @@ from extensor._struct.row_splits import (
     row_lengths_or_zero,
     uncut,
 )
-from extensor._struct.spec import StructuredTensorSpec
+from extensor._struct.spec import StructuredTensorSpec, resolve
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, StructureError, UnsupportedTypeError
 
@@ -298,6 +298,28 @@ class RaggedStructuredTensor(StructuredTensor):
             return self
         inner = {name: uncut(value, self._row_splits, at / name) for name, value in updates.items()}
         values = self._values._updated(inner, at)
+        return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
+
+    # The rows are taken off once, not again for each level of the path.
+
+    def _with_updates(self, updates: Mapping[Any, Any], at: Path) -> RaggedStructuredTensor:
+        inner: dict[Any, Any] = {}
+        for path, value in updates.items():
+            names = resolve(path, self._names())
+            try:
+                inner[path] = uncut(value, self._row_splits, Path(*at, *names))
+            except StructureError:
+                self._expect_records_around(names, at)  # else the rows are of no records
+                raise
+        return self._with_values(self._values._with_updates(inner, at))
+
+    def _without(self, paths: list[tuple[str, ...]]) -> RaggedStructuredTensor:
+        return self._with_values(self._values._without(paths))
+
+    def _with_only(self, paths: list[tuple[str, ...]]) -> RaggedStructuredTensor:
+        return self._with_values(self._values._with_only(paths))
+
+    def _with_values(self, values: Any) -> RaggedStructuredTensor:
         return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
 
     def _selected(self, names: Any) -> RaggedStructuredTensor:

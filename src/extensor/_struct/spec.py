@@ -86,6 +86,8 @@ class StructuredTensorSpec(StackableTypeSpec):
             return True
         if not isinstance(other, StructuredTensorSpec) or type(self) is not type(other):
             return False
+        if self._hash is not None and other._hash is not None and self._hash != other._hash:
+            return False  # without a look at the levels inside
         if self._cmp_key() != other._cmp_key():
             return False
         self._share_key(other)
@@ -172,6 +174,7 @@ class StructuredTensorSpec(StackableTypeSpec):
         spec = None if describe is None else describe()
         if not isinstance(spec, StructuredTensorSpec):
             return super().cast(value, casting_context)
+        hash(self)  # all specs inside keep their hash, which shows at once which of them differ
         if self._accepts(spec):
             return value
         if self.castable_type(spec) is None:

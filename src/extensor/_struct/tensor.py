@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -231,6 +232,15 @@ class StructuredTensor(NoNumber, Conversions):
             )
         return self._updated(by_name, at)
 
+    def _expect_records_around(self, names: tuple[str, ...], at: Path) -> None:
+        """Raises FieldError unless a path leads through records to its last name."""
+        value: Any = self
+        for name in names[:-1]:
+            at = at / name
+            value = masked.uncut_field(value, name, at)
+        if masked.records_in(value) is None:
+            raise no_such_field(at / names[-1], ())
+
     def without(self, *field_names: PathLike) -> StructuredTensor:
         """Returns a copy without the given fields; all others are shared.
 
@@ -245,10 +255,14 @@ class StructuredTensor(NoNumber, Conversions):
         >>> recipes.without("est_time").field_names()
         ('title',)
         """
-        tree = self._tree(field_names)
+        return self._without(self._existing(field_names))
+
+    def _without(self, paths: list[tuple[str, ...]]) -> StructuredTensor:
+        """Returns `without`, for the names of paths that exist."""
+        tree = _tree(paths)
         kept = [n for n in self.field_names() if n not in tree or tree[n]]
         nested = {
-            n: masked.in_masks(self._at(n), lambda old, below=tree[n]: old.without(*below))
+            n: masked.in_masks(self._at(n), operator.methodcaller("_without", tree[n]))
             for n in kept
             if n in tree
         }
@@ -268,28 +282,28 @@ class StructuredTensor(NoNumber, Conversions):
         >>> recipes.with_only("est_time").field_names()
         ('est_time',)
         """
-        tree = self._tree(field_names)
+        return self._with_only(self._existing(field_names))
+
+    def _with_only(self, paths: list[tuple[str, ...]]) -> StructuredTensor:
+        """Returns `with_only`, for the names of paths that exist."""
+        tree = _tree(paths)
         nested = {
-            n: masked.in_masks(self._at(n), lambda old, below=below: old.with_only(*below))
+            n: masked.in_masks(self._at(n), operator.methodcaller("_with_only", below))
             for n, below in tree.items()
             if below
         }
         return self._selected(tree)._updated(nested, Path())
 
-    def _tree(self, paths: tuple[PathLike, ...]) -> dict[str, list[tuple[str, ...]]]:
-        """Returns the rest of each path by its first name; an empty list means the whole field."""
-        tree: dict[str, list[tuple[str, ...]]] = {}
+    def _existing(self, paths: tuple[PathLike, ...]) -> list[tuple[str, ...]]:
+        """Returns the names of each path; raises unless there is a field at each."""
+        every: list[tuple[str, ...]] = []
         for path in paths:
             names = resolve(path, self._names())
             if not names:
                 raise no_such_field(Path(""), self.field_names())
             self._require(names)
-            below = tree.setdefault(names[0], [])
-            if len(names) > 1:
-                below.append(names[1:])
-            else:
-                below.insert(0, ())
-        return {name: [] if () in below else below for name, below in tree.items()}
+            every.append(names)
+        return every
 
     def _require(self, names: tuple[str, ...]) -> None:
         """Raises unless there is a field at a path. Cuts no rows, so any type of field works."""
@@ -498,6 +512,14 @@ class StructuredTensor(NoNumber, Conversions):
         paths = (str(path) for path in every if len(path.names) > 1)
         # A name that looks like a path selects the field of this name.
         return [*names, *(path for path in paths if path not in names)]
+
+
+def _tree(paths: list[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
+    """Returns the rest of each path by its first name; an empty list means the whole field."""
+    tree: dict[str, list[tuple[str, ...]]] = {}
+    for names in paths:
+        tree.setdefault(names[0], []).append(names[1:])
+    return {name: [] if () in below else below for name, below in tree.items()}
 
 
 def _rebuilt(spec: StructuredTensorSpec, components: Any) -> Any:

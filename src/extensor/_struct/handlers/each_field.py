@@ -138,8 +138,12 @@ def joined(values: Sequence[Any], op: Callable[[list[Any]], Any], axes: Axes, na
         axes: As for `moved`.
         name: The name of the operation, for errors.
     """
+    return _joined(_with_one_dtype(values), op, axes, name)
+
+
+def _joined(values: Sequence[Any], op: Callable[[list[Any]], Any], axes: Axes, name: str) -> Any:
+    """Returns `joined`, for collections whose row splits all have one dtype."""
     expect_same_fields(values, name)
-    values = _with_one_dtype(values)
     if any(isinstance(value, RaggedStructuredTensor) for value in values):
         pairs = [index.numbered(value, value.rank) for value in values]
         result = index.gather(
@@ -163,7 +167,7 @@ def joined(values: Sequence[Any], op: Callable[[list[Any]], Any], axes: Axes, na
         if all(isinstance(part, _DENSE) for part in parts):
             return op(parts)
         if all(isinstance(part, DenseStructuredTensor) for part in parts):
-            return joined(parts, op, [*axes, *range(outer, parts[0].rank)], name)
+            return _joined(parts, op, [*axes, *range(outer, parts[0].rank)], name)
         if all(map(_is_dense_masked, parts)) and len({p.mask.shape.rank for p in parts}) == 1:
             inner, masks = [part.values for part in parts], [part.mask for part in parts]
             return type(parts[0]).of_parts(of_field(inner), of_field(masks))
@@ -287,7 +291,7 @@ def _with_one_dtype(values: Sequence[Any]) -> list[Any]:
     """Returns collections with row splits of one dtype, because TensorFlow mixes no dtypes."""
     dtypes: set[tf.DType] = set()
     for value in values:
-        dtypes |= value._row_splits_dtypes()
+        dtypes |= value._row_splits_dtypes() if isinstance(value, StructuredTensor) else set()
     return [v.with_row_splits_dtype(tf.int64) for v in values] if len(dtypes) > 1 else list(values)
 
 

@@ -14,3 +14,4 @@ from extensor._struct.index.take import numbered as numbered
 from extensor._struct.index.take import numbers_of as numbers_of
 from extensor._struct.index.take import take as take
 from extensor._struct.index.take import take_row as take_row
+from extensor._struct.index.zero import with_zero as with_zero

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from extensor._counted import counted
-from extensor._memory import ALIGNMENT, aligned_empty, shared_tensor
+from extensor._memory import ALIGNMENT, aligned_empty, array_over, shared_tensor
 from extensor._path import Path
 from extensor._struct.index.key import ALL, expect_in_range, is_array, known_ints, without_trailing
 from extensor._tf import ragged_tensor
@@ -155,13 +155,7 @@ class _Picker:
             int(np.broadcast_to(np.asarray(part), fits.shape)[wrong])
             for part in (limits - starts, positions)
         )
-        row = f"row {wrong[0]}" if len(wrong) else "the row"
-        raise RowError(
-            path=self.at or "index",
-            expected=f"position {number} in every row",
-            received=counted(length, f"elements in {row}"),
-            mend="Take a slice, such as [:, :1], or select the rows that are long enough first.",
-        )
+        raise short_row(number, length, wrong[0] if len(wrong) else None, self.at)
 
     # Ragged arrays of positions.
 
@@ -243,6 +237,17 @@ class _Picker:
             order = [*range(moved, moved + depth), *range(moved)]
             value = tf.transpose(value, [*order, *range(moved + depth, value.shape.rank)])
         return self.below(value, depth + _rank(arrays), rest)
+
+
+def short_row(position: int, length: int, row: Any, at: Path) -> RowError:
+    """Returns the error for a row that has no item at a position; `row` is its number or None."""
+    where = "the row" if row is None else f"row {row}"
+    return RowError(
+        path=at or "index",
+        expected=f"position {position} in every row",
+        received=counted(length, f"elements in {where}"),
+        mend="Take a slice, such as [:, :1], or select the rows that are long enough first.",
+    )
 
 
 class Positions(Key):
@@ -371,6 +376,36 @@ def _gathered_rows(value: tf.RaggedTensor, numbers: tf.Tensor) -> tf.RaggedTenso
     result = rows.output_dense_values
     for row_splits in reversed(rows.output_nested_splits):
         result = ragged_tensor(result, row_splits)
+    return result
+
+
+def rows_between(value: tf.RaggedTensor, part: slice) -> tf.RaggedTensor | None:
+    """Returns the rows of an eager RaggedTensor in a range, or None where TensorFlow must do it.
+
+    TensorFlow reads the shape at each level, which takes the cube of the ragged rank.
+    """
+    bounds = (part.start, part.stop)
+    if part.step not in (None, 1) or not all(b is None or isinstance(b, _INTS) for b in bounds):
+        return None
+    found: list[tuple[Any, int, int]] = []
+    inner: Any = value
+    begin, end, _ = part.indices(max((value.row_splits.shape[0] or 1) - 1, 0))
+    end = max(begin, end)
+    while isinstance(inner, tf.RaggedTensor):
+        splits = inner.row_splits
+        if not hasattr(splits, "numpy") or inner.uniform_row_length is not None:
+            return None
+        found.append((splits, begin, end))
+        numbers = array_over(splits)  # indexing in NumPy runs no op
+        begin, end = int(numbers[begin]), int(numbers[end])
+        inner = inner.values
+    if not hasattr(inner, "numpy"):
+        return None
+    result = sliced(inner, (slice(begin, end),))
+    for splits, first, last in reversed(found):
+        rows = sliced(splits, (slice(first, last + 1),))
+        start = int(array_over(splits)[first])
+        result = ragged_tensor(result, rows - start if start else rows)
     return result
 
 

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import tensorflow as tf
 
 from extensor import _tf
+from extensor._authoring.rows import uncut_rows
 from extensor._dispatch.call import follows_protocol
 from extensor._memory import array_over
 from extensor._path import Path
@@ -18,9 +20,20 @@ from extensor._protocol.box import box, unbox
 from extensor._protocol.box_ragged import take as take_box
 from extensor._struct import reshape
 from extensor._struct.dims import moved
+from extensor._struct.field import row_splits_dtypes
 from extensor._struct.index import key
 from extensor._struct.index.key import ALL as ALL
-from extensor._struct.index.pick import Positions, gathered, is_whole, not_negative, pick, sliced
+from extensor._struct.index.pick import (
+    Positions,
+    gathered,
+    is_whole,
+    not_negative,
+    pick,
+    rows_between,
+    short_row,
+    sliced,
+)
+from extensor._struct.index.zero import with_zero
 from extensor._struct.masked import is_masked
 from extensor._struct.parts import map_parts
 from extensor._struct.records import Records
@@ -43,16 +56,19 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
     """
     is_known = isinstance(positions, Positions)
     is_tensor = isinstance(value, tf.Tensor)
-    if isinstance(positions, Positions) and not is_tensor and not isinstance(value, Records):
+    if not is_tensor and not isinstance(value, Records):
         # The shape of other values is created again at each call, which is slow.
-        if is_masked(value) and value.mask.shape.rank is not None:
-            return _take_masked(value, positions, at)
+        if is_known and is_masked(value) and value.mask.shape.rank is not None:
+            return _take_masked(value, cast("Positions", positions), at)
         if isinstance(value, tf.RaggedTensor) and len(positions) == 1:
             part, count = positions[0], value.row_splits.shape[0]
             if count is not None and part.__class__ is int and 1 - count <= part < count - 1:
                 return take_row(value, positions, at)
             if count is not None and is_whole(part, count - 1):
                 return value
+            rows = rows_between(value, part) if isinstance(part, slice) else None
+            if rows is not None:
+                return rows
     shape: Any = getattr(value, "shape", None)
     rank = None if shape is None else shape.rank if hasattr(shape, "rank") else len(shape)
     axes: list[int] = []
@@ -82,6 +98,8 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
 
 
 def _taken(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
+    if is_masked(value) and value.mask.shape.rank:
+        return _take_masked(value, Positions(positions), at)
     if not key.is_plain(positions):
         if not isinstance(value, (tf.Tensor, tf.RaggedTensor, BaseResourceVariable)):
             return gathered_at(value, positions, at)
@@ -112,14 +130,99 @@ def _plainly_taken(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
 
 def _take_masked(value: Any, positions: Positions, at: Path) -> Any:
     """Returns a masked value at ints and slices."""
-    part = take(value.values, positions, at)
-    mask = value.mask
-    taken = positions.masks.get(id(mask))  # one mask may be that of many fields
-    if taken is None:
-        outer = mask.shape.rank
-        own = positions if len(positions) <= outer else positions[:outer]
-        taken = positions.masks[id(mask)] = take(mask, own, at)
-    return type(value).combined(part, taken)
+    own, inner = _split(positions, value.mask.shape.rank)
+    mask = positions.masks.get(id(value.mask))  # one mask may be that of many fields
+    if mask is None:
+        mask = positions.masks[id(value.mask)] = take(value.mask, own, at)
+    if _have_items(positions, inner, mask):
+        whole = positions if key.is_plain(positions) else tuple(positions)
+        return type(value).combined(take(value.values, whole, at), mask)
+    # A null list has no item at any position, so its item is null too.
+    zipped = key.is_array(inner[0]) and key.is_array(own[-1])
+    outer = take(value.values, own, at)
+    return type(value).combined(_of_valid(outer, mask, inner, zipped, at), mask)
+
+
+def _have_items(positions: tuple[Any, ...], inner: tuple[Any, ...], mask: Any) -> bool:
+    """Returns whether null lists have an item at positions, or whether none of them is null.
+
+    Args:
+        positions: All positions in a masked value.
+        inner: Those inside the elements that may be null.
+        mask: The mask at the positions of these elements.
+    """
+    if all(isinstance(part, (slice, tf.RaggedTensor)) for part in inner):
+        return True
+    if key.is_array(inner[0]) and len(positions) > len(inner) and mask.shape.rank != 1:
+        before = positions[len(positions) - len(inner) - 1]
+        if key.is_array(before):
+            return True  # zipped arrays of more dimensions
+    return hasattr(mask, "numpy") and isinstance(mask, tf.Tensor) and bool(mask.numpy().all())
+
+
+def _split(positions: Positions, rank: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Returns the positions along the first `rank` dimensions, and the others."""
+    count = used = 0
+    while count < len(positions) and used + key.dimensions(positions[count]) <= rank:
+        used += key.dimensions(positions[count])
+        count += 1
+    if used == rank or count == len(positions):
+        return positions[:count], positions[count:]
+    return (*positions[:count], *[ALL] * (rank - used)), positions[count:]
+
+
+def _of_valid(values: Any, mask: Any, positions: tuple[Any, ...], zipped: bool, at: Path) -> Any:
+    """Returns `values` at positions inside of each element; a zero where the mask is False.
+
+    Args:
+        values: A value whose first dimensions are those of the mask.
+        mask: True for each element that has something inside.
+        positions: Positions along the other dimensions.
+        zipped: Whether arrays in the positions have an item for each element.
+        at: The path of the value, for errors.
+    """
+    rank = mask.shape.rank
+    if rank == 0:
+        dtype = next(iter(row_splits_dtypes(values)), tf.int64)
+        row = cut(values, tf.stack([0, tf.cast(outer_sizes(values, 1)[0], dtype)]), at)
+        return take(_of_valid(row, mask[tf.newaxis], positions, False, at), (0,), at)
+    if rank > 1:
+        rows, masks = uncut_rows(values), uncut_rows(mask)
+        if rows is not None and masks is not None:
+            return cut(_of_valid(rows[0], masks[0], positions, False, at), rows[1], at)
+        sizes: Any = tf.unstack(tf.shape(mask)[:2], 2)
+        inner = _of_valid(
+            reshape.merged(values, sizes), reshape.merged(mask, sizes), positions, False, at
+        )
+        return reshape.split(inner, sizes)
+    valid = tf.where(mask)[:, 0]
+    rows = gather(values, valid)
+    _expect_long_enough(rows, positions[0], valid, at)
+    first: Any = ALL
+    if zipped:
+        first = tf.range(tf.size(valid, tf.int64))
+        positions = tuple(gather(p, valid) if key.is_array(p) else p for p in positions)
+    found = take(rows, (first, *positions), at)
+    numbers = tf.where(mask, tf.cumsum(tf.cast(mask, tf.int64)), 0)  # 0 is the zero
+    return gather(with_zero(found), numbers)
+
+
+def _expect_long_enough(rows: Any, place: Any, numbers: Any, at: Path) -> None:
+    """Raises RowError for the first of some rows that has no item at a position.
+
+    Args:
+        rows: Rows, with the given numbers.
+        place: A position in each row.
+        numbers: The number of each row, for the error.
+        at: The path of the rows, for errors.
+    """
+    splits = uncut_rows(rows)
+    if splits is None or not hasattr(splits[1], "numpy") or not isinstance(place, int):
+        return
+    lengths = np.diff(splits[1].numpy())
+    short = np.flatnonzero(lengths < (-place if place < 0 else place + 1))
+    if short.size:
+        raise short_row(place, int(lengths[short[0]]), int(numbers[short[0]]), at)
 
 
 def gathered_at(value: Any, positions: tuple[Any, ...], at: Path) -> Any:

@@ -12,8 +12,8 @@ from extensor._authoring.rows import concat_rows, rows_spec
 from extensor._path import Path, PathLike
 from extensor._protocol.casting import cast_value
 from extensor._struct.field import shape_of
-from extensor._struct.index import gather
-from extensor._struct.masked import combined, is_masked, is_union, records_in
+from extensor._struct.index import gather, with_zero
+from extensor._struct.masked import combined, is_masked, records_in
 from extensor._struct.paths.lists import selected
 from extensor._struct.paths.place import (
     Names,
@@ -27,7 +27,6 @@ from extensor._struct.paths.place import (
 from extensor._struct.paths.rows import as_row, only_row, rows_of, splits_of, unmasked, with_rows
 from extensor._struct.records import Records
 from extensor._struct.row_splits import outer_sizes
-from extensor._struct.tensor import StructuredTensor
 from extensor.errors import ExtensorError, NullError, StructureError
 
 
@@ -257,34 +256,7 @@ def firsts(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
 
 def _at(items: Any, numbers: Any) -> Any:
     """Returns the items of the given numbers, and the zero of their type for the number -1."""
-    return gather(_with_zero(items), numbers + 1)
-
-
-def _with_zero(items: Any) -> Any:
-    """Returns items with a zero, an empty string or an empty list before them."""
-    if isinstance(items, StructuredTensor):
-        records: Any = items
-        if hasattr(records, "row_splits"):
-            splits = records.row_splits
-            return with_rows(records.values, tf.concat([splits[:1], splits], 0))
-        return records.map_parts(lambda part, _: _with_zero(part))
-    if isinstance(items, tf.RaggedTensor):
-        splits = items.row_splits
-        return items.from_row_splits(items.values, tf.concat([splits[:1], splits], 0), False)
-    if is_masked(items):
-        from extensor._types.masked.value import MaskedTensor
-
-        return MaskedTensor.of_parts(_with_zero(items.values), _with_zero(items.mask))
-    if is_union(items):
-        first, *_ = items.names
-        codes, variants = _with_zero(items.codes), dict(items.variants)
-        if not isinstance(codes, tf.RaggedTensor):  # else, an empty list is before the others
-            variants[first] = _with_zero(variants[first])
-        return items.of_parts(codes, variants, items.names)
-    items = tf.convert_to_tensor(items)
-    shape = tf.concat([[1], tf.shape(items)[1:]], 0)
-    zero = tf.fill(shape, "") if items.dtype == tf.string else tf.zeros(shape, items.dtype)
-    return tf.concat([zero, items], 0)
+    return gather(with_zero(items), numbers + 1)
 
 
 def singletons(st: Any, path: PathLike, target: PathLike | None = None) -> Any:

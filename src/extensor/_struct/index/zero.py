@@ -1,0 +1,39 @@
+"""Items with a zero before them, which takes the place of a null."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._struct.masked import is_masked, is_union
+from extensor._struct.records import Records
+
+
+def with_zero(items: Any) -> Any:
+    """Returns items with a zero, an empty string or an empty list before them.
+
+    Args:
+        items: A tensor, RaggedTensor, records, masked values or a union, of rank 1 or more.
+    """
+    if isinstance(items, Records):
+        records: Any = items
+        if hasattr(records, "row_splits"):
+            splits = records.row_splits
+            return records.values.__tf_cut_rows__(tf.concat([splits[:1], splits], 0))
+        return records.map_parts(lambda part, _: with_zero(part))
+    if isinstance(items, tf.RaggedTensor):
+        splits = items.row_splits
+        return items.from_row_splits(items.values, tf.concat([splits[:1], splits], 0), False)
+    if is_masked(items):
+        return type(items).of_parts(with_zero(items.values), with_zero(items.mask))
+    if is_union(items):
+        first, *_ = items.names
+        codes, variants = with_zero(items.codes), dict(items.variants)
+        if not isinstance(codes, tf.RaggedTensor):  # else, an empty list is before the others
+            variants[first] = with_zero(variants[first])
+        return items.of_parts(codes, variants, items.names)
+    items = tf.convert_to_tensor(items)
+    shape = tf.concat([[1], tf.shape(items)[1:]], 0)
+    zero = tf.fill(shape, "") if items.dtype == tf.string else tf.zeros(shape, items.dtype)
+    return tf.concat([zero, items], 0)
