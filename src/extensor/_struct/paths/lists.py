@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,14 @@ import tensorflow as tf
 
 from extensor._path import Path, PathLike
 from extensor._struct.index import ALL, gather, take
-from extensor._struct.masked import is_masked
+from extensor._struct.masked import combined, is_masked
 from extensor._struct.paths.place import (
+    Names,
     answer,
     depth_of,
     list_at,
     names_of,
     put,
-    records_at,
     value_at,
 )
 from extensor._struct.paths.rows import as_row, flat_lists, peeled, repeated_rows, rows_of, shown
@@ -312,18 +313,37 @@ def explode(st: Any, path: PathLike) -> Any:
             received="the path of the records themselves",
             mend="Use xt.struct.flatten to merge dimensions of the records.",
         )
-    parent = records_at(st, names[:-1])
+    parent, masks = value_at(st, names[:-1]), list[Any]()
+    while is_masked(parent):
+        masks.append(parent.mask)
+        parent = parent.values
     lists = rows_of(shown(value, depth), depth)
     rest = parent.without(names[-1:])
+    above = depth_of(st, names[:-1])
+    if above != depth:  # a null among the records that are repeated has no list, and is left out
+        masks = [mask for mask in masks if mask.shape.rank < depth]
+    result = _exploded(rest, names[-1:], lists, depth, above)
+    return put(st, names[:-1], functools.reduce(combined, reversed(masks), result))
+
+
+def _exploded(rest: Any, name: Names, lists: Any, depth: int, above: int) -> Any:
+    """Returns records with one record for each item of a list.
+
+    Args:
+        rest: The records without the list.
+        name: The path of the items in the result.
+        lists: The lists.
+        depth: The number of dimensions outside the lists.
+        above: The number of dimensions outside the records.
+    """
     if depth == 0:
         repeated = gather(as_row(rest), lists.numbers)
-        return put(st, names[:-1], repeated.with_updates({names[-1:]: lists.items}))
-    above = depth_of(st, names[:-1])
+        return repeated.with_updates({name: lists.items})
     outer = None if depth == 1 else rows_of(rest, depth - 1)
     items = rest if outer is None else outer.items
-    repeated = repeated_rows(items, lists.lengths).with_updates({names[-1:]: lists.items})
+    repeated = repeated_rows(items, lists.lengths).with_updates({name: lists.items})
     if above == depth:  # the records become a list
-        return put(st, names[:-1], lists.lists(repeated, lists.splits))
+        return lists.lists(repeated, lists.splits)
     if outer is None:
-        return put(st, names[:-1], repeated)
-    return put(st, names[:-1], outer.lists(repeated, tf.gather(lists.splits, outer.splits)))
+        return repeated
+    return outer.lists(repeated, tf.gather(lists.splits, outer.splits))

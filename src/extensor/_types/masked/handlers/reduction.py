@@ -64,6 +64,28 @@ def _within_items(x: Any, axis: Any) -> bool:
     return all(outer <= (a if a >= 0 else a + rank) for a in axes)
 
 
+def _of_lists(op: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    """Returns the reduction of lists that may be null, of items that may be null.
+
+    A null list is null in the result too, or, if lists are reduced together, has no valid item.
+    """
+    if _within_items(x, axis):
+        return MaskedTensor.combined(op(x.values, axis, keepdims), x.mask)
+    single = _with_one_mask(x)
+    return op(single, axis, keepdims) if item.is_tensor(single.values) else NotImplemented
+
+
+def _with_one_mask(x: Any) -> Any:
+    """Returns a MaskedTensor of tensors with the masks around them in one, of single numbers."""
+    if not isinstance(x.values, MaskedTensor):
+        return x
+    inner = _with_one_mask(x.values)
+    if not item.is_tensor(inner.values):
+        return inner
+    masks = (item.elements(inner.values, mask) for mask in (inner.mask, x.mask))
+    return MaskedTensor.of_parts(inner.values, tf.logical_and(*masks))
+
+
 @implements(
     *(tf.reduce_sum, tf.reduce_prod, tf.reduce_all, tf.reduce_any, tf.reduce_max, tf.reduce_min),
     *(tf.reduce_logsumexp, tf.math.reduce_euclidean_norm),
@@ -72,6 +94,8 @@ def _within_items(x: Any, axis: Any) -> bool:
 def reduce(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, *_: Any) -> Any:
     """Returns the reduction of the valid values along `axis`."""
     x, keepdims = input_tensor, bool(keepdims)
+    if isinstance(x.values, MaskedTensor):
+        return _of_lists(op, x, axis, keepdims)
     if not _can(op, x):
         return NotImplemented
     if _within_items(x, axis):
@@ -85,6 +109,8 @@ def reduce(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, 
 def moment(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, *_: Any) -> Any:
     """Returns the mean, variance or standard deviation of the valid values along `axis`."""
     x, keepdims = input_tensor, bool(keepdims)
+    if isinstance(x.values, MaskedTensor):
+        return _of_lists(op, x, axis, keepdims)
     if not _can(op, x):
         return NotImplemented
     if op is not tf.reduce_mean and not (x.dtype.is_floating or x.dtype.is_complex):
