@@ -169,3 +169,66 @@ def test_strings_of_too_many_bytes_are_not_written_with_short_offsets(case, coun
     with pytest.raises(StructureError, match=r"^x(\.t)?: .* bytes.*large type"):
         written(value, short)
     assert len(written(value, long)) == value.shape[0]
+
+
+ONE_ROW = tf.constant([0, 1], tf.int32)
+
+
+def short_lists(count):
+    """Returns one record with a list of values of no bytes, whose row splits are int32."""
+    splits = tf.constant([0, count], tf.int32)
+    lists = tf.RaggedTensor.from_row_splits(tf.zeros([count, 0]), splits, validate=False)
+    return Dense([1], {"r": Dense([1], {"x": lists, "m": Masked(lists, [True])})})
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        lambda a, b: tf.concat([a, b], 0),
+        lambda a, b: tf.stack([a, b]),
+        lambda a, b: tf.concat([Ragged.from_row_splits(v, ONE_ROW) for v in (a, b)], 0),
+    ],
+    ids=["concat", "stack", "concat of rows"],
+)
+def test_row_splits_of_int32_do_not_overflow_when_records_are_joined(join):
+    half = short_lists(2**30 + 5)
+    with pytest.raises(StructureError, match=r"^r\.[mx]: expected at most 2\*\*31 - 1 values"):
+        join(half, half)
+    small = short_lists(2**29)
+    joined = join(small, small)
+    assert "int32" in str(xt.spec_of(joined))
+
+
+@pytest.mark.parametrize("kind", ["records", "tensors"])
+def test_row_splits_that_do_not_fit_are_not_cast_to_int32(kind):
+    values = tf.zeros([COUNT, 0])
+    lists = (
+        Ragged.from_row_splits(Dense([COUNT], {"e": values}), SPLITS)
+        if kind == "records"
+        else tf.RaggedTensor.from_row_splits(values, SPLITS, validate=False)
+    )
+    with pytest.raises(StructureError, match=r"expected at most 2\*\*31 - 1 values"):
+        Dense([1], {"x": lists}).with_row_splits_dtype(tf.int32)
+
+
+def test_a_row_longer_than_lists_of_one_length_is_a_large_list():
+    table = xt.to_arrow(Dense([1], {"x": tf.zeros([1, COUNT, 0])}))
+    assert pa.types.is_large_list(table.schema.field("x").type)
+    assert len(table.column("x").values) == COUNT
+
+
+def test_chunks_of_lists_that_do_not_fit_into_one_array_are_an_error():
+    values = pa.Array.from_buffers(
+        NOTHING, 2**30 + 5, [None], children=[pa.array([], pa.float32())]
+    )
+    offsets = pa.py_buffer(np.array([0, 2**30 + 5], np.int32))
+    half = pa.Array.from_buffers(pa.list_(NOTHING), 1, [None, offsets], children=[values])
+    table = pa.table({"x": pa.chunked_array([half, half])})
+    for nulls in ("error", "mask"):
+        with pytest.raises(StructureError, match=r"^x: .*large_list"):
+            xt.from_arrow(table, nulls=nulls)
+    # Read one after the other, they are one value, whose Arrow type has to be a large one.
+    one = xt.from_arrow(pa.table({"x": half}))
+    joined = tf.concat([one, one], 0)
+    with pytest.raises(StructureError, match=r"^x: expected at most 2\*\*31 - 1 .*large_list"):
+        xt.to_arrow(joined)

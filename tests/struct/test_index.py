@@ -430,3 +430,12 @@ def test_a_vector_of_positions_runs_one_gather_a_field():
     ops = [op.type for op in taken.graph.get_operations()]
     assert ops.count("GatherV2") == 2
     assert "Where" not in ops
+
+
+@pytest.mark.parametrize("dtype", [tf.uint8, tf.int16, tf.uint64])
+def test_positions_of_every_integer_dtype(dtype):
+    records = xt.struct.constant([{"x": 1, "l": [1]}, {"x": 2, "l": [2, 3]}])
+    for places in (tf.constant([1, 0], dtype), tf.constant([[1], [0]], dtype)):
+        assert records[places].to_py() == tf.gather(records, tf.cast(places, tf.int64)).to_py()
+    assert records["l", tf.constant([1], dtype)].to_list() == [[2, 3]]
+    assert records[tf.constant(1, dtype)].to_py() == {"x": 2, "l": [2, 3]}

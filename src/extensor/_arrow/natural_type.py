@@ -15,6 +15,7 @@ from extensor._arrow.dim_names import dim_of, with_dim
 from extensor._authoring.rows import uncut_rows
 from extensor._memory import array_over
 from extensor._path import Path
+from extensor._protocol.row_splits import MAX_INT32
 from extensor._struct.arrow_types import ArrowType, form_of
 from extensor._struct.masked import is_masked, is_union
 from extensor._struct.row_splits import outer_sizes
@@ -80,7 +81,9 @@ def natural_type(value: Any, path: Path, rank: int = 1) -> pa.DataType:
             return pa.large_list(_item(natural_type(value, path, rank + 1), value, rank))
         if size is None:  # all fields are ragged, with rows of one length
             size = int(outer_sizes(value, rank + 1)[rank])
-        return pa.list_(_item(natural_type(value, path, rank + 1), value, rank), size)
+        item = _item(natural_type(value, path, rank + 1), value, rank)
+        # Arrow's lists of one length are at most 2**31 - 1 long.
+        return pa.list_(item, size) if size <= MAX_INT32 else pa.large_list(item)
     if isinstance(value, StructuredTensor):
         records: Any = value
         fields = [

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from extensor._counted import counted
 from extensor._protocol.lossless import lossless
+from extensor._protocol.row_splits import expect_splits_fit
 from extensor._protocol.tree import rebuilt, supertype
 from extensor._tf import (
     CAST_CONTEXT,
@@ -253,6 +254,9 @@ def _ragged(spec: Any, value: Any, path: str) -> Any:
     if not isinstance(value, tf.RaggedTensor) or value.dtype != spec.dtype:
         raise not_castable(spec, value, path, "Cast it before, with tf.cast.")
     if value.row_splits.dtype != spec.row_splits_dtype:
+        if spec.row_splits_dtype == tf.int32:
+            for splits in value.nested_row_splits:
+                expect_splits_fit(splits[-1], path)
         value = value.with_row_splits_dtype(spec.row_splits_dtype)
     value = _partitioned(value, spec.ragged_rank, path)
     if not value.shape.is_compatible_with(spec.shape):

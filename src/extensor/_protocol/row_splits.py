@@ -10,6 +10,26 @@ import tensorflow as tf
 
 from extensor.errors import StructureError
 
+MAX_INT32 = 2**31 - 1
+"""How many values row splits of int32 count."""
+
+
+def expect_splits_fit(count: Any, path: object) -> None:
+    """Raises StructureError if values are too many for row splits of int32.
+
+    Args:
+        count: The number of values; ignored if it is part of a graph.
+        path: The path of the lists, for errors.
+    """
+    known = tf.get_static_value(count) if isinstance(count, tf.Tensor) else count
+    if known is not None and known > MAX_INT32:
+        raise StructureError(
+            path=path,
+            expected="at most 2**31 - 1 values in lists with row splits of int32",
+            received=f"{known} values",
+            mend="Use row splits of int64: records.with_row_splits_dtype(tf.int64).",
+        )
+
 
 class Rule(NamedTuple):
     """One condition for a vector of row splits.

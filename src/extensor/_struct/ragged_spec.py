@@ -17,6 +17,7 @@ from extensor._protocol.box import box, boxed_specs, expect_type, unbox
 from extensor._protocol.box_ragged import Rows, unbox_rows
 from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.registry import register_type_spec
+from extensor._protocol.row_splits import expect_splits_fit
 from extensor._protocol.stackable_spec import any_length_shape
 from extensor._protocol.tree import compatible, merged
 from extensor._struct.code import dtype_code, shape_code
@@ -240,6 +241,8 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
             return self._values_spec.cast(value)._with_hint(self)
         value = value._as_ragged(self._row_splits_dtype)
         path = f"{type(self).__name__}.row_splits"
+        if self._row_splits_dtype == tf.int32 != value._row_splits.dtype:
+            expect_splits_fit(value._row_splits[-1], path)
         splits = tf.cast(value._row_splits, self._row_splits_dtype)
         splits = cast_value(self._components[1], splits, path)
         values = self._values_spec._cast_castable(value._values)

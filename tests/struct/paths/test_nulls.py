@@ -225,3 +225,64 @@ def test_what_does_not_fit_is_one_error(call, error, path):
         call(S.constant(PAIRS))
     assert caught.value.path == path
     assert caught.value.mend
+
+
+EXPLODED = {
+    "a null list of records": (
+        [{"l": [{"w": [1, 2], "k": 5}, {"w": [], "k": 6}]}, {"l": None}, {"l": []}],
+        [{"l": [{"w": 1, "k": 5}, {"w": 2, "k": 5}]}, {"l": None}, {"l": []}],
+    ),
+    "a null record in a list": (
+        [{"l": [{"w": [1, 2], "k": 5}, None, {"w": None, "k": 6}]}, {"l": [None]}],
+        [{"l": [{"w": 1, "k": 5}, {"w": 2, "k": 5}]}, {"l": []}],
+    ),
+    "a null record": (
+        [{"l": {"w": [1, None], "k": 5}}, {"l": None}, {"l": {"w": [], "k": 6}}],
+        [{"l": [{"w": 1, "k": 5}, {"w": None, "k": 5}]}, {"l": None}, {"l": []}],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EXPLODED)
+def test_explode_of_lists_in_records_that_may_be_null(case):
+    rows, expected = EXPLODED[case]
+    records = xt.struct.constant(rows, nulls="mask")
+    ours = sorted_names(xt.struct.explode(records, "l.w").to_py())
+    assert ours == sorted_names(expected)
+    traced = tf.function(lambda st: xt.struct.explode(st, "l.w"))(records)
+    assert sorted_names(traced.to_py()) == ours
+    one = [sorted_names(xt.struct.explode(record, "l.w").to_py()) for record in records]
+    assert one == ours
+
+
+def sorted_names(value):
+    if isinstance(value, dict):
+        return {name: sorted_names(value[name]) for name in sorted(value)}
+    return [sorted_names(item) for item in value] if isinstance(value, list) else value
+
+
+def test_reductions_of_lists_that_may_be_null_of_items_that_may_be_null():
+    rows = [{"n": [1, None, 2]}, {"n": None}, {"n": [5]}, {"n": []}, {"n": [None]}]
+    lists = xt.struct.constant(rows, nulls="mask")["n"]
+    expected = {
+        tf.reduce_sum: ([3, None, 5, None, None], [6, None, 2], 8),
+        tf.reduce_prod: ([2, None, 5, None, None], [5, None, 2], 10),
+        tf.reduce_max: ([2, None, 5, None, None], [5, None, 2], 5),
+        tf.reduce_min: ([1, None, 5, None, None], [1, None, 2], 1),
+        tf.reduce_mean: ([1, None, 5, None, None], [3, None, 2], 2),
+    }
+    for op, wanted in expected.items():
+        for axis, result in zip((1, 0, None), wanted, strict=True):
+            assert op(lists, axis=axis).to_py() == result, (op, axis)
+            traced = tf.function(lambda x, op=op, axis=axis: op(x, axis=axis))(lists)
+            assert traced.to_py() == result, (op, axis)
+    assert tf.reduce_any(lists > 1, axis=1).to_py() == [True, None, True, None, None]
+    assert tf.reduce_all(lists > 1, axis=1).to_py() == [False, None, True, None, None]
+
+
+def test_reductions_over_three_levels_of_nulls():
+    rows = [{"l": [{"w": [1, 2]}, {"w": None}]}, {"l": None}, {"l": [{"w": [None, 4]}]}]
+    items = xt.struct.constant(rows, nulls="mask")["l.w"]
+    assert tf.reduce_sum(items, axis=2).to_py() == [[3, None], None, [4]]
+    assert tf.reduce_sum(items, axis=1).to_py() == [[1, 2], None, [None, 4]]
+    assert tf.reduce_sum(items).to_py() == 7

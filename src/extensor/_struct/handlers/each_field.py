@@ -11,7 +11,7 @@ fields, and each of them is gathered by the result.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -19,16 +19,18 @@ import tensorflow as tf
 from extensor._dispatch.call import follows_protocol
 from extensor._path import Path
 from extensor._protocol.box import box, unbox
+from extensor._protocol.row_splits import expect_splits_fit
 from extensor._struct import dims, index, reshape
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Axes, Dims
 from extensor._struct.display import text
 from extensor._struct.masked import is_masked, is_union
 from extensor._struct.metadata import Metadata
+from extensor._struct.parts import row_parts
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import outer_sizes
 from extensor._struct.tensor import StructuredTensor
-from extensor._tf import BaseResourceVariable, stacked, unstacked
+from extensor._tf import BaseResourceVariable, CompositeTensor, stacked, unstacked
 from extensor.errors import DTypeError, StructureError
 
 _DENSE = (tf.Tensor, BaseResourceVariable)
@@ -292,7 +294,24 @@ def _with_one_dtype(values: Sequence[Any]) -> list[Any]:
     dtypes: set[tf.DType] = set()
     for value in values:
         dtypes |= value._row_splits_dtypes() if isinstance(value, StructuredTensor) else set()
+    if dtypes == {tf.int32}:
+        for lists in zip(*[_list_lengths(value, Path()) for value in values], strict=False):
+            expect_splits_fit(sum(count for _, count in lists), lists[0][0])
     return [v.with_row_splits_dtype(tf.int64) for v in values] if len(dtypes) > 1 else list(values)
+
+
+def _list_lengths(value: Any, path: Path) -> Iterator[tuple[Path, int]]:
+    """Yields the number of values in all lists of an eager value, for each dimension of lists."""
+    if isinstance(value, DenseStructuredTensor):
+        for name in sorted(value._columns):
+            yield from _list_lengths(value._columns[name], path / name)
+    elif isinstance(value, (tf.RaggedTensor, RaggedStructuredTensor)):
+        if hasattr(value.row_splits, "numpy"):
+            yield path, int(value.row_splits[-1])
+        yield from _list_lengths(value.values, path)
+    elif isinstance(value, CompositeTensor):
+        for part in row_parts(value) or ():
+            yield from _list_lengths(part, path)
 
 
 def expect_same_fields(values: Sequence[Any], name: str) -> None:

@@ -43,7 +43,9 @@ def position(part: Any, at: Path) -> Any:
         if tensor.shape.rank is not None and (
             tensor.dtype.is_integer or (tensor.dtype == tf.bool and not is_scalar)
         ):
-            return tensor
+            if tensor.dtype in (tf.bool, tf.int32, tf.int64):
+                return tensor
+            return tf.cast(tensor, tf.int64)  # the only dtypes of indices for TensorFlow's kernels
     raise DTypeError(
         path=at or "index",
         expected="a field name, an int, a slice, ..., None, or an array of ints or bools",
