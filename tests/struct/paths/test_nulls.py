@@ -261,6 +261,10 @@ def sorted_names(value):
     return [sorted_names(item) for item in value] if isinstance(value, list) else value
 
 
+def in_graph(op, axis):
+    return tf.function(lambda values: op(values, axis=axis))
+
+
 def test_reductions_of_lists_that_may_be_null_of_items_that_may_be_null():
     rows = [{"n": [1, None, 2]}, {"n": None}, {"n": [5]}, {"n": []}, {"n": [None]}]
     lists = xt.struct.constant(rows, nulls="mask")["n"]
@@ -274,7 +278,7 @@ def test_reductions_of_lists_that_may_be_null_of_items_that_may_be_null():
     for op, wanted in expected.items():
         for axis, result in zip((1, 0, None), wanted, strict=True):
             assert op(lists, axis=axis).to_py() == result, (op, axis)
-            traced = tf.function(lambda x, op=op, axis=axis: op(x, axis=axis))(lists)
+            traced = in_graph(op, axis)(lists)
             assert traced.to_py() == result, (op, axis)
     assert tf.reduce_any(lists > 1, axis=1).to_py() == [True, None, True, None, None]
     assert tf.reduce_all(lists > 1, axis=1).to_py() == [False, None, True, None, None]

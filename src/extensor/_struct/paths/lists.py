@@ -20,7 +20,15 @@ from extensor._struct.paths.place import (
     put,
     value_at,
 )
-from extensor._struct.paths.rows import as_row, flat_lists, peeled, repeated_rows, rows_of, shown
+from extensor._struct.paths.rows import (
+    as_row,
+    flat_lists,
+    peeled,
+    repeated_rows,
+    rows_of,
+    shown,
+    unmasked,
+)
 from extensor.errors import DTypeError, StructureError
 
 
@@ -317,6 +325,8 @@ def explode(st: Any, path: PathLike) -> Any:
     while is_masked(parent):
         masks.append(parent.mask)
         parent = parent.values
+    if depth:  # a null around all records of one record is put back below
+        value, _ = unmasked(value, 0)
     lists = rows_of(shown(value, depth), depth)
     rest = parent.without(names[-1:])
     above = depth_of(st, names[:-1])
