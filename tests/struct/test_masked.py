@@ -230,8 +230,8 @@ def test_null_lists_over_hidden_items_and_without_any_item():
     hidden = MaskedTensor(tf.ragged.constant([[1], [8, 9], []]), [True, False, False])
     records = Dense([3], {"n": hidden})
     assert records["n", :, 0].to_py() == [1, None, None]
-    empty = xt.struct.constant([{"n": None}, {"n": None}], xt.spec_of(records), nulls="mask")
-    assert empty["n", :, 0].to_py() == [None, None]
+    empty = xt.struct.constant([{"n": None}] * 3, xt.spec_of(records))
+    assert empty["n", :, 0].to_py() == [None, None, None]
 
 
 def test_the_row_that_is_too_short_is_that_of_the_records():

@@ -367,7 +367,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
             ]
         if rows is None:
             rows = Cuts(0, self._shape[0], self._row_splits_dtype)
-        return self._values_spec._column_specs(rows._replace(count=rows.count + 1))
+        return self._values_spec._column_specs(rows._replace(levels=rows.levels + 1))
 
     def _to_columns(self, value: Any) -> list[Any]:
         if self._is_row:

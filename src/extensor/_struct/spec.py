@@ -326,26 +326,26 @@ class Cuts(NamedTuple):
     A column is cut once for all of them: the shape of a spec has a dimension for each.
 
     Attributes:
-        count: The number of dimensions that the cuts add.
+        levels: The number of dimensions that the cuts add.
         nrows: The number of the outermost rows, if it is known.
         row_splits_dtype: The dtype of the row splits.
     """
 
-    count: int
+    levels: int
     nrows: int | None
     row_splits_dtype: tf.DType
 
     def of(self, column: Any) -> Any:
         """Returns the spec of a column that is cut into these rows."""
         if is_cut_by_type(column):
-            for left in reversed(range(self.count)):
+            for left in reversed(range(self.levels)):
                 nrows = None if left else self.nrows
                 column = column.__tf_cut_rows__(nrows, self.row_splits_dtype)
             return column
         return tf.RaggedTensorSpec(
-            tf.TensorShape([self.nrows, *[None] * self.count]).concatenate(column.shape[1:]),
+            tf.TensorShape([self.nrows, *[None] * self.levels]).concatenate(column.shape[1:]),
             column.dtype,
-            column.ragged_rank + self.count,
+            column.ragged_rank + self.levels,
             self.row_splits_dtype,
         )
 

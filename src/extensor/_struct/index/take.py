@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -59,7 +59,7 @@ def take(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
     if not is_tensor and not isinstance(value, Records):
         # The shape of other values is created again at each call, which is slow.
         if is_known and is_masked(value) and value.mask.shape.rank is not None:
-            return _take_masked(value, cast("Positions", positions), at)
+            return _take_masked(value, positions, at)
         if isinstance(value, tf.RaggedTensor) and len(positions) == 1:
             part, count = positions[0], value.row_splits.shape[0]
             if count is not None and part.__class__ is int and 1 - count <= part < count - 1:
