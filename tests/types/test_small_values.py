@@ -82,6 +82,7 @@ def test_an_operation_on_a_sparse_matrix_runs_few_ops(call):
 
 
 MASKED = xt.types.MaskedTensor(tf.range(8.0), tf.range(8) > 2)
+MASKED_ROWS = xt.types.MaskedTensor(tf.zeros([4, 2]), tf.ones([4, 2], tf.bool))
 LABELED = xt.types.LabeledTensor(tf.zeros([4, 2]), ["word", "feature"])
 MATRIX = xt.types.CSRSparseTensor.from_dense(np.eye(8, dtype=np.float32))
 EYE = tf.eye(8)
@@ -91,6 +92,8 @@ CALLS = {
     "mean": (lambda: tf.reduce_mean(MASKED), 400),
     "transpose": (lambda: tf.transpose(LABELED), 70),
     "add": (lambda: LABELED + LABELED, 120),
+    "sum by name": (lambda: tf.reduce_sum(LABELED, "feature"), 60),
+    "mean of rows": (lambda: tf.reduce_mean(MASKED_ROWS, 1), 350),
     "sparse add": (lambda: MATRIX + MATRIX, 320),
     "sparse product": (lambda: MATRIX @ EYE, 130),
     "sparse sum of rows": (lambda: tf.reduce_sum(MATRIX, 1), 130),

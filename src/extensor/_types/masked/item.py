@@ -34,6 +34,17 @@ def is_whole(values: Any, mask: Any) -> bool:
     return is_tensor(values) and mask.shape.rank == values.shape.rank
 
 
+def static(number: Any) -> Any:
+    """Returns an axis, or a list of axes, without a tensor; None if only a graph knows it.
+
+    `tf.get_static_value` alone takes as long as a kernel for what is no tensor.
+    """
+    return tf.get_static_value(number) if isinstance(number, _TENSORS) else number
+
+
+_TENSORS = (tf.Tensor, tf.Variable)
+
+
 def all_valid(values: Any, rank: int | None = None) -> Any:
     """Returns a mask that is True everywhere.
 

@@ -48,7 +48,7 @@ def rearrange(op: Any, x: Any, *args: Any) -> Any:
 @implements(tf.reverse, tf.expand_dims, on=MaskedTensor)
 def rearrange_along(op: Any, x: Any, axis: Any, *args: Any) -> Any:
     """Returns reversed values, or values with one more dimension."""
-    place = tf.get_static_value(axis)
+    place = item.static(axis)
     if place is None or x.shape.rank is None:
         return rearrange(op, x, axis, *args)
     rank = x.shape.rank + (op is tf.expand_dims)
@@ -77,7 +77,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: Any = None, *
 
 def _outer(x: Any, axis: Any) -> tuple[Any, bool]:
     """Returns the axis, not negative if it is static, and whether the mask has this axis."""
-    known, rank = tf.get_static_value(axis), x.shape.rank
+    known, rank = item.static(axis), x.shape.rank
     if known is None or (known < 0 and rank is None):
         return axis, False
     known = int(known) + (rank if known < 0 else 0)
@@ -225,7 +225,7 @@ def _aligned(values: Any, axis: Any, new: int = 0) -> tuple[list[Any], list[Any]
         elif item.is_tensor(first.values) and not item.is_tensor(value):
             value = tf.convert_to_tensor(value, first.dtype)
         parts.append(value)
-    known, rank = tf.get_static_value(axis), first.shape.rank
+    known, rank = item.static(axis), first.shape.rank
     if known is not None and known < 0 and rank is not None:
         known += rank + new
     outer: Any = {value.mask.shape.rank for value in masked}

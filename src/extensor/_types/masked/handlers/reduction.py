@@ -57,10 +57,10 @@ def _within_items(x: Any, axis: Any) -> bool:
     """Returns whether all reduced dimensions are statically known to be inside the items."""
     if axis is None:
         return False
-    known, rank, outer = tf.get_static_value(axis), x.values.shape.rank, x.mask.shape.rank
+    known, rank, outer = item.static(axis), x.values.shape.rank, x.mask.shape.rank
     if known is None or rank is None or outer is None:
         return False
-    axes: list[Any] = np.reshape(known, [-1]).tolist()
+    axes: list[Any] = [known] if isinstance(known, int) else np.reshape(known, [-1]).tolist()
     return all(outer <= (a if a >= 0 else a + rank) for a in axes)
 
 
