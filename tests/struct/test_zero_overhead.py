@@ -261,3 +261,30 @@ def test_the_ops_are_those_of_bare_tensors(name):
         assert ours.total() <= by_hand.total(), (ours - by_hand, by_hand - ours)
     else:
         assert ours == by_hand
+
+
+def ops_in(function: Any) -> collections.Counter[str]:
+    """Returns the ops of a function and of all functions that it calls, counted by type."""
+    graph = tf.function(function).get_concrete_function().graph.as_graph_def()
+    nodes = [*graph.node, *(node for each in graph.library.function for node in each.node_def)]
+    return collections.Counter(node.op for node in nodes)
+
+
+def test_a_dataset_of_records_runs_the_ops_of_a_dataset_of_dicts():
+    def tensors(i: Any) -> dict[str, Any]:
+        return {"id": i, "emb": tf.fill([8], i), "age": i + 1}
+
+    def records(i: Any) -> Any:
+        fields = tensors(i)
+        author = Dense([], {"age": fields.pop("age")})
+        return Dense([], {**fields, "author": author})
+
+    def ages(make: Any, age: Any) -> Any:
+        batches = tf.data.Dataset.range(10).map(make).batch(4)
+        return batches.map(age).reduce(tf.constant(0, tf.int64), lambda a, b: a + tf.reduce_sum(b))
+
+    ours = lambda: ages(records, lambda batch: batch["author.age"])  # noqa: E731
+    peer = lambda: ages(tensors, lambda batch: batch["age"])  # noqa: E731
+    assert ours() == peer() == 55
+    assert ops_in(ours) == ops_in(peer)
+    assert ops_in(ours)["MapDataset"] == 2
