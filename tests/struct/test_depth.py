@@ -170,3 +170,12 @@ def test_levels_deeper_than_the_last_ones_cost_no_more():
 
     counts = [count(depth) for depth in (16, 32, 48)]
     assert counts[2] - counts[1] == counts[1] - counts[0], counts
+
+
+@pytest.mark.parametrize("nest", [records_in_lists, lists_in_lists])
+def test_the_spec_of_a_row_is_made_once(nest, specs_made):
+    spec = nest(4).__tf_type_spec__()
+    row = spec.unstacked()
+    before = len(specs_made)
+    assert spec.unstacked() is row
+    assert len(specs_made) == before

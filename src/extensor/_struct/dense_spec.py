@@ -372,6 +372,9 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
 
     def unstacked(self) -> DenseStructuredTensorSpec:
         """Returns the spec of one element along the first dimension."""
+        return self._once("_element", self._of_element)
+
+    def _of_element(self) -> DenseStructuredTensorSpec:
         if self.rank == 0:
             raise nothing_to_unstack(self)
         return DenseStructuredTensorSpec(

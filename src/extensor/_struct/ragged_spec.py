@@ -280,6 +280,9 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
 
     def unstacked(self) -> StructuredTensorSpec:
         """Returns the spec of one row."""
+        return self._once("_row", self._of_row)
+
+    def _of_row(self) -> StructuredTensorSpec:
         if self._is_row:
             return self._values_spec.unstacked()
         values = self._values_spec._any_length()
