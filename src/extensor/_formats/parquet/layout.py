@@ -63,7 +63,8 @@ class Layout:
         def is_wanted(leaf: tuple[str, ...]) -> bool:
             return leaf in inner or any(leaf[:n] in ends for n in range(1, len(leaf)))
 
-        chosen = {i for i, leaf in enumerate(self.leaves) if is_wanted(leaf)}
+        heads = {path[0] for path in wanted}  # of many columns, most are not wanted
+        chosen = {i for i, leaf in enumerate(self.leaves) if leaf[0] in heads and is_wanted(leaf)}
         # A field that is cast to a type of other inner fields is read as a whole.
         found, names = {self.leaves[i][0] for i in chosen}, set(schema.names)
         chosen |= {
