@@ -3,7 +3,9 @@
 import shutil
 
 import keras
+import numpy as np
 import pytest
+import tensorflow as tf
 
 import extensor as xt
 from tests.keras import kinds
@@ -90,6 +92,36 @@ def test_a_plot_has_one_edge_for_a_value_and_names_fields_by_path():
     ]
     assert set(names.values()) == {name for edge in edges for name in edge}  # no orphans
     assert "DenseStructuredTensor" in dot.to_string()
+
+
+def test_a_field_that_is_a_value_is_one_node_with_its_path():
+    recipe = xt.keras.Input(KINDS["records"].spec, name="recipe")
+    sums = xt.keras.layers.ListPooling("sum", name="sums")(recipe["minutes"])
+    means = xt.keras.layers.ListPooling("mean", name="means")(recipe["minutes"])
+    lengths = xt.keras.Lambda(lambda records: records["name"].row_lengths(), name="lengths")
+    counts = lengths(recipe["ingredients"])
+    some = lengths(recipe["ingredients"].with_only("name"))
+    model = xt.keras.Model(recipe, [sums, means, counts, some])
+    names = [operation.name for operation in model.operations]
+    assert names.count("recipe.minutes") == names.count("recipe.ingredients") == 1
+    assert not any("row_splits" in name or "flat_values" in name for name in names)
+    value = KINDS["records"].value
+    np.testing.assert_array_equal(model(value)[0], tf.reduce_sum(value["minutes"], axis=1))
+
+
+def test_a_field_and_its_flat_values_are_read_beside_each_other(tmp_path):
+    recipe = xt.keras.Input(KINDS["records"].spec, name="recipe")
+    minutes = recipe["minutes"]
+    doubled = minutes.with_flat_values(keras.layers.Rescaling(2.0)(minutes.flat_values))
+    pooling = xt.keras.layers.ListPooling("sum")
+    model = xt.keras.Model(recipe, [pooling(minutes), pooling(doubled)])
+    names = [operation.name for operation in model.operations]
+    assert {"recipe.minutes", "recipe.minutes.flat_values"} <= set(names)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    for same in (model, loaded, keras.models.clone_model(model)):
+        one, two = same(KINDS["records"].value)
+        np.testing.assert_allclose(two, one * 2)
 
 
 def test_a_plot_of_several_values_and_a_model_in_it_has_no_orphans():

@@ -1,7 +1,8 @@
 """The nodes for extension values in a functional graph of Keras.
 
 A value is one KerasTensor in the graph, a `WholeValue`. The operation `Field` returns a component
-tensor of a value, for layers of Keras. The operation `Assemble` makes a value of component tensors.
+tensor of a value, for layers of Keras. The operation `Part` returns a field that is a value itself,
+such as a ragged field. The operation `Assemble` makes a value of other component tensors.
 A layer of extensor takes and returns whole values. When the graph runs, it passes on the values
 themselves, or a `LoweredValue`.
 """
@@ -10,13 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from extensor._keras.component_names import component_names
+from extensor._keras.component_names import component_names, part_name
 from extensor._keras.lowering import (
     LoweredValue,
     is_lowered,
@@ -51,23 +52,13 @@ class WholeValue(keras.KerasTensor):
         return getattr(raised(with_fields(self)), name)
 
 
-@keras.saving.register_keras_serializable(package="extensor")
-class Field(keras.Operation):
-    """Returns a component tensor of an extension value.
-
-    Args:
-        index: The position of the component tensor in the lowered form.
-        name: The operation's name: the path of the field.
-    """
+class _OfValue(keras.Operation):
+    """An operation that takes component tensors of an extension value."""
 
     spec: tf.TypeSpec | None = None  # of the value for which the operation was called
 
-    def __init__(self, index: int, name: str | None = None) -> None:
-        super().__init__(name=name)
-        self.index = index
-
     def __call__(self, value: Any) -> Any:
-        """Returns the component tensor of a value, or its KerasTensor."""
+        """Returns the result for a value, or its KerasTensor."""
         if isinstance(value, LoweredValue):
             return self.call(value)  # Keras's own __call__ is slow, and an input has many fields
         if not isinstance(value, keras.KerasTensor):
@@ -75,12 +66,30 @@ class Field(keras.Operation):
             value = _whole(form) if is_symbolic(form) else value
         return super().__call__(value)
 
+    def tensors(self, value: Any) -> tuple[Any, ...]:
+        """Returns the component tensors of a value."""
+        if isinstance(value, LoweredValue):
+            return tensors_of_lowered(value.form)
+        assert self.spec is not None
+        return tensors_of_lowered(lowered_as(self.spec, value, self.name))
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class Field(_OfValue):
+    """Returns a component tensor of an extension value.
+
+    Args:
+        index: The position of the component tensor in the lowered form.
+        name: The operation's name: the path of the field.
+    """
+
+    def __init__(self, index: int, name: str | None = None) -> None:
+        super().__init__(name=name)
+        self.index = index
+
     def call(self, value: Any) -> Any:
         """Returns the component tensor of a value."""
-        if isinstance(value, LoweredValue):
-            return tensors_of_lowered(value.form)[self.index]
-        assert self.spec is not None
-        return tensors_of_lowered(lowered_as(self.spec, value, self.name))[self.index]
+        return self.tensors(value)[self.index]
 
     def compute_output_spec(self, value: Any) -> Component:
         """Returns the KerasTensor of the component tensor."""
@@ -92,6 +101,35 @@ class Field(keras.Operation):
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
         return {"index": self.index, "name": self.name}
+
+
+@keras.saving.register_keras_serializable(package="extensor")
+class Part(_OfValue):
+    """Returns a part of an extension value, such as a ragged field, that is a value itself.
+
+    Args:
+        key: The key of the part's spec.
+        indices: The positions of the part's component tensors in the lowered form of the value.
+        name: The operation's name: the path of the field.
+    """
+
+    def __init__(self, key: str, indices: Sequence[int], name: str | None = None) -> None:
+        super().__init__(name=name)
+        self.key, self.indices = key, tuple(indices)
+
+    def call(self, value: Any) -> LoweredValue:
+        """Returns the part of a value."""
+        tensors = self.tensors(value)
+        return LoweredValue({self.key: tuple(tensors[index] for index in self.indices)})
+
+    def compute_output_spec(self, value: Any) -> WholeValue:
+        """Returns the KerasTensor of the part."""
+        self.spec = value.dtype.spec
+        return WholeValue(spec_of_key(self.key), self.name)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor."""
+        return {"key": self.key, "indices": list(self.indices), "name": self.name}
 
 
 @keras.saving.register_keras_serializable(package="extensor")
@@ -197,7 +235,20 @@ def _whole(form: dict[str, Any]) -> Any:
     if not is_symbolic(tensors):
         return form
     whole = whole_of_form(form)
-    return Assemble(key)(*tensors) if whole is None else whole
+    if whole is not None:
+        return whole
+    owner = getattr(tensors[0], "whole", None)
+    if not is_whole(owner) or not all(
+        isinstance(tensor, Component) and tensor.whole is owner for tensor in tensors
+    ):
+        return Assemble(key)(*tensors)
+    indices = tuple(tensor.index for tensor in tensors)
+    # One node for all layers that read the part.
+    taken = vars(owner).setdefault("taken_parts", {})
+    if (key, indices) not in taken:
+        name = part_name(owner.dtype.spec, owner.name, spec_of_key(key), indices)
+        taken[key, indices] = Part(key, indices, name)(owner)
+    return taken[key, indices]
 
 
 def _fields_of(whole: Any) -> dict[int, Component]:
