@@ -73,6 +73,19 @@ def test_a_functional_model_has_a_row_for_each_input_and_each_field_that_a_keras
     assert "   recipe.minutes: float32 (None, None) ragged" in lines
 
 
+def test_the_summary_does_not_list_fields_that_the_model_does_not_read():
+    recipe = xt.keras.Input(KINDS["records"].spec, name="recipe")
+    minutes = xt.keras.layers.ListPooling("sum")(recipe["minutes"])
+    vectors = keras.layers.Dense(1)(recipe["taste"])
+    lines = summary(xt.keras.Model(recipe, [minutes, vectors]))
+    listed = lines[lines.index(" Inputs:") + 1 : lines.index(" Outputs:")]
+    assert listed == [
+        "   recipe.taste: float32 (None, 3)",
+        "   recipe.minutes: float32 (None, None) ragged",
+    ]
+    assert not any("title" in line or "row_splits" in line for line in lines)
+
+
 def test_a_plot_has_one_edge_for_a_value_and_names_fields_by_path():
     pydot = pytest.importorskip("pydot", reason="pydot draws plots, and is not installed")
     recipe = xt.keras.Input(KINDS["records"].spec, name="recipe")

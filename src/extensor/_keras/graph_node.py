@@ -180,6 +180,33 @@ def with_fields(structure: Any) -> Any:
     return tf.nest.map_structure(_form_of_fields, structure)
 
 
+def fields_read(whole: Any, operations: Sequence[Any]) -> set[str]:
+    """Returns the names of the component tensors of an input that operations of a graph read.
+
+    Args:
+        whole: The KerasTensor of the input.
+        operations: All operations of the graph. One that takes the whole value reads all of it.
+    """
+    names = component_names(whole.dtype.spec, whole.name)
+    read: set[str] = set()
+    for operation in operations:
+        if isinstance(operation, keras.layers.InputLayer):
+            continue
+        try:
+            inputs = tf.nest.flatten(operation.input)
+        except (AttributeError, ValueError):
+            return set(names)  # it is in several graphs
+        if not any(tensor is whole for tensor in inputs):
+            continue
+        if isinstance(operation, Field):
+            read.add(names[operation.index])
+        elif isinstance(operation, Part):
+            read.update(names[index] for index in operation.indices)
+        else:
+            return set(names)
+    return read
+
+
 def is_symbolic(structure: Any) -> bool:
     """Returns whether a nest holds a KerasTensor."""
     return any(isinstance(leaf, keras.KerasTensor) for leaf in tf.nest.flatten(structure))

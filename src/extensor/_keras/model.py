@@ -13,6 +13,7 @@ from extensor._keras._keras_private import KerasFunctional, OwnInputs
 from extensor._keras.call_spec import CallSpec, named_signature
 from extensor._keras.graph_node import (
     WholeValue,
+    fields_read,
     is_symbolic,
     lowered_as,
     with_fields,
@@ -101,8 +102,9 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
 
     def _print_fields(self, print_fn: Any) -> None:
         outputs = {} if self._output_spec is None else self._output_spec.specs
+        read = self._names_read()
         for title, specs in (("Inputs", self._named_inputs()), ("Outputs", outputs)):
-            lines = field_lines(specs)
+            lines = field_lines(specs, read if title == "Inputs" else None)
             if lines:
                 print_fn(f" {title}:")
                 for line in lines:
@@ -111,6 +113,10 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
     def _named_inputs(self) -> dict[str, Any]:
         """Returns the specs of the inputs by the names that `summary` prints."""
         return {} if self._call_spec is None else self._call_spec.specs
+
+    def _names_read(self) -> set[str] | None:
+        """Returns the names of the component tensors that the model reads, or None for all."""
+        return None
 
 
 @keras.saving.register_keras_serializable(package="extensor")
@@ -206,6 +212,13 @@ class Functional(OwnInputs, Model, KerasFunctional):
         layers = [layer for layer in self.layers if isinstance(layer, keras.layers.InputLayer)]
         names = {id(layer.output): layer.name for layer in layers}
         return {names[id(tensor)]: _spec_of(tensor) for tensor in self.inputs}
+
+    def _names_read(self) -> set[str] | None:
+        parts = [
+            fields_read(tensor, self.operations) if is_whole(tensor) else {name}
+            for tensor, name in zip(self.inputs, self._named_inputs(), strict=True)
+        ]
+        return set[str]().union(*parts)
 
     @property
     def input_spec(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 import tensorflow as tf
@@ -11,8 +12,13 @@ from extensor._struct.spec import StructuredTensorSpec
 from extensor._tf import component_specs
 
 
-def field_lines(nest: Any) -> list[str]:
+def field_lines(nest: Any, read: Set[str] | None = None) -> list[str]:
     """Returns a line for each tensor in a nest of specs: its path, dtype and shape.
+
+    Args:
+        nest: The specs.
+        read: The names of the component tensors that are read: only their fields get a line.
+            None: all fields.
 
     >>> from extensor._keras.summary import field_lines
     >>> import tensorflow as tf
@@ -23,7 +29,11 @@ def field_lines(nest: Any) -> list[str]:
     >>> field_lines({"recipe": spec})
     ['recipe.title: string (None,)', 'recipe.steps: float32 (None, None) ragged']
     """
-    return [f"{path}: {text}" if path.names else text for path, text in _fields(nest, Path())]
+    return [
+        f"{path}: {text}" if path.names else text
+        for path, text in _fields(nest, Path())
+        if read is None or any(f"{name}.".startswith(f"{path}.") for name in read)
+    ]
 
 
 def _fields(part: Any, path: Path, outer: tf.TensorShape | None = None, rank: int = 0) -> Any:
