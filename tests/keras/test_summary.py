@@ -86,6 +86,15 @@ def test_the_summary_does_not_list_fields_that_the_model_does_not_read():
     assert not any("title" in line or "row_splits" in line for line in lines)
 
 
+def test_the_summary_lists_all_fields_that_a_model_in_the_model_gets():
+    spec = KINDS["records"].spec
+    recipe, other = xt.keras.Input(spec, name="recipe"), xt.keras.Input(spec, name="other")
+    inner = xt.keras.Model(recipe, keras.layers.Dense(1)(recipe["taste"]))
+    lines = summary(xt.keras.Model(other, keras.layers.Dense(1)(inner(other))))
+    listed = lines[lines.index(" Inputs:") + 1 : lines.index(" Outputs:")]
+    assert listed == [f"   other.{field}" for field in FIELDS["records"]]
+
+
 def test_a_plot_has_one_edge_for_a_value_and_names_fields_by_path():
     pydot = pytest.importorskip("pydot", reason="pydot draws plots, and is not installed")
     recipe = xt.keras.Input(KINDS["records"].spec, name="recipe")

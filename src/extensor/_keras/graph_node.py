@@ -192,6 +192,8 @@ def fields_read(whole: Any, operations: Sequence[Any]) -> set[str]:
     for operation in operations:
         if isinstance(operation, keras.layers.InputLayer):
             continue
+        if isinstance(operation, keras.Model):
+            return set(names)  # its `input` is that of its own graph
         try:
             inputs = tf.nest.flatten(operation.input)
         except (AttributeError, ValueError):
@@ -264,7 +266,7 @@ def _whole(form: dict[str, Any]) -> Any:
     whole = whole_of_form(form)
     if whole is not None:
         return whole
-    owner = getattr(tensors[0], "whole", None)
+    owner: Any = getattr(tensors[0], "whole", None)
     if not is_whole(owner) or not all(
         isinstance(tensor, Component) and tensor.whole is owner for tensor in tensors
     ):
