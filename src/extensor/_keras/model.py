@@ -33,12 +33,15 @@ from extensor._keras.lowering import (
     spec_of_value,
     uncounted,
 )
+from extensor._keras.pruned_input import of_fields
 from extensor._keras.saving import Saver
 from extensor._keras.serialization import serialized
 from extensor._keras.spec_key import check_savable
 from extensor._keras.summary import field_lines
 from extensor._keras.trainer import Trainer
 from extensor._keras.whole_value import is_whole
+from extensor._path import Path
+from extensor._struct.dense import DenseStructuredTensor
 
 
 class Model(Trainer, Saver, TakesValues, keras.Model):
@@ -212,6 +215,17 @@ class Functional(OwnInputs, Model, KerasFunctional):
         layers = [layer for layer in self.layers if isinstance(layer, keras.layers.InputLayer)]
         names = {id(layer.output): layer.name for layer in layers}
         return {names[id(tensor)]: _spec_of(tensor) for tensor in self.inputs}
+
+    def _narrowed(self, x: Any) -> tuple[Any, Any]:
+        # A class of a user may have a step that reads more fields.
+        if type(self) is not Functional or not is_whole(self.input) or self.run_eagerly:
+            return x, None
+        if not isinstance(x, DenseStructuredTensor):
+            return x, None
+        self._check_batch(spec_of_value(x))
+        read = self._names_read() or set[str]()
+        fields = {Path.parse(name).names[1] for name in read}
+        return of_fields(x, [name for name in x.field_names() if name in fields])
 
     def _names_read(self) -> set[str] | None:
         parts = [

@@ -11,11 +11,16 @@ import tensorflow as tf
 
 from extensor._data.fields_used import uses_by
 from extensor._data.prunable import pruned, specs_of_used
-from extensor._keras.lowering import is_extension_spec, word_of_fields, word_of_uses
+from extensor._keras.lowering import (
+    is_extension_spec,
+    spec_of_value,
+    word_of_fields,
+    word_of_uses,
+)
 from extensor._keras.spec_key import key_of_spec, with_word
 from extensor._protocol.box import boxed_specs
 from extensor._pruning.components import components
-from extensor._pruning.consumption import VALUE
+from extensor._pruning.consumption import NOTHING, SHAPE, VALUE
 from extensor._tf import restructured
 
 _LOG = logging.getLogger("extensor")
@@ -64,6 +69,30 @@ def pruned_input(
     return restructured(
         found.dataset, tf.nest.map_structure(lambda spec: _form(spec, uses), found.element_spec)
     )
+
+
+def of_fields(records: Any, names: list[str]) -> tuple[Any, Any]:
+    """Returns records with some fields, and the form in which a model gets a batch of them.
+
+    If nothing can be left out, it returns the records as they are, and None.
+
+    Args:
+        records: A DenseStructuredTensor.
+        names: The names of the fields that are read.
+    """
+    spec = spec_of_value(records)
+    parts = components(spec)
+    # The form is not known of a field of a type that is not known here.
+    names = [*names, *(part.names[0] for part in parts if part.is_fixed)]
+    kept = [name for name in records.field_names() if name in names]
+    has_count = any(not part.rows and part.names[0] in kept and not part.is_fixed for part in parts)
+    if len(kept) == len(records.field_names()) or not has_count:
+        return records, None
+    narrow = records.with_only(*kept)
+    narrow_spec = spec_of_value(narrow)
+    uses = [VALUE if part.names[0] in kept else NOTHING if part.rows else SHAPE for part in parts]
+    key = with_word(word_of_fields(uses, key_of_spec(narrow_spec)), key_of_spec(spec))
+    return narrow, {key: tuple(boxed_specs(narrow_spec))}
 
 
 def forget_uses(model: Any) -> None:

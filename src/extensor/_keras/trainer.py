@@ -234,11 +234,19 @@ class Trainer(OwnBuild, keras.Model):
 
     def _fit_arguments(self, method: Any, args: Any, kwargs: Any) -> dict[str, Any]:
         replicas = self.distribute_strategy.num_replicas_in_sync
-        given = fit_arguments(method, args, kwargs, replicas, self._as_input)
+        narrowed = self._narrowed if replicas == 1 else lambda x: (x, None)
+        given = fit_arguments(method, args, kwargs, replicas, self._as_input, narrowed)
         if isinstance(given["x"], tf.data.Dataset):
             self._check_batch(given["x"].element_spec)
             self._build_for_strategy(given["x"].element_spec)
         return given
+
+    def _narrowed(self, x: Any) -> tuple[Any, Any]:
+        """Returns an input with the fields that the model is known to read, and its form or None.
+
+        Only the graph of a functional model tells this without a trace.
+        """
+        return x, None
 
     def _pruned(self, data: Any, step: Any, given: Mapping[str, Any] | None = None) -> Any:
         """Returns a dataset of files that reads only the fields that a step uses."""
