@@ -71,14 +71,6 @@ def rows() -> list[Row]:
             Within(1.05),
             lambda folder: _nested_steps(_train_step),
         ),
-        *(
-            Row(
-                f"{rows:,} records of Parquet in batches of 1,024, vs read and converted",
-                Within(1.3),
-                functools.partial(_load, rows=rows),
-            )
-            for rows in (_FILE_ROWS, 4 * _FILE_ROWS)
-        ),
         Row(
             "Keras fit over Parquet, 1M parameters, vs tensors, the fastest of each",
             Within(1.1),
@@ -317,8 +309,8 @@ def _direct(folder: Path, method: str, count: int, fields: int) -> tuple[Call, C
 # Parquet.
 
 
-def _file(folder: Path, rows: int = _FILE_ROWS) -> Path:
-    path = folder / f"{rows}.parquet"
+def _file(folder: Path) -> Path:
+    rows, path = _FILE_ROWS, folder / "to_fit.parquet"
     if not path.exists():
         random = np.random.default_rng(0)
         columns: dict[str, Any] = {
@@ -331,20 +323,6 @@ def _file(folder: Path, rows: int = _FILE_ROWS) -> Path:
         columns["label"] = pa.array(random.random(rows), pa.float32())
         pq.write_table(pa.table(columns), path, row_group_size=8 * _BATCH)
     return path
-
-
-def _load(folder: Path, rows: int) -> tuple[Call, Call]:
-    path = _file(folder, rows)
-
-    def ours() -> None:
-        for _ in xt.data.parquet(path, _BATCH):
-            pass
-
-    def peer() -> None:
-        for batch in pq.ParquetFile(path).iter_batches(_BATCH):
-            xt.from_arrow(batch)
-
-    return ours, peer
 
 
 class Large(xt.keras.Model):

@@ -85,6 +85,7 @@ def test_batches_are_those_of_a_training_without_the_interruption(
     def made():
         if is_ordered:
             train = xt.data.batches([table], table.schema, 3)
+            train = train.apply(tf.data.experimental.assert_cardinality(4))
         else:
             shuffle = xt.data.Shuffle(seed=1, window=6)
             train = xt.data.parquet(tmp_path / "it.parquet", 3, shuffle=shuffle)
@@ -105,6 +106,14 @@ def test_batches_are_those_of_a_training_without_the_interruption(
     train = made()
     backup = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train, save_freq)
     assert weights(backup) == whole
+
+
+def test_backups_within_an_epoch_need_the_number_of_batches(tmp_path):
+    table = pa.table({"x": [1.0, 2.0]})
+    train = xt.data.batches([table], table.schema, 1).map(lambda r: (r["x"], r["x"]))
+    callback = xt.keras.callbacks.BackupAndRestore(tmp_path / "backup", train, save_freq=1)
+    with pytest.raises(errors.StructureError, match="assert_cardinality"):
+        model().fit(train, callbacks=[callback], shuffle=False, verbose=0)
 
 
 def test_a_backup_of_other_files_is_an_error(train, tmp_path):

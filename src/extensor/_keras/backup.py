@@ -31,12 +31,13 @@ class BackupAndRestore(keras.callbacks.Callback):
         backup_dir: The folder of the backup.
         dataset: The dataset of `fit`, from a function of `xt.data`, or made of such a dataset by
             `map` and other methods that keep its batches.
-        save_freq: When to save: "epoch", or after so many batches.
+        save_freq: When to save: "epoch", or after so many batches, if the dataset's number of
+            batches is known.
         delete_checkpoint: Whether to remove the backup when `fit` is complete.
 
     Raises:
-        StructureError: If the dataset is not from `xt.data`, or `save_freq` is not one of these
-            (also a ValueError).
+        StructureError: If the dataset is not from `xt.data`, or `save_freq` is not one of these. In
+            `fit`: if the number of batches is not known but needed (also a ValueError).
 
     >>> import keras
     >>> import extensor as xt
@@ -68,6 +69,7 @@ class BackupAndRestore(keras.callbacks.Callback):
             )
         self._folder = os.fspath(backup_dir)
         self._plan = feed_of(dataset).plan
+        self._length = int(dataset.cardinality())
         self._save_freq: Any = save_freq
         self._deletes = delete_checkpoint
         self._begin = (0, 0)  # where the dataset began
@@ -85,6 +87,15 @@ class BackupAndRestore(keras.callbacks.Callback):
     def on_train_begin(self, logs: Any = None) -> None:
         """Restores the backup, if there is one."""
         self._before = self._skipped = self._seen = self._saved = 0
+        params: Any = self.params
+        if self._save_freq != "epoch" and not params.get("steps"):
+            raise StructureError(
+                path="BackupAndRestore: save_freq",
+                expected="a dataset of which the number of batches is known, to see epochs end",
+                received="one of unknown cardinality",
+                mend='Give save_freq="epoch", or say how many there are: '
+                "dataset.apply(tf.data.experimental.assert_cardinality(count)).",
+            )
         if os.path.exists(self._path):
             with open(self._path) as file:
                 backup = json.load(file)
@@ -152,6 +163,10 @@ class BackupAndRestore(keras.callbacks.Callback):
         os.makedirs(self._folder, exist_ok=True)
         count = self._before + self._seen
         state = self._plan.state(count, self._begin)
+        params: Any = self.params
+        if batch == 0 and self._plan.steps is None and params.get("steps") == self._length:
+            # The pass is complete, but nobody has asked its source for more yet.
+            state = self._plan.state_at(*self._plan.next)
         weights = f"{state['epoch']}-{state['step']}-{count}.weights.h5"
         model: Any = self.model
         model.save_weights(os.path.join(self._folder, weights), overwrite=True)
