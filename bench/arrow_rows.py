@@ -39,7 +39,14 @@ def rows() -> list[Row]:
             _many_against_few,
         ),
         Row(f"to_arrow, {_COUNT:,} recipes, vs by hand", Within(1.5), _back_against_hand),
-        Row(f"read_parquet, {_COUNT:,} recipes, vs pq.read_table alone", Within(2), _parquet),
+        *(
+            Row(
+                f"read_parquet, {_COUNT:,} recipes, {how}, vs pq.read_table alone",
+                Within(1.8),
+                functools.partial(_parquet, options=options),
+            )
+            for how, options in _WRITERS.items()
+        ),
         Row("from_arrow, one record of 8 leaves, vs tf.constant of its tensors", Within(3), _one),
         *(
             Row(
@@ -176,9 +183,17 @@ def _with_nulls(array: pa.Array, mask: pa.Array) -> pa.Array:
     return pc.if_else(mask, pa.scalar(None, array.type), array)
 
 
-def _parquet(folder: Path) -> tuple[Call, Call]:
+_WRITERS: dict[str, dict[str, Any]] = {
+    "written as usual": {},
+    "without compression": {"compression": "none"},
+    "without dictionaries, zstd": {"compression": "zstd", "use_dictionary": False},
+    "row groups of 1,000": {"row_group_size": 1_000},
+}
+
+
+def _parquet(folder: Path, options: dict[str, Any]) -> tuple[Call, Call]:
     path = str(folder / "recipes.parquet")
-    pq.write_table(_recipes(), path)
+    pq.write_table(_recipes(), path, **options)
     titles = xt.read_parquet(path).field_value("title")
     if not tf.reduce_all(titles == byhand.from_arrow(_recipes())["title"]):
         raise AssertionError("read_parquet changed the records.")
