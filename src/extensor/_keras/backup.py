@@ -68,7 +68,7 @@ class BackupAndRestore(keras.callbacks.Callback):
                 mend='Give save_freq="epoch".',
             )
         self._folder = os.fspath(backup_dir)
-        self._plan = feed_of(dataset).plan
+        self._plan: Any = feed_of(dataset).plan  # of files, or of a source that is read in order
         self._length = int(dataset.cardinality())
         self._save_freq: Any = save_freq
         self._deletes = delete_checkpoint
