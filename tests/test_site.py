@@ -1,5 +1,6 @@
 """The pages of the documentation: each is in the site, and each link leads somewhere."""
 
+import json
 import os
 import re
 import shutil
@@ -84,25 +85,79 @@ def test_links_and_anchors_are_found(tmp_path):
     assert _anchors(page) == {"a-bc-d_e", "a-bc-d_e-1"}
 
 
-@pytest.mark.slow
-def test_the_site_is_built_without_a_warning(tmp_path):
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Returns the folder of the site, built without a run of the tutorials."""
     for package in ("sphinx", "myst_nb", "furo", "sphinx_copybutton"):
         pytest.importorskip(package, reason="the extra `docs` is not installed")
+    folder = tmp_path_factory.mktemp("project")
     # A copy, because the build writes the pages of the reference beside the others.
-    shutil.copytree(DOCS, tmp_path / "docs", ignore=shutil.ignore_patterns("reference", "_build"))
-    (tmp_path / "tests").mkdir()
+    shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("reference", "_build"))
+    (folder / "tests").mkdir()
     for name in ("CHANGELOG.md", "CONTRIBUTING.md", "tests/README.md", "examples"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, tmp_path / name)
+        copy(ROOT / name, folder / name)
     command = "-b html -q -W --keep-going -D nb_execution_mode=off docs site".split()
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", *command],
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
         capture_output=True,
         text=True,
         timeout=900,
     )
     assert done.returncode == 0, done.stderr
+    return folder / "site"
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(site):
     for page in PAGES:
-        assert (tmp_path / "site" / page.relative_to(DOCS).with_suffix(".html")).exists()
+        assert (site / page.relative_to(DOCS).with_suffix(".html")).exists()
+
+
+@pytest.mark.slow
+def test_a_page_loads_nothing_from_the_network(site):
+    loads = re.compile(r'<(?:script|link|img|iframe)\b[^>]*(?:src|href)="(?:https?:)?//[^"]*"')
+    for page in site.rglob("*.html"):
+        assert loads.findall(page.read_text()) == [], page
+    for style in site.rglob("*.css"):
+        assert re.findall(r"(?:url\(|@import)[^;)]*//[^;)]*", style.read_text()) == [], style
+
+
+# Loads each page into a frame of each width, and lists the pages that are wider than the frame, and
+# the pictures that are not shown.
+MEASURE = """<!doctype html><body><iframe id="frame" style="border:0;height:900px"></iframe><p>
+<script>
+const frame = document.querySelector("iframe"), found = [];
+async function measure(pages) {
+  for (const width of [360, 1300]) for (const page of pages) {
+    frame.style.width = width + "px";
+    await new Promise(done => { frame.onload = done; frame.src = page; });
+    await new Promise(done => setTimeout(done, 30));
+    const root = frame.contentDocument;
+    if (root.documentElement.scrollWidth > width + 1) found.push(`${page} at ${width}`);
+    for (const image of root.images) if (!image.naturalWidth) found.push(`${page}: ${image.src}`);
+  }
+  document.querySelector("p").textContent = "FOUND" + JSON.stringify(found) + "END";
+}
+measure(PAGES);
+</script>"""
+
+
+@pytest.mark.slow
+def test_a_page_fits_a_phone_and_a_desktop_and_shows_its_pictures(site):
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium is installed")
+    pages = [str(page.relative_to(DOCS).with_suffix(".html")) for page in PAGES]
+    (site / "measure.html").write_text(MEASURE.replace("PAGES", json.dumps(pages)))
+    options = "--headless=new --no-sandbox --disable-gpu --allow-file-access-from-files".split()
+    options += ["--virtual-time-budget=600000", "--timeout=120000", "--dump-dom"]
+    done = subprocess.run(
+        [chromium, *options, f"file://{site}/measure.html"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert re.findall("FOUND(.*)END", done.stdout) == ["[]"], done.stdout[-2000:]
