@@ -93,8 +93,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("project")
     # A copy, because the build writes the pages of the reference beside the others.
     shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("reference", "_build"))
-    (folder / "tests").mkdir()
-    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "tests/README.md", "examples"):
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "examples"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, folder / name)
     command = "-b html -q -W --keep-going -D nb_execution_mode=off docs site".split()
