@@ -17,7 +17,7 @@ from extensor.errors import StructureError
 
 
 class BackupAndRestore(keras.callbacks.Callback):
-    """Saves the training, and goes on from there when `fit` is called in a new process.
+    """Saves the training, and continues it when `fit` is called in a new process.
 
     `keras.callbacks.BackupAndRestore` restores the weights only; the dataset begins at its
     beginning again. This callback also saves how many batches were trained with, which is fewer

@@ -76,7 +76,7 @@ def map_structure(
 def assert_same_structure(
     nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """Raises unless two nests have the same structure.
+    """Raises an error if two nests differ in structure.
 
     Args:
         nest1: Any nest of values or of specs.
