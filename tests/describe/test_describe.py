@@ -1,6 +1,7 @@
 """describe: its sources, and its memory."""
 
 import numpy as np
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +17,8 @@ RECORDS = [
 BATCH = xt.struct.constant(RECORDS)
 TABLE = pa.Table.from_pylist(RECORDS)
 
+STRUCT = pa.struct(list(TABLE.schema))
+
 
 def batches():
     return tf.data.Dataset.from_tensors(BATCH)
@@ -29,6 +32,9 @@ SOURCES = {
     "a record batch": lambda: TABLE.to_batches()[0],
     "a reader": lambda: TABLE.to_reader(1),
     "an array of structs": lambda: TABLE.to_batches()[0].to_struct_array(),
+    "a slice of an array of structs": lambda: pa.array([None, *RECORDS]).slice(1),
+    "slices in chunks": lambda: pa.chunked_array([pa.array([{}, *RECORDS], STRUCT).slice(1)]),
+    "a slice of a DataFrame": lambda: polars.DataFrame([RECORDS[0], *RECORDS])[1:],
     "batches of Arrow": lambda: iter(TABLE.to_batches(max_chunksize=1)),
     "batches of records": lambda: [BATCH[:2], BATCH[2:]],
 }
@@ -54,6 +60,18 @@ def test_only_chosen_columns_are_described(name):
     assert list(found.paths) == ["score"]
     with pytest.raises(xt.errors.FieldError, match="nothing"):
         xt.data.describe(SOURCES[name](), columns=["nothing"])
+
+
+def test_python_objects_in_a_dataframe_are_refused_and_not_their_addresses_described():
+    frame = polars.DataFrame({"things": polars.Series([object()], dtype=polars.Object)})
+    with pytest.raises(xt.errors.UnsupportedTypeError, match="things: .*Python objects"):
+        xt.data.describe(frame)
+
+
+@pytest.mark.parametrize("source", [pa.array([1]), polars.Series([1])])
+def test_arrow_data_of_no_records_is_refused(source):
+    with pytest.raises(xt.errors.DTypeError, match="expected records"):
+        xt.data.describe(source)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "jsonl"])

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.read import table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
 from extensor._describe.description import Description
@@ -46,9 +47,9 @@ def describe(
     Args:
         source: Paths of files, as in `xt.read_parquet`, `read_arrow`, `read_json` and
             `read_tfrecord`; a `tf.data.Dataset` of StructuredTensors; a StructuredTensor; a table,
-            a record batch, a reader or another object with the Arrow PyCapsule interface; or an
-            iterable of such batches. JSON and TFRecord files are read twice: their types are known
-            only at the end.
+            a record batch, a pyarrow reader, an array of structs or another object with the Arrow
+            PyCapsule interface, which is imported as a whole; or an iterable of such batches. JSON
+            and TFRecord files are read twice: their types are known only at the end.
         columns: Paths of the fields to describe. Default: all.
         format: The format of the files, "parquet", "arrow", "json" or "tfrecord". Default: that of
             their suffix.
@@ -57,6 +58,7 @@ def describe(
 
     Raises:
         DTypeError: If the source is nothing of these (also a TypeError).
+        UnsupportedTypeError: If a DataFrame has Python objects (also a TypeError).
         FieldError: If a column does not exist (also a KeyError).
         MissingFileError, FormatError, StructureError: As in the functions that read the format.
         MissingDependencyError: If the extra is not installed (also an ImportError).
@@ -150,21 +152,14 @@ def _of_value(records: StructuredTensor, wanted: Any) -> list[pa.RecordBatch]:
 
 
 def _of_arrow(source: Any, wanted: Any) -> Iterator[pa.RecordBatch]:
-    if isinstance(source, pa.RecordBatch):
-        source = pa.Table.from_batches([source])
-    if isinstance(source, pa.Table):
-        table = _chosen(source, wanted)
-        yield from table.to_batches() or [empty_batch(table.schema)]
-        return
-    if not hasattr(source, "__arrow_c_stream__"):
-        source = pa.table(source)
-    reader = pa.RecordBatchReader.from_stream(source)
-    for batch in itertools.chain([empty_batch(reader.schema)], reader):
-        yield from _of_arrow(pa.Table.from_batches([batch]), wanted)
-
-
-def _chosen(table: pa.Table, wanted: WantedTable | None) -> pa.Table:
-    return table if wanted is None else wanted.table(table)
+    if isinstance(source, pa.RecordBatchReader):
+        batches = itertools.chain([empty_batch(source.schema)], source)
+        tables: Iterable[pa.Table] = (pa.Table.from_batches([batch]) for batch in batches)
+    else:
+        tables = [table_of(source, "xt.data.describe")]
+    for table in tables:
+        chosen = table if wanted is None else wanted.table(table)
+        yield from chosen.to_batches() or [empty_batch(chosen.schema)]
 
 
 def _is_arrow(value: Any) -> bool:
