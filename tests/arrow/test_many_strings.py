@@ -93,3 +93,19 @@ def test_many_strings_are_refused_exactly_if_one_is_no_text(seed):
     else:
         assert len(expected) > 512
         assert xt.to_arrow(records)["x"].to_pylist() == expected
+
+
+def test_large_columns_are_converted_while_python_exits(run_python):
+    found = run_python(
+        """
+        import atexit
+        import pyarrow as pa
+        import extensor as xt
+
+        words = pa.array([f"a long string, number {i}" for i in range(60_000)])
+        table = pa.table({"a": words, "b": words})
+        expected = table.to_batches()[0]
+        atexit.register(lambda: print(xt.to_arrow(xt.from_arrow(table)).equals(expected)))
+        """
+    )
+    assert found.stdout.split() == ["True"]

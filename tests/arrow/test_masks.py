@@ -1,7 +1,9 @@
 """Masks of columns: made of Arrow's bits when they are first read, and shared between columns."""
 
 import copy
+import gc
 import pickle
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -112,3 +114,16 @@ def test_values_whose_mask_was_not_read_are_changed_as_others(change):
     np.testing.assert_array_equal(changed.mask, [v is not None for v in VALUES])
     plus = int(change == "replace")
     assert changed.to_py() == [v if v is None else v + plus for v in VALUES]
+
+
+def test_a_mask_that_was_not_read_keeps_no_memory_of_the_table():
+    strings = COLUMNS["strings"]  # whose values are copied
+    memory = np.frombuffer(strings.buffers()[0], np.uint8).copy()
+    buffers = [pa.py_buffer(memory), *strings.buffers()[1:]]
+    array = pa.Array.from_buffers(strings.type, len(strings), buffers)
+    kept = weakref.ref(memory)
+    column = xt.from_arrow(pa.table({"x": array.slice(3, 150)}), nulls="mask")["x"]
+    del memory, buffers, array
+    gc.collect()
+    assert kept() is None
+    np.testing.assert_array_equal(column.mask, [v is not None for v in VALUES[3:153]])

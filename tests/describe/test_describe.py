@@ -64,7 +64,7 @@ def test_only_chosen_columns_are_described(name):
 
 def test_python_objects_in_a_dataframe_are_refused_and_not_their_addresses_described():
     frame = polars.DataFrame({"things": polars.Series([object()], dtype=polars.Object)})
-    with pytest.raises(xt.errors.UnsupportedTypeError, match="things: .*Python objects"):
+    with pytest.raises(xt.errors.UnsupportedTypeError, match=r"things: .*Python objects"):
         xt.data.describe(frame)
 
 

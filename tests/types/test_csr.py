@@ -754,3 +754,15 @@ def test_scipy_is_needed_only_for_its_conversions(monkeypatch):
     with pytest.raises(xt.ExtensorError, match=r"pip install \"extensor\[scipy\]\"") as info:
         csr(EXAMPLE).to_scipy()
     assert isinstance(info.value, ImportError)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_jacobians_of_eager_products(few, monkeypatch):
+    if not few:
+        monkeypatch.setattr("extensor._types.csr.kernel._FEW", -1)
+    matrix, dense = csr(EXAMPLE), tf.ones([EXAMPLE.shape[1], 2])
+    with tf.GradientTape() as tape:
+        tape.watch(dense)
+        product = tf.matmul(matrix, dense)
+    expected = np.einsum("ij,kl->ikjl", EXAMPLE, np.eye(2))
+    np.testing.assert_allclose(tape.jacobian(product, dense), expected)

@@ -19,7 +19,7 @@ _FEW = 64  # elements of a mask; making a tensor of them takes longer than findi
 _MANY = 1 << 17
 
 
-def unpacked(bits: pa.Buffer, offset: int, count: int) -> np.ndarray[Any, Any]:
+def unpacked(bits: pa.Buffer | bytes, offset: int, count: int) -> np.ndarray[Any, Any]:
     """Returns so many bits from an offset on as booleans."""
     if count > _MANY:
         keep_freed_memory()
@@ -57,12 +57,16 @@ class Masks:
     def maker(self, array: pa.Array) -> Callable[[], tf.Tensor]:
         """Returns a function that returns the mask of the bits of an array.
 
-        It keeps the bits, but not the values of the array.
+        It keeps a copy of these bits: the array may be a slice of much memory, such as a file.
         """
         bits = array.buffers()[0] if array.null_count else None
-        return functools.partial(self._of_bits, bits, array.offset, len(array))
+        if bits is None:
+            return functools.partial(self._of_bits, None, 0, len(array))
+        first, offset = divmod(array.offset, 8)
+        own = bytes(memoryview(bits)[first : first + (offset + len(array) + 7) // 8])
+        return functools.partial(self._of_bits, own, offset, len(array))
 
-    def _of_bits(self, bits: pa.Buffer | None, offset: int, count: int) -> tf.Tensor:
+    def _of_bits(self, bits: bytes | None, offset: int, count: int) -> tf.Tensor:
         return self.of(None if bits is None else unpacked(bits, offset, count), count)
 
 

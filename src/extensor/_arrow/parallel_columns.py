@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from extensor._memory import keep_freed_memory
@@ -32,9 +33,11 @@ def convert_columns(convert: Callable[[int], Any], count: int, sizes: dict[int, 
     done: dict[int, Any] = {}
     if len(sizes) > 1 and not hasattr(_thread, "works_for_pool"):
         large = sorted(sizes, key=lambda i: -sizes[i])
-        begun = {i: _pool().submit(convert, i) for i in large}
-        done = {i: convert(i) for i in reversed(large) if begun[i].cancel()}
-        done |= {i: begun[i].result() for i in large if i not in done}
+        begun: dict[int, Future[Any]] = {}
+        with contextlib.suppress(RuntimeError):  # Python is exiting: this thread converts all
+            begun |= ((i, _pool().submit(convert, i)) for i in large)
+        done = {i: convert(i) for i in reversed(begun) if begun[i].cancel()}
+        done |= {i: begun[i].result() for i in begun if i not in done}
     return [done[i] if i in done else convert(i) for i in range(count)]
 
 

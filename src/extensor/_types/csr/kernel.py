@@ -146,7 +146,9 @@ def _run(matrix: _Matrix, values: tf.Tensor, dense: tf.Tensor, transpose: bool) 
     static = [*matrix.static, dense.shape[1]]
 
     def run() -> tf.Tensor:
-        variant = matrix.variant_of(values) if matrix.variant is None else matrix.variant
+        variant = matrix.variant if tf.executing_eagerly() else None
+        if variant is None:  # also in a graph, which needs to know the shape inside a variant
+            variant = matrix.variant_of(values)
         return tf.raw_ops.SparseMatrixMatMul(a=variant, b=dense, transpose_a=transpose)
 
     def zeros() -> tf.Tensor:
