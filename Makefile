@@ -75,7 +75,7 @@ test-nightly:  ## The tests on the newest pre-releases of TensorFlow and Keras t
 
 engines-test: $(ENGINES)/.ready-$(TAG) $(BEAM)/.ready-$(TAG)  ## Run arrow_function on Ray, Spark, Daft and Beam
 	@echo "[engines-test] Ray Data, Spark (needs Java 17), Daft"
-	@$(ENGINES)/bin/python -m pytest engines/test_ray.py engines/test_spark.py engines/test_daft.py $(PYTEST_ARGS)
+	@$(ENGINES)/bin/python -m pytest engines/test_ray.py engines/test_ray_train.py engines/test_spark.py engines/test_daft.py $(PYTEST_ARGS)
 	@echo "[engines-test] Beam"
 	@$(BEAM)/bin/python -m pytest engines/test_beam.py $(PYTEST_ARGS)
 	@echo "[engines-test] passed"
@@ -142,7 +142,7 @@ clean:  ## Remove the environments and everything that was built
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The engines are no extras: extensor does not import them. Beam pins pyarrow and protobuf.
-IN_ENGINES := "ray[data]" "pyspark>=4" "pandas<3" daft cloudpickle pytest hypothesis
+IN_ENGINES := "ray[data,train]" "pyspark>=4" "pandas<3" daft cloudpickle pytest hypothesis
 IN_BEAM := apache-beam cloudpickle pytest hypothesis
 
 # $(call pin_engine,name of the constraints,packages)

@@ -76,3 +76,27 @@ def test_a_concrete_function_refuses_a_value_of_another_dtype():
     other = xt.DenseStructuredTensor([2], {"f0": [1, 2]})
     with pytest.raises(TypeError, match="float32"):
         concrete(other)
+
+
+ORDERS = {
+    "lists of records": lambda n: [{"items": [{"price": 1.0}] * n}, {"items": []}],
+    "lists in lists": lambda n: [{"days": [{"items": [{"price": 1.0}] * n}] * n}, {"days": []}],
+    "nulls": lambda n: [{"items": [{"price": None, "tags": ["a"] * n}] * n}, {"items": None}],
+    "unions": lambda n: [{"items": [{"price": 1.0}, {"price": "free"}] * n}, {"items": []}],
+}
+
+
+@pytest.mark.parametrize("orders", ORDERS.values(), ids=ORDERS)
+def test_batches_of_lists_of_other_lengths_are_traced_once(orders):
+    """As with ragged tensors: the number of all items is not part of the spec."""
+    traced = []
+
+    @tf.function
+    def function(batch):
+        traced.append(batch)
+        return batch
+
+    for count in (1, 2, 5):
+        batch = xt.struct.constant(orders(count), nulls="mask", conflicts="union")
+        assert function(batch).to_py() == batch.to_py()
+    assert len(traced) == 1

@@ -139,7 +139,7 @@ def boxed_specs(spec: Any, minimum_rank: int = 0) -> list[Any]:
     """
     if isinstance(spec, tf.TensorSpec):
         return [spec]
-    if is_stackable(spec):
+    if is_stackable(spec) and minimum_rank:
         return list(as_list(spec.boxed_tensor_spec(minimum_rank)))
     return _tf.box_specs(spec)
 

@@ -295,6 +295,8 @@ def any_length(spec: Any) -> Any:
     """
     if isinstance(spec, StackableTypeSpec):
         return spec._any_length()
+    if spec.__class__ is tf.TensorSpec and spec.shape.rank:
+        return tf.TensorSpec(any_length_shape(spec.shape), spec.dtype)
     return _tf.stacked(_tf.unstacked(spec), None)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._path import Path
+from extensor._protocol.stackable_spec import any_length, any_length_shape
 from extensor._struct import index, masked, reshape
 from extensor._struct.common_shape import common_shape, known_rank, merged_shape
 from extensor._struct.dims import Axes, Dims, after_gather, checked_dims, inherited, named
@@ -20,14 +21,15 @@ from extensor._struct.field import (
     row_splits_dtypes,
     shape_of,
     spec_of_field,
+    spec_of_items,
 )
 from extensor._struct.metadata import NONE, Metadata
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_partition import splits_of
 from extensor._struct.row_splits import outer_sizes
-from extensor._struct.spec import StructuredTensorSpec, no_such_field
+from extensor._struct.spec import StructuredTensorSpec, no_such_field, of_any_count
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import StructureError
+from extensor.errors import ProtocolError, StructureError
 
 _set = object.__setattr__
 
@@ -243,6 +245,22 @@ class DenseStructuredTensor(StructuredTensor):
             for name, value in self._columns.items()
         }
         return self._spec_type(self.shape, specs, *self._metadata)
+
+    def _describe_any_count(self) -> StructuredTensorSpec:
+        if self._hint is not None or self._spec is not None or not self._columns:
+            return of_any_count(self.__tf_type_spec__())
+        # As above, without the spec that has the number.
+        known, changed = self._known_specs
+        try:
+            specs = {
+                name: any_length(known[name])
+                if name in known and name not in changed
+                else spec_of_items(value, name)
+                for name, value in self._columns.items()
+            }
+        except ProtocolError:
+            return of_any_count(self.__tf_type_spec__())
+        return self._spec_type(any_length_shape(self.shape), specs, *self._metadata)
 
     def _specs_without(self, changed: Iterable[str]) -> _KnownSpecs:
         """Returns the specs of fields that are known, for records in which some are changed."""

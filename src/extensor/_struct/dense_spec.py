@@ -346,7 +346,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return record
 
     def _any_length(self) -> DenseStructuredTensorSpec:
-        specs = {name: any_length(spec) for name, spec in self._field_specs.items()}
+        specs = {n: any_length(batchable(s, Path(n))) for n, s in self._field_specs.items()}
         return DenseStructuredTensorSpec(any_length_shape(self._shape), specs, *self._metadata)
 
     def _find_row_splits_dtypes(self) -> set[tf.DType]:

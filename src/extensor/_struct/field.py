@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.lossless import is_tensor_like, lossless
+from extensor._protocol.stackable_spec import any_length
 from extensor._protocol.symbolic import is_symbolic, symbolic_spec
 from extensor._struct.parts import row_parts, stacks_by_parts
 from extensor._struct.records import Records
@@ -142,6 +144,24 @@ def spec_of_field(value: Any, hint: Any = None) -> tf.TypeSpec:
         return hint
     spec = symbolic_spec(value)
     return tf.type_spec_from_value(value) if spec is None else spec
+
+
+def spec_of_items(value: Any, name: str) -> Any:
+    """Returns the spec of a field's value without the number of its items.
+
+    Raises:
+        ProtocolError: If the values do not stack (also a TypeError).
+    """
+    if isinstance(value, tf.Tensor) and value.shape.rank == 1:
+        return _vector_spec(value.dtype)
+    if isinstance(value, Records):
+        return value._describe_any_count()
+    return any_length(batchable(spec_of_field(value), Path(name)))
+
+
+@functools.cache
+def _vector_spec(dtype: tf.DType) -> tf.TensorSpec:
+    return tf.TensorSpec([None], dtype)
 
 
 def marks_rows(spec: Any) -> bool:

@@ -14,6 +14,7 @@ from extensor._authoring.rows import uncut_rows
 from extensor._memory import array_over
 from extensor._path import Path
 from extensor._protocol.casting import required
+from extensor._protocol.stackable_spec import any_length_shape
 from extensor._struct import index, reshape, row_partition
 from extensor._struct.dims import Dims, after_gather, moved, named
 from extensor._struct.display import text
@@ -270,10 +271,17 @@ class RaggedStructuredTensor(StructuredTensor):
         return self._values.field_names()
 
     def _describe(self) -> StructuredTensorSpec:
-        values = self._values.__tf_type_spec__()
+        return self._spec_of(self.shape)
+
+    def _describe_any_count(self) -> StructuredTensorSpec:
+        return self._spec_of(any_length_shape(self.shape))
+
+    def _spec_of(self, shape: tf.TensorShape) -> StructuredTensorSpec:
+        # The number of values is left out, as RaggedTensorSpec.from_value does.
+        values = self._values._describe_any_count()
         dtype = self._row_splits.dtype
         dims = None if self._name is None else self._dims
-        return self._spec_type(self.shape, values, dtype, dims)
+        return self._spec_type(shape, values, dtype, dims)
 
     def _names(self) -> KeysView[str]:
         return self._values._names()

@@ -29,6 +29,7 @@ from extensor._struct.spec import (
     Cuts,
     StructuredTensorSpec,
     is_cut_by_type,
+    of_any_count,
     saved_parts,
     spec_or_none,
     with_row_splits_dtype,
@@ -252,6 +253,8 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
     def refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
         values = self._values_spec.refined(value if self._is_row else value.values)
+        if not self._is_row:
+            values = of_any_count(values)
         return self._like(value.shape, values, self._row_splits_dtype)
 
     @property

@@ -60,6 +60,10 @@ class Records(abc.ABC):
         """Returns the first `rank` sizes, if the records are uniform in them."""
 
     @abc.abstractmethod
+    def _describe_any_count(self) -> Any:
+        """Returns the spec of the records of all rows, without their number."""
+
+    @abc.abstractmethod
     def _taken(self, positions: tuple[Any, ...], at: Path) -> Any:
         """Returns the records at the given positions; see `index.take`."""
 

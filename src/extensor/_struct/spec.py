@@ -449,6 +449,18 @@ def row_splits_dtypes_of(spec: Any) -> set[tf.DType]:
     return found
 
 
+def of_any_count(spec: StructuredTensorSpec) -> StructuredTensorSpec:
+    """Returns the spec of the records of all rows, whose number changes from batch to batch.
+
+    The spec of a value has no such number, like `tf.RaggedTensorSpec.from_value`. Otherwise a
+    tf.function would be traced for each batch.
+    """
+    try:
+        return spec._any_length()
+    except ProtocolError:  # a field that does not stack has the number in its spec
+        return spec
+
+
 def spec_or_none(spec_or_value: Any) -> Any:
     """Returns a spec as it is, the spec of an extension value, or None for anything else."""
     if isinstance(spec_or_value, tf.TypeSpec):

@@ -217,7 +217,6 @@ def test_lists_of_lists_are_padded_by_a_list():
         (lambda t: S.fill_null(S.pad(t, "steps", 3), "steps.x", 0), FieldError, "steps.x"),
         (lambda t: S.unique(S.pad(t, "steps", 3), "steps", by="m"), NullError, "m"),
         (lambda t: S.group_by(S.pad(t, "steps", 3), "steps", by="m"), NullError, "m"),
-        (lambda t: S.explode(S.pad(t, "steps", 3), "steps.l"), FieldError, "steps"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_one_error(call, error, path):
