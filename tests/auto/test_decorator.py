@@ -137,7 +137,7 @@ def test_a_value_without_tensors_obeys_the_laws_of_specs_and_components():
 def test_the_class_that_is_made_says_where_it_comes_from():
     assert Jar.__name__ == "Jar_AutoCompositeTensor"
     assert (Jar.__module__, Jar.__qualname__) == ("tests.samples.auto", "Jar")
-    assert Jar.__doc__.startswith("Not composite by itself")
+    assert Jar.__doc__.startswith("A class without a base class")
     assert Jar.__mro__[2] is xt.AutoCompositeTensor
     assert type_spec_registry.get_name(Jar.Spec) == "pantry.Jar_ACTTypeSpec"
     assert type_spec_registry.get_name(Adder.Spec) == "tests.samples.auto.Adder_ACTTypeSpec"

@@ -287,3 +287,17 @@ def test_rank_size_and_shape():
         else:
             for found in both_ways(tf.shape, value):
                 assert found.numpy().tolist() == shape
+
+
+def test_a_loop_may_change_the_number_of_values_of_constants():
+    @tf.function
+    def doubled():
+        records = xt.struct.constant([{"items": [{"v": 1}, {"v": 2}]}, {"items": []}])
+
+        def double(i, v):
+            lists = tf.concat([v["items"], v["items"]], 1)
+            return i + 1, v.with_updates({"items": lists})
+
+        return tf.while_loop(lambda i, v: i < 2, double, (tf.constant(0), records))[1]
+
+    assert doubled().to_py() == [{"items": [{"v": 1}, {"v": 2}] * 4}, {"items": []}]

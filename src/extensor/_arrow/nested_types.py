@@ -411,7 +411,9 @@ def split_spec(values: Any, nrows: int | None, size: int, splits: tf.DType) -> t
     shape = tf.TensorShape([nrows, size]).concatenate(values.shape[1:])
     if isinstance(values, RaggedStructuredTensorSpec):
         return RaggedStructuredTensorSpec(
-            tf.TensorShape([nrows, None]).concatenate(values.shape[1:]), values, splits
+            tf.TensorShape([nrows, None]).concatenate(values.shape[1:]),
+            values._any_length(),
+            splits,
         )
     if isinstance(values, DenseStructuredTensorSpec):
         fields = {n: split_spec(s, nrows, size, splits) for n, s in values.field_specs.items()}

@@ -63,6 +63,10 @@ def while_loop(plain: Any) -> Any:
                 if isinstance(spec, tf.TypeSpec) and _is_castable(spec, value):
                     flat[i] = _cast_or_leave(spec, value)
                     loop_vars = tf.nest.pack_sequence_as(loop_vars, flat)
+        else:
+            invariants = [_open_spec(value) for value in flat]
+            if any(spec is not None for spec in invariants):
+                shape_invariants = tf.nest.pack_sequence_as(loop_vars, invariants)
 
         def cast_body(*variables: Any) -> Any:
             outputs = body(*variables)
@@ -85,7 +89,7 @@ def while_loop(plain: Any) -> Any:
                 returned = tf.type_spec_from_value(value)
                 wider = spec.most_specific_common_supertype([returned])
                 if wider is not None:
-                    if may_widen and _is_alike_outside(spec, returned) and wider != spec:
+                    if may_widen and _is_alike_outside(spec, returned, wider):
                         raise _WiderError(i, wider)
                     continue
                 common = castable_type(spec, returned)
@@ -116,14 +120,37 @@ def while_loop(plain: Any) -> Any:
     return _while_loop
 
 
-def _is_alike_outside(spec: Any, returned: Any) -> bool:
-    """Returns whether two specs of ours have one shape, and may differ in that of components only.
+def _is_alike_outside(spec: Any, returned: Any, wider: Any) -> bool:
+    """Returns whether two specs of ours have one shape, and differ in that of components only.
 
-    Such as how many values the lists of records have: no caller sees it, and a RaggedTensor does
-    not keep it either.
+    Such as the number of rows of a field: no caller sees it.
     """
     shape = getattr(spec, "shape", None)
-    return shape is not None and is_ours(spec) and shape == getattr(returned, "shape", None)
+    return (
+        isinstance(shape, tf.TensorShape)  # an attribute of a user's class may be anything
+        and is_ours(spec)
+        and shape == getattr(returned, "shape", None)
+        and not wider.is_subtype_of(spec)
+    )
+
+
+def _open_spec(value: Any) -> Any:
+    """Returns the spec of a value of ours that leaves out sizes of its tensors, or None.
+
+    Such as the number of values in the lists of records: the body may return another number, as
+    for a RaggedTensor.
+    """
+    if not is_value(value) or isinstance(value, tf.Tensor):
+        return None
+    spec = tf.type_spec_from_value(value)
+    if not is_ours(spec):
+        return None
+    parts = zip(
+        tf.nest.flatten(spec, expand_composites=True),
+        tf.nest.flatten(value, expand_composites=True),
+        strict=True,
+    )
+    return spec if any(part.shape != tensor.shape for part, tensor in parts) else None
 
 
 def _is_castable(spec: Any, value: Any) -> bool:
