@@ -1,10 +1,7 @@
-"""The tf.data graph of a feed: its parts by number.
+"""The datasets of feeds, and the Python functions that their graphs call.
 
-    Range(parts) -> Scan(hold a pass) -> FlatMap(load a part)
-
-The number of the part, and how far into it, is all of an iterator's state. So tf.train.Checkpoint
-saves an iterator, and another process may restore it. Scan carries a tensor that names the pass;
-the pass ends when the tensor's memory is freed, which is when the iterator is deleted.
+Scan carries a tensor that names the pass; the pass ends when the tensor's memory is freed, which is
+when the iterator is deleted.
 
 All datasets share the traced functions. They call Python by names that are the same in all
 processes, so that the graph of a dataset may be sent to another one.
@@ -27,9 +24,9 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._data.dataset_graph import Steps, graph_of
 from extensor._data.feed import Feed, Pass
 from extensor._memory import tensor_at
-from extensor._protocol.box import boxed_specs
 from extensor._raised import marked
 from extensor._tf._tf_named_function import call_named, function_of_dataset, name_function
 from extensor.errors import StructureError
@@ -37,13 +34,10 @@ from extensor.errors import StructureError
 
 def stream(feed: Feed) -> tf.data.Dataset:
     """Returns a dataset of the batches of a feed."""
-    dataset = _dataset(feed, feed.parts, is_endless=False)
     # From within an epoch, the first pass is shorter than the others. A service gives a trainer the
     # batches of all its workers.
-    if feed.plan.next[1] == 0 and not feed.plan.by_service:
-        count = feed.plan.steps * feed.plan.epochs
-        dataset = dataset.apply(tf.data.experimental.assert_cardinality(count))
-    return _of_feed(dataset, feed)
+    is_counted = feed.plan.next[1] == 0 and not feed.plan.by_service
+    return _dataset(feed, feed.parts, feed.plan.steps * feed.plan.epochs if is_counted else None)
 
 
 def stream_to_its_end(feed: Any) -> tf.data.Dataset:
@@ -52,18 +46,23 @@ def stream_to_its_end(feed: Any) -> tf.data.Dataset:
     Args:
         feed: As a Feed, without a plan. The passes that it opens have `is_over`.
     """
-    return _of_feed(_dataset(feed, np.iinfo(np.int64).max, is_endless=True), feed)
+    return _dataset(feed, None, None)
 
 
-def _of_feed(source: tf.data.Dataset, feed: Any) -> tf.data.Dataset:
-    # Python functions have no state that a checkpoint or another process would lack.
-    options = tf.data.Options()
-    options.experimental_external_state_policy = tf.data.experimental.ExternalStatePolicy.IGNORE
-    dataset = source.with_options(options)
-    options = tf.data.Options().merge(options)
-    options.autotune.enabled = False
-    options.experimental_optimization.apply_default_optimizations = False
-    untuned = source.with_options(options)
+def _dataset(feed: Any, parts: int | None, count: int | None) -> tf.data.Dataset:
+    """Returns a dataset of a feed with so many parts and elements, if they are known."""
+    number = next(_numbers)
+    with tf.init_scope():
+        graph = graph_of(feed.spec, _steps(), parts is None, count is not None)
+        own, owner = _tensor_of([_PROCESS, number, _NOT_BEGUN, 0])
+        dataset, untuned = graph.datasets(
+            own,
+            tf.constant(feed.recipe),
+            np.iinfo(np.int64).max if parts is None else parts,
+            count or 0,
+        )
+    _streams[number] = feed
+    weakref.finalize(owner, _streams.pop, number).atexit = False
     feeds[dataset] = feeds[untuned] = feed
     dataset.__class__ = _untuned_class(type(dataset))
     setattr(dataset, _UNTUNED, untuned)
@@ -77,8 +76,7 @@ _UNTUNED = "_extensor_untuned"
 def _untuned_class(kind: type) -> Any:
     """Returns a subclass of a class of datasets that is iterated without tuning and rewriting.
 
-    The graph of a feed has nothing to tune or to rewrite, but both cost time for each iteration and
-    each batch. Datasets that are made of it, such as by `map`, are tuned as always.
+    Datasets that are made of it, such as by `map`, are tuned as always.
     """
     plain: Any = kind
 
@@ -93,41 +91,6 @@ def _untuned_class(kind: type) -> Any:
     methods = {"__iter__": iterate, "reduce": reduce, "__module__": kind.__module__}
     # The only base is the class, so that Python lets a dataset change its class to the subclass.
     return type(kind)(kind.__name__, (kind,), methods)
-
-
-def _dataset(feed: Any, parts: int, is_endless: bool) -> tf.data.Dataset:
-    number = next(_numbers)
-    hold, load, goes_on = _functions()
-    with tf.init_scope():
-        own, owner = _tensor_of([_PROCESS, number, _NOT_BEGUN, 0])
-        others = [own, tf.constant(feed.recipe)]
-        numbers = tf.raw_ops.RangeDataset(
-            start=np.int64(0),
-            stop=np.int64(parts),
-            step=np.int64(1),
-            output_types=[tf.int64],
-            output_shapes=[[]],
-        )
-        structure = {"output_types": [tf.int64, tf.int64], "output_shapes": [[4], []]}
-        held = tf.raw_ops.ScanDataset(
-            input_dataset=numbers,
-            initial_state=[own],
-            other_arguments=others,
-            f=hold,
-            preserve_cardinality=True,
-            **structure,
-        )
-        if is_endless:
-            held = tf.raw_ops.TakeWhileDataset(
-                input_dataset=held, other_arguments=[], predicate=goes_on, **structure
-            )
-        elements = tf.raw_ops.FlatMapDataset(
-            input_dataset=held, other_arguments=others, f=load, **structure_of(feed.spec)
-        )
-        dataset = tf.data.experimental.from_variant(elements, feed.spec)
-    _streams[number] = feed
-    weakref.finalize(owner, _streams.pop, number).atexit = False
-    return dataset
 
 
 def _tensor_of(numbers: list[int]) -> tuple[tf.Tensor, Any]:
@@ -297,7 +260,7 @@ def _reads_ours(value: Any) -> bool:
 
 
 @functools.cache
-def _functions() -> tuple[Any, Any, Any]:
+def _steps() -> Steps:
     atexit.register(_calls.end, os.getpid())
     register()
     state = tf.TensorSpec([4], tf.int64)
@@ -322,7 +285,7 @@ def _functions() -> tuple[Any, Any, Any]:
 
     with tf.init_scope():
         arguments = state, number, own, recipe
-        return (
+        return Steps(
             function_of_dataset(hold, *arguments),
             function_of_dataset(load, *arguments),
             function_of_dataset(goes_on, state, number),
@@ -344,12 +307,3 @@ def register() -> None:
 
     name_function("extensor.data.hold", counted(_hold), tf.int64)
     name_function("extensor.data.load", counted(_load), tf.variant)
-
-
-def structure_of(spec: Any) -> dict[str, Any]:
-    """Returns the attributes of a dataset op for elements of a spec."""
-    specs = boxed_specs(spec)
-    return {
-        "output_types": [tensor.dtype for tensor in specs],
-        "output_shapes": [tensor.shape for tensor in specs],
-    }
