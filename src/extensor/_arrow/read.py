@@ -171,7 +171,8 @@ def _one_chunk(array: Any, described: ColumnType, path: Path) -> pa.Array:
     if len(filled) == 1:
         return filled[0]
     try:
-        return pa.chunked_array(filled, array.type).combine_chunks()
+        # `combine_chunks` would make Python objects of all chunks again.
+        return pa.concat_arrays(filled) if filled else array.combine_chunks()
     except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
         # Too many words for the index type, or a null among the words.
         arrow = without_dictionaries(array.type)
