@@ -2,6 +2,8 @@
 
 import pytest
 import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
 
 import extensor as xt
 from extensor.errors import DTypeError, FormatError
@@ -25,6 +27,21 @@ def test_text_of_a_masked_field_is_str_and_none():
     records = xt.DenseStructuredTensor([2], {"word": words})
     assert records.to_py(text=True) == [{"word": "a"}, {"word": None}]
     assert records[0].to_py(text=True) == {"word": "a"}
+
+
+@given(st.lists(st.none() | st.integers(-9, 9)), st.data())
+def test_masked_fields_and_lists_are_those_of_python(scores, data):
+    n = len(scores)
+    tags = data.draw(st.lists(st.lists(st.sampled_from("abc"), max_size=3), min_size=n, max_size=n))
+    mask = [score is not None for score in scores]
+    score = xt.types.MaskedTensor(tf.constant([s or 0 for s in scores], tf.int64), mask)
+    rows = tf.ragged.constant(tags, tf.string, ragged_rank=1)
+    hidden = xt.types.MaskedTensor(rows, mask)
+    records = xt.DenseStructuredTensor([n], {"score": score, "tags": rows, "hidden": hidden})
+    assert records.to_py(text=True) == [
+        {"score": s, "tags": t, "hidden": None if s is None else t}
+        for s, t in zip(scores, tags, strict=True)
+    ]
 
 
 def test_bytes_that_are_not_text_are_an_error_that_names_their_path():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -118,7 +119,7 @@ def _elements(value: Any, rank: int, text: bool, at: Path) -> list[Any]:
     if splits is not None:
         inner = _elements(value.values, 1, text, at)
         ends = splits.numpy().tolist()
-        return list(map(inner.__getitem__, map(slice, ends, ends[1:])))
+        return [inner[start:end] for start, end in itertools.pairwise(ends)]
     if isinstance(value, (tf.Tensor, tf.Variable)):
         return _of_tensor(value, text, at)
     if isinstance(value, Records):
