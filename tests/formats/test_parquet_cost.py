@@ -87,18 +87,3 @@ def test_reading_columns_takes_calls_in_proportion_to_their_number(tmp_path, cho
         return calls_of(lambda: xt.read_parquet(path, chosen(names)))
 
     assert calls(800) < 2.2 * calls(400)
-
-
-def test_a_dictionary_of_a_column_that_is_not_read_is_not_looked_for(tmp_path, monkeypatch):
-    words = [f"word {i % 700}" for i in range(50_000)]
-    pq.write_table(pa.table({"a": words, "b": words}), tmp_path / "words.parquet")
-    asked = []
-    plain = opened.checked_row_group
-    monkeypatch.setattr(
-        opened,
-        "checked_row_group",
-        lambda file, number, columns: (asked.append(columns), plain(file, number, columns))[1],
-    )
-    records = xt.read_parquet(tmp_path / "words.parquet", ["b"])
-    assert asked == [["b"]]
-    assert records["b"].numpy()[:2].tolist() == [b"word 0", b"word 1"]

@@ -28,9 +28,7 @@ class Layout:
         self.names = frozenset(self.schema.names)
         # Parquet stores leaf columns only, in the order in which Arrow nests them.
         self._parquet = parquet = source.schema
-        columns = [parquet.column(i) for i in range(len(parquet))]
-        self._stored = tuple(column.path for column in columns)
-        self._strings = [i for i, c in enumerate(columns) if c.physical_type == "BYTE_ARRAY"]
+        self._stored = tuple(parquet.column(i).path for i in range(len(parquet)))
         self._last: tuple[pa.Schema | None, tuple[str, ...] | None] = None, None
 
     def is_of(self, source: pq.ParquetFile) -> bool:
@@ -45,14 +43,6 @@ class Layout:
         if self._last[0] is not schema:
             self._last = schema, self._stored_columns(schema)
         return self._last[1]
-
-    def strings(self, schema: pa.Schema) -> list[int]:
-        """Returns the numbers of the stored columns of strings that hold fields of a schema."""
-        columns = self.stored_columns(schema)
-        if columns is None:
-            return self._strings
-        read = frozenset(columns)
-        return [i for i in self._strings if self._stored[i] in read]
 
     def _stored_columns(self, schema: pa.Schema) -> tuple[str, ...] | None:
         if schema is self.schema:

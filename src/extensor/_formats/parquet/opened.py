@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from typing import Any
 
 import pyarrow as pa
@@ -17,38 +17,24 @@ from extensor.errors import FormatError
 # is closed (pre_buffer), and reads a whole column of a row group at once (no buffer).
 READ_OPTIONS: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 17}
 
-_SMALL = 1 << 16
-"""Bytes: smaller files are read without looking for dictionaries, which takes longer."""
-
 
 @contextlib.contextmanager
-def opened(
-    file: File, metadata: Any = None, dictionaries: list[str] | None = None
-) -> Generator[pq.ParquetFile]:
+def opened(file: File) -> Generator[pq.ParquetFile]:
     """Yields a file that is open for reading.
-
-    Args:
-        file: The file.
-        metadata: Its footer, if it was read before.
-        dictionaries: The columns to read as Arrow dictionary arrays.
 
     Raises:
         MissingFileError, DirectoryError: As `File.open`.
         FormatError: If it is no Parquet file, or truncated.
     """
-    with file.open() as stream, parsed(file, stream, metadata, dictionaries) as found:
+    with file.open() as stream, parsed(file, stream) as found:
         yield found
 
 
 @contextlib.contextmanager
-def parsed(
-    file: File, stream: pa.NativeFile, metadata: Any = None, dictionaries: list[str] | None = None
-) -> Generator[pq.ParquetFile]:
-    """Yields a file that is open as a stream; see `opened`."""
+def parsed(file: File, stream: pa.NativeFile, metadata: Any = None) -> Generator[pq.ParquetFile]:
+    """Yields a file that is open as a stream, of which the footer may be known; see `opened`."""
     with readable(file.path):
-        found = pq.ParquetFile(
-            stream, metadata=metadata, read_dictionary=dictionaries, **READ_OPTIONS
-        )
+        found = pq.ParquetFile(stream, metadata=metadata, **READ_OPTIONS)
     with found:
         yield found
 
@@ -112,36 +98,6 @@ def check_count(path: str, expected: int, count: int) -> None:
             received=f"{count} records",
             mend="Write the file again.",
         )
-
-
-def dictionary_columns(file: pq.ParquetFile, strings: Sequence[int]) -> list[str]:
-    """Returns the columns whose strings are stored as a dictionary in all row groups.
-
-    When a dictionary grows too large, a writer stores the other strings plainly, each with a length
-    of four bytes. So a column of fewer than four bytes a value is all dictionary.
-
-    Args:
-        file: The file.
-        strings: The numbers of the stored columns of strings to read.
-    """
-    metadata, schema = file.metadata, file.schema
-    if not strings or _num_bytes(metadata) < _SMALL:
-        return []
-    paths = [schema.column(i).path for i in strings]
-    groups = [checked_row_group(file, i, paths) for i in range(metadata.num_row_groups)]
-    names: list[str] = []
-    for i in strings if groups else ():
-        chunks = [group.column(i) for group in groups]
-        if all(
-            chunk.has_dictionary_page and chunk.total_uncompressed_size < 4 * chunk.num_values
-            for chunk in chunks
-        ):
-            names.append(chunks[0].path_in_schema)
-    return names
-
-
-def _num_bytes(metadata: Any) -> int:
-    return sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
 
 
 def checked_row_group(file: pq.ParquetFile, number: int, columns: list[str]) -> Any:

@@ -9,14 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from extensor._arrow.arrow_type import holds, is_string_view
+from extensor._arrow.arrow_type import holds
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import FilePath
 from extensor._formats.parquet.filters import filtered
 from extensor._formats.parquet.opened import (
     check_count,
-    dictionary_columns,
-    opened,
     parsed,
     readable,
     replaced,
@@ -91,11 +89,10 @@ def read_parquet(
         columns = smallest_columns(paths, columns)
     wanted = WantedTable(_listed(columns), schema, nulls, row_splits_dtype)
     plan = ParquetPlan(paths, wanted, filters, row_groups, keep_footers=True)
-    tables = [
-        table_of(plan, file, file.row_groups, keep_dictionaries=True) for file in plan.files
-    ] or [plan.schema.empty_table()]
+    tables = [table_of(plan, file, file.row_groups) for file in plan.files]
+    tables = tables or [plan.schema.empty_table()]
     if any(table.schema != tables[0].schema for table in tables):
-        tables = [table.cast(plan.schema) for table in tables]  # dictionaries in some files only
+        tables = [table.cast(plan.schema) for table in tables]  # nullable in some files only
     return wanted.records(pa.concat_tables(tables))
 
 
@@ -108,29 +105,20 @@ def _listed(columns: Any) -> Any:
     )
 
 
-def table_of(
-    plan: ParquetPlan,
-    file: PlannedFile,
-    groups: Sequence[RowGroup],
-    keep_dictionaries: bool = False,
-) -> pa.Table:
+def table_of(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -> pa.Table:
     """Returns the wanted records of row groups of a file.
 
     Args:
         plan: The plan.
         file: A file of the plan.
         groups: Some of the row groups to read.
-        keep_dictionaries: Whether to read columns that are stored as dictionaries of strings as
-            Arrow dictionary arrays, which is faster than reading them as strings.
 
     Raises:
         FormatError: If the file is damaged, or changed since it was planned.
         DTypeError: If a column does not convert to the wanted schema.
     """
     with _reopened(file) as source, readable(file.file.path):
-        names = _dictionaries(plan, file, source) if keep_dictionaries else []
-        table = _with_dictionaries(file, source, groups, names) if names else None
-        table = _read(file, source, groups) if table is None else table
+        table = _read(file, source, groups)
     check_count(file.file.path, sum(group.num_rows for group in groups), table.num_rows)
     if plan.filter is not None:
         table = filtered(table, _mask(plan, file, groups))
@@ -201,16 +189,6 @@ def _check_same(file: PlannedFile, source: pq.ParquetFile) -> None:
         raise replaced(file.file.path, expected)
 
 
-def _dictionaries(plan: ParquetPlan, file: PlannedFile, source: pq.ParquetFile) -> list[str]:
-    """Returns the columns to read as Arrow dictionary arrays."""
-    stored = file.schema
-    numbers = [i for name in plan.schema.names for i in stored.get_all_field_indices(name)]
-    types = [*plan.schema.types, *(stored.field(i).type for i in numbers)]
-    if any(holds(arrow, is_string_view) or holds(arrow, pa.types.is_union) for arrow in types):
-        return []  # Arrow cannot convert dictionaries to string views, nor inside unions
-    return dictionary_columns(source, file.layout.strings(plan.schema))
-
-
 def _read(file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup]) -> pa.Table:
     try:
         numbers = [group.number for group in groups]
@@ -233,17 +211,6 @@ def _by_group(file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGro
 def _is_large(groups: Sequence[RowGroup]) -> bool:
     """Returns whether threads save more time than they cost."""
     return sum(group.num_bytes for group in groups) > 1 << 20
-
-
-def _with_dictionaries(
-    file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup], names: list[str]
-) -> pa.Table | None:
-    """Returns the records with dictionary arrays, or None if pyarrow cannot read these."""
-    with opened(file.file, source.metadata, names) as again:
-        try:
-            return _by_group(file, again, groups)
-        except pa.ArrowNotImplementedError:
-            return None
 
 
 def _pieces(
@@ -309,7 +276,6 @@ class ParquetFiles:
     Args:
         paths: The files, as in `read_parquet`.
         columns: Paths of the fields to read; None for all.
-        keep_dictionaries: As in `table_of`.
 
     Raises:
         The errors of `read_parquet`, except those for nulls and types.
@@ -319,9 +285,7 @@ class ParquetFiles:
         self,
         paths: FilePath | Iterable[FilePath],
         columns: Iterable[PathLike] | None = None,
-        keep_dictionaries: bool = False,
     ) -> None:
-        self._keep_dictionaries = keep_dictionaries
         self.plan = ParquetPlan(paths, WantedTable(_listed(columns)))
         self.schema = self.plan.schema
         """The Arrow schema of the columns to read."""
@@ -334,7 +298,7 @@ class ParquetFiles:
     def tables(self) -> Iterator[pa.Table]:
         """Yields a table of the records of each file."""
         for file in self.plan.files:
-            yield table_of(self.plan, file, file.row_groups, self._keep_dictionaries)
+            yield table_of(self.plan, file, file.row_groups)
 
     def batches(
         self, batch_size: int, max_rows: int = 0, max_bytes: int = 0

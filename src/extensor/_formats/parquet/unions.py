@@ -37,8 +37,10 @@ def without_unions(schema: pa.Schema) -> pa.Schema:
 
 def with_unions(schema: pa.Schema) -> pa.Schema:
     """Returns the schema of the records in a file of a schema."""
-    fields = [_restored_field(field) for field in schema]
-    return schema if fields == list(schema) else pa.schema(fields, schema.metadata)
+    stored = list(schema)
+    # Most columns of a file of many columns hold no others.
+    fields = [_restored_field(each) if pa.types.is_nested(each.type) else each for each in stored]
+    return schema if fields == stored else pa.schema(fields, schema.metadata)
 
 
 def stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
