@@ -267,6 +267,12 @@ def test_a_function_keeps_what_it_reads_from(ten):
     assert not set(stream._streams) - others
 
 
+@pytest.mark.parametrize("name", ["batch_size", "epochs"])
+def test_numbers_that_do_not_fit_tensorflow_are_an_error(ten, name):
+    with pytest.raises(errors.StructureError, match=rf"{name}: .*number below 2\*\*31, got"):
+        xt.data.parquet(ten, **{"batch_size": 4, name: 2**70})
+
+
 def test_columns_that_are_not_asked_for_are_not_read(ten):
     table = numbered(10).append_column("nothing", pa.nulls(10, pa.timestamp("ms")))
     pq.write_table(table, ten)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
+from extensor.errors import DTypeError, StructureError
 from extensor.types import CSRSparseTensor
 from tests.types.test_csr import EXAMPLE, csr, dense_arrays, equal
 
@@ -94,6 +95,40 @@ def test_reductions(data):
         expected = theirs(array, axis=axis, keepdims=keepdims)
         np.testing.assert_allclose(ours(csr(array), axis, keepdims), expected)
     np.testing.assert_allclose(tf.math.reduce_sum(csr(array), axis=[0]), np.sum(array, 0))
+
+
+@pytest.mark.parametrize(
+    "axis",
+    [np.array([0, 1]), np.array(1), np.int64(0), tf.constant([1, 0]), tf.constant(-1), [], ()],
+)
+def test_axes_are_given_as_to_tensorflow(axis):
+    np.testing.assert_array_equal(tf.reduce_sum(csr(EXAMPLE), axis), tf.reduce_sum(EXAMPLE, axis))
+    reduced = tf.function(lambda x: tf.reduce_max(x, axis, keepdims=True))(csr(EXAMPLE))
+    np.testing.assert_array_equal(reduced, tf.reduce_max(EXAMPLE, axis, keepdims=True))
+
+
+@pytest.mark.parametrize(
+    ("axis", "error"),
+    [(2, StructureError), (0.5, DTypeError), ("0", DTypeError)],
+)
+def test_what_is_no_axis_is_an_error(axis, error):
+    with pytest.raises(error, match=r"CSRSparseTensor\.reduce_sum: axis: expected") as raised:
+        tf.reduce_sum(csr(EXAMPLE), axis)
+    assert raised.value.mend
+    with pytest.raises(DTypeError, match="known when the graph is made"):
+        tf.function(lambda axis: tf.reduce_sum(csr(EXAMPLE), axis))(tf.constant(0))
+
+
+@pytest.mark.parametrize("dtype", [tf.bool, tf.complex64])
+@pytest.mark.parametrize("reduce", [tf.reduce_sum, tf.reduce_mean, tf.reduce_max, tf.reduce_min])
+def test_values_that_cannot_be_reduced_are_an_error(reduce, dtype):
+    values = csr(EXAMPLE)
+    values = values.with_values(tf.cast(values.values, dtype))
+    if dtype == tf.complex64 and reduce in (tf.reduce_sum, tf.reduce_mean):
+        np.testing.assert_array_equal(reduce(values), reduce(EXAMPLE.astype(np.complex64)))
+        return
+    with pytest.raises(DTypeError, match=r"expected .*got (bool|complex64)\. Cast them"):
+        reduce(values)
 
 
 def test_rows_and_sizes():

@@ -8,18 +8,27 @@ from typing import Any
 
 from extensor.errors import StructureError
 
+_LIMIT = 1 << 31
+"""So that the number of batches of a pass fits int64."""
+
 
 def positive(value: Any, name: str, mend: str) -> int:
-    """Returns a positive number as an int.
+    """Returns a positive number below 2**31 as an int.
 
     Raises:
         StructureError: If it is anything else (also a ValueError).
     """
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+    number = 0
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        number = int(value)
+    if not 0 < number < _LIMIT:
         raise StructureError(
-            path=f"xt.data: {name}", expected="a positive number", received=repr(value), mend=mend
+            path=f"xt.data: {name}",
+            expected="a positive number" + (" below 2**31" if number > 0 else ""),
+            received=repr(value),
+            mend=mend,
         )
-    return int(value)
+    return number
 
 
 def listed(columns: Any) -> tuple[Any, bool]:

@@ -7,7 +7,8 @@ vertically, or a block-diagonal one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -202,18 +203,26 @@ def gathered(matrix: Any, indices: tf.Tensor) -> Any:
     )
 
 
-def reduced(
-    matrix: Any, reduction: str, axis: int | Sequence[int] | None, keepdims: bool
-) -> tf.Tensor:
+_REDUCIBLE = {
+    "sum": "values that are numbers",
+    "mean": "floating point or complex values",
+    "max": "values that are real numbers",
+    "min": "values that are real numbers",
+}
+
+
+def reduced(matrix: Any, reduction: str, axis: Any, keepdims: bool) -> tf.Tensor:
     """Returns the dense sum, mean, maximum or minimum along `axis`; zeros count."""
     path = f"reduce_{reduction}"
     axes = _axes(axis, matrix.shape.rank, path)
     values = matrix.values
-    if reduction == "mean" and not (values.dtype.is_floating or values.dtype.is_complex):
+    dtype = values.dtype
+    is_real = dtype.is_floating or (dtype.is_integer and reduction != "mean")
+    if not (is_real or (dtype.is_complex and reduction in ("sum", "mean"))):
         raise DTypeError(
             path=f"CSRSparseTensor.{path}",
-            expected="floating point or complex values",
-            received=values.dtype.name,
+            expected=_REDUCIBLE[reduction],
+            received=dtype.name,
             mend="Cast them: tensor.with_values(tf.cast(tensor.values, tf.float32)).",
         )
     kept = [d for d in range(matrix.shape.rank) if d not in axes]
@@ -256,14 +265,22 @@ def reduced(
     return tf.ensure_shape(result, static)
 
 
-def _axes(axis: int | Sequence[int] | None, rank: int, path: str) -> list[int]:
+def _axes(axis: Any, rank: int, path: str) -> list[int]:
     if axis is None:
         return list(range(rank))
-    given = [int(a) for a in (axis if isinstance(axis, (list, tuple)) else [axis])]  # type: ignore[list-item]
+    try:
+        given = [operator.index(a) for a in np.atleast_1d(axis).tolist()]
+    except (TypeError, NotImplementedError) as error:  # no integers; a tensor without a value
+        raise DTypeError(
+            path=f"CSRSparseTensor.{path}: axis",
+            expected="integers, known when the graph is made",
+            received=repr(axis)[:80],
+            mend="Give a Python int, or a list of these.",
+        ) from error
     for a in given:
         if not -rank <= a < rank:
             raise StructureError(
-                path=f"CSRSparseTensor.{path}",
+                path=f"CSRSparseTensor.{path}: axis",
                 expected=f"an axis from {-rank} to {rank - 1}",
                 received=str(a),
                 mend=f"The rank of the tensor is {rank}.",

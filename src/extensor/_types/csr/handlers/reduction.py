@@ -15,4 +15,4 @@ def reduce(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, 
     """Returns the dense result of a reduction; zeros count."""
     method = getattr(input_tensor, op.__name__)
     known = tf.get_static_value(axis) if isinstance(axis, tf.Tensor) else axis
-    return method(known, bool(keepdims))
+    return method(axis if known is None else known, bool(keepdims))
