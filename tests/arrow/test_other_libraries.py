@@ -32,6 +32,11 @@ def test_frames_of_polars_come_in_and_go_out(table, start):
     assert pl.DataFrame(records).equals(frame)
 
 
+def test_a_lazy_frame_of_polars_is_an_error_that_says_collect():
+    with pytest.raises(xt.errors.DTypeError, match=r"got a LazyFrame, .*data\.collect\(\)"):
+        xt.from_arrow(pl.LazyFrame({"a": [1]}))
+
+
 def test_python_objects_of_polars_are_an_error():
     frame = pl.DataFrame({"x": [1], "a": pl.Series([object()], dtype=pl.Object)})
     for read in (xt.from_arrow, xt.read_arrow):

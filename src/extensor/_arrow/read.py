@@ -136,6 +136,13 @@ def _expect_no_objects(data: Any) -> None:
     """Raises if a DataFrame of polars has Python objects: it exports their addresses."""
     if type(data).__module__.partition(".")[0] != "polars":
         return
+    if type(data).__name__ == "LazyFrame":
+        raise DTypeError(
+            path="from_arrow",
+            expected="a DataFrame of polars",
+            received="a LazyFrame, which has no values yet",
+            mend="Collect it: data.collect().",
+        )
     for name, kind in getattr(data, "schema", {}).items():
         if str(kind) == "Object":
             raise UnsupportedTypeError(
