@@ -113,6 +113,10 @@ def _is_right(array: pa.Array, values: Callable[[], Iterable[Any]], wanted: Any)
     if array.null_count and not wanted.nullable:
         return False
     if isinstance(wanted, Fields):
+        if not all(isinstance(each, Leaf) for each in wanted.fields.values()):
+            # Inner records would read the values of all levels around them again.
+            records = list(values())
+            values = lambda: records  # noqa: E731
         # Arrow takes all records as it finds the first: as dicts or pairs, with names of text or
         # of bytes.
         first = next(iter(values()), None)
