@@ -18,8 +18,8 @@ from extensor._data.position import Positioned, Shuffle
 
 # The approximate maximal size of a part without shuffling, in records and in bytes of the source. A
 # part has at least one batch.
-PART_ROWS = 1 << 15
-PART_BYTES = 1 << 22
+PART_ROWS = 1 << 16
+PART_BYTES = 1 << 23
 
 
 class Source(Protocol):
