@@ -27,8 +27,7 @@ class Layout:
         self.leaves = leaf_paths(self._arrow)  # raises for a name that is not UTF-8
         self.names = frozenset(self.schema.names)
         # Parquet stores leaf columns only, in the order in which Arrow nests them.
-        self._parquet = parquet = source.schema
-        self._stored = tuple(parquet.column(i).path for i in range(len(parquet)))
+        self._parquet = source.schema
         self._last: tuple[pa.Schema | None, tuple[str, ...] | None] = None, None
 
     def is_of(self, source: pq.ParquetFile) -> bool:
@@ -62,4 +61,4 @@ class Layout:
         }
         if len(chosen) == len(self.leaves):
             return None
-        return tuple(self._stored[i] for i in sorted(chosen))
+        return tuple(self._parquet.column(i).path for i in sorted(chosen))

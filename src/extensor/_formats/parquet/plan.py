@@ -143,7 +143,8 @@ class ParquetPlan:
             if self.filter is not None and groups:
                 groups = self._filtered(file, groups, self.filter)
             if groups or (numbers is None and self.filter is None):
-                columns = file.layout.stored_columns(self.schema)
+                with readable(file.file.path):  # a name inside of a list may not be UTF-8
+                    columns = file.layout.stored_columns(self.schema)
                 chosen.append(replace(file, row_groups=groups, columns=columns))
         self.files: tuple[PlannedFile, ...] = tuple(chosen)
 
