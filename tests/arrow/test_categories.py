@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor._formats.parquet import opened as parquet
-from extensor._formats.parquet.read import ParquetFiles
 
 WORDS = st.lists(st.text(max_size=6), max_size=40)
 INDEX_TYPES = [pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64()]
@@ -75,7 +73,7 @@ def test_nulls_count_whether_an_index_or_a_word_is_null():
     assert strings_of(unused) == ["a", "a"]
 
 
-def test_parquet_dictionaries_are_read_as_such_and_give_the_same_strings(tmp_path):
+def test_strings_that_parquet_stores_as_dictionaries_are_read_from_several_files(tmp_path):
     few = pa.array(np.random.default_rng(0).choice(["cup", "tsp", "ounce"], 5000))
     many = pc.cast(pa.array(np.arange(5000) * 7919), pa.string())
     table = pa.table(
@@ -89,32 +87,11 @@ def test_parquet_dictionaries_are_read_as_such_and_give_the_same_strings(tmp_pat
     paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     for path in paths:
         pq.write_table(table, path, row_group_size=1700)
-    (first, second) = ParquetFiles(paths, keep_dictionaries=True).tables()
-    assert [pa.types.is_dictionary(field.type) for field in first.schema] == [True] + 3 * [False]
-    assert pa.types.is_dictionary(first.schema.field("lists").type.value_type)
-    assert pa.types.is_dictionary(first.schema.field("records").type.field("few").type)
-    assert first.num_rows == second.num_rows == 5000
     records = xt.read_parquet(paths)
     twice = pa.concat_tables([table, table])
     assert xt.to_arrow(records, schema=table.schema).equals(twice.combine_chunks().to_batches()[0])
     some = xt.read_parquet(paths[0], columns=["records.few", "few"])
     assert some["records.few"].numpy().tolist() == some["few"].numpy().tolist()
-
-
-def test_files_of_which_some_hold_dictionaries_follow_one_another(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "_SMALL", 0)  # how a small file stores its strings is not asked
-    few = pa.array(["cup", "tsp"] * 500)
-    many = pc.cast(pa.array(np.arange(1000) * 7919), pa.string())
-    tables = [pa.table({"x": words, "r": pa.ListArray.from_arrays(range(1001), words)})
-              for words in (few, many)]  # fmt: skip
-    paths = [tmp_path / "few.parquet", tmp_path / "many.parquet"]
-    for table, path in zip(tables, paths, strict=True):
-        pq.write_table(table, path)
-    held = [t.schema.field("x").type for t in ParquetFiles(paths, keep_dictionaries=True).tables()]
-    assert list(map(pa.types.is_dictionary, held)) == [True, False]
-    records = xt.read_parquet(paths)
-    expected = pa.concat_tables(tables).combine_chunks().to_batches()[0]
-    assert xt.to_arrow(records, schema=tables[0].schema).equals(expected)
 
 
 HOSTILE = """

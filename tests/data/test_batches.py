@@ -78,15 +78,16 @@ def test_a_wrong_piece_is_an_error_by_number(wrong, error, match):
         numbers(xt.data.batches([*pieces([3]), wrong], SCHEMA, 2))
 
 
-def test_an_error_of_the_source_reaches_python_as_it_was():
+@pytest.mark.parametrize("count", [2, 7, 140_000])
+def test_an_error_of_the_source_reaches_python_as_it_was_after_the_batches_before_it(count):
     def broken():
-        yield from pieces([40_000])
+        yield from pieces([count // 2, count - count // 2])
         raise ConnectionResetError("gone")
 
-    seen = []
+    size, seen = max(2, count // 40), []
     with pytest.raises(ConnectionResetError, match="gone"):
-        seen.extend(xt.data.batches(broken, SCHEMA, 1000))
-    assert len(seen) == 40
+        seen.extend(batch.shape[0] for batch in xt.data.batches(broken, SCHEMA, size))
+    assert seen == [size] * (count // size)
 
 
 def test_a_null_is_an_error_by_path():

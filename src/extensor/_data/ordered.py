@@ -242,7 +242,15 @@ class OrderedPass(ReadAhead):
     def _cut(self, records: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         size, pending = self._plan.batch_size, list[pa.RecordBatch]()
         rows = nbytes = 0
-        for batch in records:
+        failed: Exception | None = None  # is raised after the batches before it
+        while True:
+            try:
+                batch = next(records, None)
+            except Exception as error:
+                failed = error
+                break
+            if batch is None:
+                break
             pending.append(batch)
             rows += batch.num_rows
             nbytes += batch.nbytes
@@ -257,8 +265,10 @@ class OrderedPass(ReadAhead):
             full = rows - rows % size
             if full:
                 yield table.slice(0, full)
-            if full < rows and not self._plan.drop_remainder:
+            if full < rows and not self._plan.drop_remainder and failed is None:
                 yield table.slice(full)
+        if failed is not None:
+            raise failed
 
     def _records(self, epoch: int) -> Iterator[pa.RecordBatch]:
         """Yields the records of the shard, in the order of an epoch."""
