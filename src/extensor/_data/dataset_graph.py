@@ -72,7 +72,7 @@ class Graph:
             count: The number of elements, if it is known.
         """
         arguments = own, recipe, np.int64(parts), np.int64(count)
-        if self._untraced or not tf.executing_eagerly():
+        if self._untraced > 0 or not tf.executing_eagerly():
             self._untraced -= 1
             return self._made(*arguments)
         with tf.device("CPU:0"):
