@@ -8,8 +8,13 @@ SUITE ?=
 PAIRS_ARGS ?=
 RELEASE_ARGS ?=
 
-# One process for each core, at most four: each needs about 1 GB. A test file runs in one process.
-WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile
+# The order of the test files. By default it follows from the commit.
+SEED ?=
+# One process for each core, at most four: each needs about 1 GB, and takes over tests of the others.
+PYTEST := pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(if $(SEED),--seed $(SEED))
+
+# Without the compiled files each process would compile all tests again.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
 OLDEST := .venv-oldest
@@ -30,7 +35,7 @@ TAG := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])'
 STAMP := $(VENV)/.ready-$(TAG)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-oldest test-nightly engines-test lint format structure bench docs release-check pairs keras-tests pin pin-engines clean
+.PHONY: help setup demo test test-rest test-all durations quick-tests test-oldest test-nightly engines-test lint format structure bench docs release-check pairs keras-tests pin pin-engines clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -42,19 +47,30 @@ demo: $(STAMP)  ## Run the demonstration
 	@echo "[demo] starting"
 	@$(RUN) demo
 
-test: lint  ## Lint, then run every test that is not slow
-	@echo "[test] unit tests, properties, examples of the docs, the built wheel"
-	@$(RUN) pytest $(WORKERS) -m "not slow" $(PYTEST_ARGS)
+test: lint  ## Lint, then run the quick tests (five minutes)
+	@echo "[test] quick tests, laws, examples of the docs, the built wheel"
+	@$(RUN) $(PYTEST) --tier quick $(PYTEST_ARGS)
 	@echo "[test] passed"
 
-test-all: lint  ## The same with the slow tests and many more examples of each property
-	@echo "[test] everything, with the exhaustive profile"
-	@EXTENSOR_HYPOTHESIS_PROFILE=all $(RUN) pytest $(WORKERS) $(PYTEST_ARGS)
-	@echo "[test] passed"
+test-rest: $(STAMP)  ## Run all other tests except the slow ones (half an hour); CI runs both
+	@echo "[test-rest] servers, damaged files, whole matrices, saved models in other processes"
+	@$(RUN) $(PYTEST) --tier rest $(PYTEST_ARGS)
+	@echo "[test-rest] passed"
+
+test-all: lint  ## Lint, then run every test, with many more examples of each property (hours)
+	@echo "[test-all] everything, with the exhaustive profile"
+	@EXTENSOR_HYPOTHESIS_PROFILE=all $(RUN) $(PYTEST) $(PYTEST_ARGS)
+	@echo "[test-all] passed"
+
+durations: $(STAMP)  ## Write what each test file costs to build/durations.txt
+	@$(RUN) $(PYTEST) -p tests.durations -m "not slow" --quiet $(PYTEST_ARGS)
+
+quick-tests: $(STAMP)  ## Write tests/quick.txt: the quick test of each module (ten minutes)
+	@$(RUN) $(PYTEST) -p tests.modules --tier quick --quiet
 
 test-oldest: $(OLDEST)/.ready-py310  ## The tests on the oldest supported releases
 	@echo "[test] on the oldest supported releases"
-	@$(OLDEST)/bin/python -m pytest $(WORKERS) -m "not slow" $(PYTEST_ARGS)
+	@$(OLDEST)/bin/python -m $(PYTEST) -m "not slow" $(PYTEST_ARGS)
 	@echo "[test] passed"
 
 # tf-nightly has its own keras-nightly, whose files are those of keras: keras must go before it comes.
@@ -70,7 +86,7 @@ test-nightly:  ## The tests on the newest pre-releases of TensorFlow and Keras t
 	@echo "[test] what extensor needs of their private names"
 	@$(NIGHTLY)/bin/python -m pytest $(PROBES)
 	@echo "[test] all tests that are not slow"
-	@$(NIGHTLY)/bin/python -m pytest $(WORKERS) -m "not slow" $(PYTEST_ARGS)
+	@$(NIGHTLY)/bin/python -m $(PYTEST) -m "not slow" $(PYTEST_ARGS)
 	@echo "[test] passed"
 
 engines-test: $(ENGINES)/.ready-$(TAG) $(BEAM)/.ready-$(TAG)  ## Run arrow_function on Ray, Spark, Daft and Beam

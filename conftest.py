@@ -8,12 +8,14 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.prepared_process import Server
+
+pytest_plugins = ["tests.tiers"]
 
 # TensorFlow reads both when it is first imported: no log lines between the results, and the same
 # device on every machine.
@@ -66,6 +68,19 @@ def _same_random_numbers() -> None:
     import keras
 
     keras.utils.set_random_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _same_main() -> Iterator[None]:
+    """Checks that a test does not replace the module `__main__`, as IPython's shell does.
+
+    AutoGraph looks there for the source of the functions in examples.
+    """
+    main = sys.modules["__main__"]
+    yield
+    replaced = sys.modules["__main__"] is not main
+    sys.modules["__main__"] = main
+    assert not replaced, "The test replaced the module __main__. Run it in a process of its own."
 
 
 @pytest.fixture(autouse=True, scope="session")

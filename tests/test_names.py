@@ -111,13 +111,13 @@ VALUES = {
     "UnionTensor": lambda: xt.types.UnionTensor([0], {"number": [1.0]}),
 }
 SPECS = {
-    "CSRSparseTensor": ([None, 2], tf.float32),
-    "DimensionAlignment": ([],),
-    "LabeledDigraph": (),
-    "LabeledTensor": (tf.TensorSpec([None, 2]), ["row", "column"]),
-    "MaskedTensor": (tf.TensorSpec([None]),),
-    "TensorDigraph": (),
-    "UnionTensor": ({"number": tf.TensorSpec([None])},),
+    "CSRSparseTensor": xt.types.CSRSparseTensorSpec([None, 2], tf.float32),
+    "DimensionAlignment": xt.types.DimensionAlignmentSpec([]),
+    "LabeledDigraph": xt.types.LabeledDigraphSpec(),
+    "LabeledTensor": xt.types.LabeledTensorSpec(tf.TensorSpec([None, 2]), ["row", "column"]),
+    "MaskedTensor": xt.types.MaskedTensorSpec(tf.TensorSpec([None])),
+    "TensorDigraph": xt.types.TensorDigraphSpec(),
+    "UnionTensor": xt.types.UnionTensorSpec({"number": tf.TensorSpec([None])}),
 }
 
 
@@ -129,11 +129,23 @@ def test_each_type_has_its_spec_beside_it():
 
 @pytest.mark.parametrize("name", VALUES)
 def test_the_spec_of_a_type_is_an_input_signature(name):
-    spec_class = getattr(xt.types, f"{name}Spec")
-    value = VALUES[name]()
-    assert type(value.__tf_type_spec__()) is spec_class
-    same = tf.function(lambda x: x, input_signature=[spec_class(*SPECS[name])])
+    value, spec = VALUES[name](), SPECS[name]
+    assert type(value.__tf_type_spec__()) is type(spec) is getattr(xt.types, f"{name}Spec")
+    same = tf.function(lambda x: x, input_signature=[spec])
     result = same(value)
     assert type(result) is type(value)
     for a, b in zip(tf.nest.flatten(result, True), tf.nest.flatten(value, True), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_the_classes_of_results_are_public():
+    records = xt.struct.constant([{"x": 1}, {"x": 2}])
+    assert isinstance(xt.spec_of(records), xt.StructuredTensorSpec)
+    description = xt.data.describe(records)
+    assert isinstance(description["x"], xt.data.PathStatistics)
+    [drift] = description.compare(description).drifts
+    assert isinstance(drift, xt.data.Drift)
+    flat = xt.serving.flat_signature(lambda r: {"y": r["x"]}, xt.spec_of(records))
+    assert isinstance(flat, xt.serving.FlatSignature)
+    assert isinstance(flat.inputs.components[0], xt.serving.Component)
+    assert isinstance(xt.testing.laws()[0], xt.testing.Law)

@@ -120,9 +120,9 @@ TYPES = [
 ]
 
 
-@xt.testing.parametrize_laws(TYPES)
-def test_laws(check):
-    check()
+@pytest.mark.parametrize("values", TYPES, ids=lambda values: type(values[0]).__name__)
+def test_laws(values):
+    xt.testing.check_extension_type(values)
 
 
 def test_a_value_without_tensors_obeys_the_laws_of_specs_and_components():

@@ -40,15 +40,16 @@ SCALE = tf.constant([1.0, 2.0])
 RATE = tf.constant(0.5)
 
 
-@xt.testing.parametrize_laws(
+@pytest.mark.parametrize(
+    "values",
     [
         [Model(RATE, "a", scale=SCALE, steps=3), Model(RATE, "a", scale=SCALE[:1], steps=4)],
         [Model(RATE), Model(RATE, scale=[SCALE, {"a": RATE}])],
         [Locals(RATE, scale=SCALE, steps=3), Locals(RATE)],
-    ]
+    ],
 )
-def test_laws(check):
-    check()
+def test_laws(values):
+    xt.testing.check_extension_type(values)
 
 
 def rebuilt(value):

@@ -59,10 +59,10 @@ def fast_only(monkeypatch):
         b" \n" + json.dumps(TWO).encode() + b" \n",
         "\n".join(json.dumps(each, indent=2) for each in TWO).encode(),
         lines(*TWO).replace(b"\n", b" "),
-        gzip.compress(lines(*TWO)),
+        gzip.compress(lines(*TWO), mtime=0),
         bz2.compress(json.dumps(TWO).encode()),
         pa.compress(lines(*TWO), "zstd", asbytes=True),
-        gzip.compress(lines(TWO[0]) + b"\n") + gzip.compress(lines(TWO[1])),
+        gzip.compress(lines(TWO[0]) + b"\n", mtime=0) + gzip.compress(lines(TWO[1]), mtime=0),
     ],
     ids=lambda text: repr(text[:12]),
 )

@@ -142,8 +142,13 @@ RIGHT = [
 ]
 
 
-@testing.parametrize_laws(RIGHT)
-def test_a_correct_type_obeys_the_laws(check):
+@pytest.mark.parametrize("values", RIGHT)
+def test_a_correct_type_obeys_the_laws(values):
+    testing.check_extension_type(values)
+
+
+@testing.parametrize_laws([RAGGED])
+def test_the_laws_are_one_test_each_on_request(check):
     check()
 
 
