@@ -49,7 +49,7 @@ demo: $(STAMP)  ## Run the demonstration
 
 test: lint  ## Lint, then run the quick tests (five minutes)
 	@echo "[test] quick tests, laws, examples of the docs, the built wheel"
-	@$(RUN) $(PYTEST) --tier quick $(PYTEST_ARGS)
+	@EXTENSOR_HYPOTHESIS_PROFILE=quick $(RUN) $(PYTEST) --tier quick $(PYTEST_ARGS)
 	@echo "[test] passed"
 
 test-rest: $(STAMP)  ## Run all other tests except the slow ones (half an hour); CI runs both

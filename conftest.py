@@ -27,6 +27,8 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 _ANY_SPEED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 # "default" draws the same few examples on every run, so that a red build has one cause: the change.
 settings.register_profile("default", max_examples=20, derandomize=True, **_ANY_SPEED)
+# "quick" begins with the same ones; the rest of the tests repeats the properties with all of them.
+settings.register_profile("quick", settings.get_profile("default"), max_examples=5)
 # "all" looks for news.
 settings.register_profile("all", max_examples=500, print_blob=True, **_ANY_SPEED)
 settings.load_profile(os.environ.get("EXTENSOR_HYPOTHESIS_PROFILE", "default"))

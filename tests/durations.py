@@ -1,8 +1,8 @@
 """Writes what tests cost to `build/`: `make durations`.
 
-A plugin of pytest. `build/durations.txt` has a row for each file, `build/durations-of-tests.txt` one
-for each test that takes a tenth of a second. Each process of pytest-xdist collects all files, and the
-processes run side by side: the sums are seconds of work, not of waiting.
+A plugin of pytest. `build/durations.txt` has a row for each file, `build/durations-of-tests.txt`
+one for each test that takes a tenth of a second. Each process of pytest-xdist collects all files,
+and the processes run side by side: the sums are seconds of work, not of waiting.
 """
 
 import collections
@@ -51,18 +51,26 @@ def pytest_sessionfinish(session):
     counts = collections.Counter(test.split("::")[0] for test in _tests)
     total = sum(_files.values(), collections.Counter())
     rows = sorted(_files.items(), key=lambda row: -row[1].total())
-    table = [("seconds", *_PARTS, "tests", "file"), _row("all files", total, len(_tests))]
-    table += [_row(file, seconds, counts[file]) for file, seconds in rows]
-    slow = [row for row in _tests.most_common() if row[1] >= 0.1]
-    _FOLDER.mkdir(exist_ok=True)
-    for name, lines in (
-        ("durations", [" ".join(f"{cell:>10}" for cell in row[:-1]) + f"  {row[-1]}" for row in table]),
-        ("durations-of-tests", [f"{seconds:8.1f}  {test}" for test, seconds in slow]),
-    ):
-        file = _FOLDER / f"{name}.txt"
-        file.write_text("\n".join(lines) + "\n")
-        print(f"\n[durations] wrote {file}", end="")
+    head = " ".join(f"{cell:>10}" for cell in ("seconds", *_PARTS, "tests"))
+    _write(
+        "durations",
+        [
+            f"{head}  file",
+            _row("all files", total, len(_tests)),
+            *(_row(file, seconds, counts[file]) for file, seconds in rows),
+        ],
+    )
+    slow = [f"{took:8.1f}  {test}" for test, took in _tests.most_common() if took >= 0.1]
+    _write("durations-of-tests", slow)
 
 
 def _row(file, seconds, count):
-    return (f"{seconds.total():.1f}", *(f"{seconds[part]:.1f}" for part in _PARTS), str(count), file)
+    cells = (seconds.total(), *(seconds[part] for part in _PARTS))
+    return " ".join(f"{cell:10.1f}" for cell in cells) + f" {count:10}  {file}"
+
+
+def _write(name, lines):
+    _FOLDER.mkdir(exist_ok=True)
+    file = _FOLDER / f"{name}.txt"
+    file.write_text("\n".join(lines) + "\n")
+    print(f"\n[durations] wrote {file}", end="")

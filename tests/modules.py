@@ -1,8 +1,8 @@
 """Writes `tests/quick.txt`, a quick test file for each module of the library: `make quick-tests`.
 
-A plugin of pytest. It looks at each function call while the quick tests run, which takes twice their
-time; so the file is kept, and `test_tiers.py` checks that each module is in it and each test is quick.
-Of several test files a module gets the one that runs the fewest other modules.
+A plugin of pytest. It looks at each function call while the quick tests run, which takes twice
+their time; so the file is kept, and `test_tiers.py` checks that each module is in it and each test
+is quick. Of several test files a module gets the one that runs the fewest other modules.
 """
 
 import collections
@@ -14,7 +14,9 @@ import pytest
 _ROOT = Path(__file__).parents[1]
 _SOURCE = str(_ROOT / "src" / "extensor")
 FILE = _ROOT / "tests" / "quick.txt"
-_HEADER = "# A quick test file for each module, found by running it. Written by `make quick-tests`.\n"
+_HEADER = (
+    "# A quick test file for each module, found by running it. Written by `make quick-tests`.\n"
+)
 
 # By module, the test files that run it.
 _runs = collections.defaultdict(set)
@@ -59,7 +61,9 @@ def pytest_testnodedown(node):
 def pytest_sessionfinish(session):
     """Sends what this process has seen to the first one, which writes the file."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["runs"] = {module: sorted(files) for module, files in _runs.items()}
+        session.config.workeroutput["runs"] = {
+            module: sorted(files) for module, files in _runs.items()
+        }
         return
     width = collections.Counter(file for files in _runs.values() for file in files)
     found = {
@@ -67,4 +71,5 @@ def pytest_sessionfinish(session):
         for module, files in _runs.items()
     }
     FILE.write_text("\n".join([_HEADER, *(f"{m} {found[m]}" for m in sorted(found))]) + "\n")
-    print(f"\n[quick-tests] wrote {FILE.name}; without a quick test: {set(modules()) - set(found) or 'none'}")
+    missing = sorted(set(modules()) - set(found))
+    print(f"\n[quick-tests] wrote {FILE.name}; modules without a quick test: {missing}")

@@ -1,3 +1,6 @@
+import pytest
+
+pytestmark = pytest.mark.whole("runs the whole demonstration")
 """The demonstration runs to its end."""
 
 DEMO = """

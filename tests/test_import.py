@@ -6,6 +6,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.whole("starts fresh processes and measures them")
+
 LIMIT_S = 0.25
 
 # Where pandas is installed, TensorFlow's own import loads it, and with it pyarrow. Without it the

@@ -11,6 +11,8 @@ import pytest
 
 import extensor as xt
 
+pytestmark = pytest.mark.whole("installs a package and runs its suite")
+
 PACKAGE = Path(__file__).parents[1] / "packages" / "extensor-quantity"
 
 

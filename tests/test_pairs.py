@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.whole("runs suites in processes of their own")
+
 ROOT = Path(__file__).parents[1]
 
 # Tests ask whether this module was imported.

@@ -69,7 +69,7 @@ class Case:
     def __init__(self, test, axes, values):
         self.nodeid = f"{test}[{values}]"
         self.callspec = type("CallSpec", (), {"params": dict(zip(axes, values, strict=True))})
-        self._marks = [pytest.mark.parametrize(name, ()).mark for name in axes]
+        self._marks = [pytest.mark.parametrize(name, []).mark for name in axes]
 
     def iter_markers(self, name):
         return self._marks
@@ -85,7 +85,9 @@ def test_a_diagonal_has_each_value_of_each_parameter_in_few_cases(sizes):
     matrix = [()]
     for size in sizes:
         matrix = [(*row, value) for row in matrix for value in range(size)]
-    chosen = [tuple(case.callspec.params.values()) for case in tiers.diagonals(cases("t", axes, *matrix))]
+    chosen = [
+        tuple(case.callspec.params.values()) for case in tiers.diagonals(cases("t", axes, *matrix))
+    ]
     assert len(chosen) == max(sizes)
     for i, size in enumerate(sizes):
         assert {row[i] for row in chosen} == set(range(size))

@@ -2,20 +2,22 @@
 
 A plugin of pytest with three tiers:
 
-- quick: what runs before each commit. A test is quick unless it is marked.
-- rest: all others, except those marked `slow`. CI runs quick and rest.
+- quick: what runs before each commit. A test is quick unless it is marked. Hypothesis draws a few
+  examples only.
+- rest: all others except those marked `slow`, and the properties again with more examples. CI runs
+  quick and rest.
 - all: every test. This is what `pytest` runs without `--tier`.
 
 `@pytest.mark.whole("reason")` takes a test out of the quick tier, `pytestmark =
-pytest.mark.whole("reason")` a file; the same line in a conftest.py takes out its folder. Such files are
-not even imported for the quick tier.
+pytest.mark.whole("reason")` a file; the same line in a conftest.py takes out its folder. Such files
+are not even imported for the quick tier.
 
 Of a test with several parameters, the quick tier has the cases on one diagonal of the matrix: each
 value of each parameter occurs in at least one of them.
 
-The files run in an order drawn by `--seed`, so that no test comes to depend on another one. The tests
-of a file keep their order, and so do the files with one `@pytest.mark.together("name")`: they share a
-server. Without the option the seed follows from the commit: one commit has one order.
+The files run in an order drawn by `--seed`, so that no test comes to depend on another one. The
+tests of a file keep their order. Files with one `@pytest.mark.together("name")` share a server, and
+stay together. Without the option the seed follows from the commit: one commit has one order.
 """
 
 import collections
@@ -24,7 +26,6 @@ import itertools
 import random
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -61,7 +62,7 @@ def pytest_collection_modifyitems(config, items):
     quick = {item.nodeid for item in quick_tests(items)}
     left_out = []
     if config.option.tier != "all":
-        wanted = [item for item in items if is_in(config.option.tier, item, quick)]
+        wanted = [item for item in items if _is_in(config.option.tier, item, quick)]
         kept = set(map(id, wanted))
         left_out = [item for item in items if id(item) not in kept]
         items[:] = wanted
@@ -69,10 +70,11 @@ def pytest_collection_modifyitems(config, items):
     items[:] = shuffled(items, config.option.seed)
 
 
-def is_in(tier, item, quick):
+def _is_in(tier, item, quick):
     if tier == "quick":
         return item.nodeid in quick
-    return item.nodeid not in quick and item.get_closest_marker("slow") is None
+    is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    return (item.nodeid not in quick or is_property) and not item.get_closest_marker("slow")
 
 
 def quick_tests(items):
@@ -124,11 +126,13 @@ def _diagonal(cases):
         on_diagonal = (max(positions[i]) % size for size in sizes)
         return positions[i] != tuple(on_diagonal)
 
+    if not axes:
+        return cases
     seen, chosen = set(), []
     # The cases of the diagonal come first. Others fill the gaps of a matrix that is not full.
-    for i in sorted(range(len(cases)), key=is_outside) if axes else [0]:
+    for i in sorted(range(len(cases)), key=is_outside):
         values = set(enumerate(positions[i]))
-        if not axes or values - seen:
+        if values - seen:
             chosen.append(cases[i])
             seen |= values
     return chosen
@@ -142,8 +146,9 @@ def _axes(case):
     for mark in case.iter_markers("parametrize"):
         names = mark.args[0]
         axes.append(names.replace(" ", "").split(",") if isinstance(names, str) else list(names))
+    marked = {name for axis in axes for name in axis}
     # Parameters of fixtures have no mark.
-    return axes + [[name] for name in case.callspec.params if name not in sum(axes, [])]
+    return axes + [[name] for name in case.callspec.params if name not in marked]
 
 
 def shuffled(items, seed):

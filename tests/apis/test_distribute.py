@@ -5,8 +5,12 @@ The processes run `tests.apis.distributed`; a test reads their results.
 
 from pathlib import Path
 
+import pytest
+
 from tests.apis import matrix
 from tests.apis.matrix import EAGER, RUN
+
+pytestmark = pytest.mark.whole("starts the processes of each strategy")
 
 
 def row(use):

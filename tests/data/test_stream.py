@@ -13,6 +13,8 @@ import tensorflow as tf
 
 import extensor as xt
 
+pytestmark = pytest.mark.whole("ends processes while they read")
+
 # mallinfo2 counts what C and C++ have allocated, and no memory that they keep to use it again.
 LEFT = """
 import ctypes, gc, json

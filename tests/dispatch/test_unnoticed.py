@@ -7,6 +7,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.whole("compares two fresh processes")
+
 HEAD = """
 import inspect, re, sys, traceback, warnings
 import numpy as np

@@ -12,6 +12,11 @@ from hypothesis import strategies as st
 import extensor as xt
 from tests.formats import emulators
 
+pytestmark = [
+    pytest.mark.whole("needs a server"),
+    pytest.mark.together("servers"),
+]
+
 firestore = pytest.importorskip(
     "google.cloud.firestore", reason="google-cloud-firestore is not installed"
 )

@@ -7,6 +7,11 @@ import extensor as xt
 from tests.formats import emulators
 from tests.formats.test_firestore import client
 
+pytestmark = [
+    pytest.mark.whole("needs a server"),
+    pytest.mark.together("servers"),
+]
+
 firestore = pytest.importorskip(
     "google.cloud.firestore", reason="google-cloud-firestore is not installed"
 )

@@ -9,6 +9,11 @@ import extensor as xt
 from tests.formats import emulators
 from tests.formats.test_realtime_database import server  # noqa: F401
 
+pytestmark = [
+    pytest.mark.whole("needs a server"),
+    pytest.mark.together("servers"),
+]
+
 PAGES = Path(__file__).parents[2] / "docs/formats"
 RECIPES = [{"title": "tea", "minutes": 5}, {"title": "pie", "minutes": 60}]
 

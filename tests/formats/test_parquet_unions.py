@@ -6,8 +6,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 import extensor as xt
-from extensor._arrow.arrow_type import inner_fields
-from tests.samples.arrow_strategies import exactly, nullable_types, schemas_and_records
+from tests.samples.arrow_strategies import exactly, schemas_and_records, storable_types
 
 ROWS = [
     {"id": 1, "u": "text", "us": [1, "a"], "r": {"n": {"x": 1}}, "steps": [{"k": [1]}, {"k": "z"}]},
@@ -88,25 +87,12 @@ def test_files_that_are_damaged_name_the_file(tmp_path):
         xt.read_parquet(path, nulls="mask")
 
 
-def _is_storable(arrow):
-    """Returns whether Parquet has a type, and gives back the same."""
-    t = pa.types
-    if isinstance(arrow, pa.BaseExtensionType):
-        return False
-    same = (t.is_integer, t.is_float32, t.is_float64, t.is_boolean, t.is_string, t.is_binary,
-            t.is_large_string, t.is_list, t.is_large_list, t.is_union, t.is_date32)  # fmt: skip
-    if not any(is_kind(arrow) for is_kind in same) and not (
-        t.is_struct(arrow) and arrow.num_fields
-    ):
-        return False
-    return all(_is_storable(field.type) for field in inner_fields(arrow))
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much])
-@given(schemas_and_records(nulls=True, types=nullable_types))
+@settings(suppress_health_check=[*settings.default.suppress_health_check,
+                                 HealthCheck.function_scoped_fixture])  # fmt: skip
+@given(schemas_and_records(nulls=True, types=storable_types))
 def test_unions_of_any_schema_come_back(tmp_path, case):
     schema, data = case
-    assume(schema.names and all(_is_storable(field.type) for field in schema))
+    assume(schema.names)
     masked = xt.from_arrow(data, nulls="mask")
     path = tmp_path / "any.parquet"
     xt.write_parquet(masked, path)

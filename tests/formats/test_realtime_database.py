@@ -16,6 +16,11 @@ from hypothesis import strategies as st
 import extensor as xt
 from tests.formats import emulators
 
+pytestmark = [
+    pytest.mark.whole("needs a server"),
+    pytest.mark.together("servers"),
+]
+
 db = pytest.importorskip("firebase_admin.db", reason="firebase-admin is not installed")
 
 NUMBERS = itertools.count()

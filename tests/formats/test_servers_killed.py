@@ -10,6 +10,8 @@ import extensor as xt
 from tests.formats import emulators, test_firestore, test_realtime_database, test_spanner
 from tests.formats.test_realtime_database import app, make_server  # noqa: F401
 
+pytestmark = pytest.mark.whole("starts servers and kills them")
+
 COUNT = 15_000  # rows of 2,000 bytes: more than is on the way at a time
 ERRORS = (xt.errors.ServerError, xt.errors.QueryError)
 

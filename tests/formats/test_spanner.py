@@ -15,6 +15,11 @@ from hypothesis import strategies as st
 import extensor as xt
 from tests.formats import emulators
 
+pytestmark = [
+    pytest.mark.whole("needs a server"),
+    pytest.mark.together("servers"),
+]
+
 spanner = pytest.importorskip("google.cloud.spanner", reason="google-cloud-spanner is missing")
 
 NUMBERS = itertools.count()

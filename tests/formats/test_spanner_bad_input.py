@@ -9,6 +9,11 @@ import extensor as xt
 from tests.formats import emulators
 from tests.formats.test_spanner import client, create, new_database
 
+pytestmark = [
+    pytest.mark.whole("needs a server"),
+    pytest.mark.together("servers"),
+]
+
 spanner = pytest.importorskip("google.cloud.spanner", reason="google-cloud-spanner is missing")
 
 COUNT = 6_000

@@ -11,6 +11,8 @@ from demo import cities
 from extensor import errors
 from tests.formats import postgres
 
+pytestmark = pytest.mark.whole("needs a server")
+
 
 @pytest.fixture(scope="module")
 def server():

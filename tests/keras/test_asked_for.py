@@ -14,6 +14,8 @@ import tensorflow as tf
 
 import extensor as xt
 
+pytestmark = pytest.mark.whole("trains models, and needs other libraries")
+
 
 def test_structured_inputs_to_call():
     """keras-team/keras #18735: an ExtensionType, and a dataclass, as the input of a model."""

@@ -9,6 +9,8 @@ import extensor as xt
 from extensor import errors
 from extensor._keras import backend
 
+pytestmark = pytest.mark.whole("imports Keras in fresh processes")
+
 OTHER_BACKEND = """
 import os
 import sys

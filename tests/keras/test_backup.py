@@ -12,6 +12,8 @@ import extensor as xt
 import extensor.keras
 from extensor import errors
 
+pytestmark = pytest.mark.whole("trains models that are interrupted")
+
 
 @pytest.fixture
 def train(tmp_path):

@@ -7,6 +7,8 @@ import pytest
 import extensor as xt
 from tests.keras import sample_models as sample
 
+pytestmark = pytest.mark.whole("trains each kind of model twice, also with plain Keras")
+
 RECORDS = sample.recipes()
 SPEC = sample.batches().element_spec[0]
 ONES, ZEROS = np.ones([10, 1], "f"), np.zeros([10, 1], "f")

@@ -8,6 +8,8 @@ import extensor as xt
 from extensor import errors
 from tests.keras import sample_models as sample
 
+pytestmark = pytest.mark.whole("searches hyperparameters, and needs other libraries")
+
 RECORDS = sample.recipes()
 SPEC = sample.batches().element_spec[0]
 TARGETS = np.linspace(0.0, 1.0, sample.COUNT, dtype=np.float32)

@@ -14,6 +14,8 @@ from tests.keras import sample_models as sample
 from tests.keras.kinds import BATCH, KINDS, RATINGS
 from tests.keras.test_serialization import Nearest
 
+pytestmark = pytest.mark.whole("loads models in fresh processes")
+
 EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 

@@ -9,6 +9,8 @@ import sys
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.whole("trains on several devices in other processes")
+
 MIRRORED = """
 import keras
 import numpy as np

@@ -7,6 +7,8 @@ import tensorflow as tf
 
 import extensor as xt
 
+pytestmark = pytest.mark.whole("compares fresh processes")
+
 CALLS = """
 import json
 import sys

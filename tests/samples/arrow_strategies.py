@@ -95,6 +95,18 @@ types = st.recursive(leaf_types, _nested, max_leaves=4)
 nullable_types = st.recursive(
     leaf_types | st.just(pa.null()), lambda inner: _nested(inner) | _unions(inner), max_leaves=4
 )
+# What Parquet stores and gives back as the same type.
+storable_types = st.recursive(
+    st.sampled_from([*INTEGERS, pa.float32(), pa.float64(), pa.bool_(), pa.string(),
+                     pa.large_string(), pa.binary(), pa.date32()]),
+    lambda inner: st.one_of(
+        st.builds(pa.list_, inner),
+        st.builds(pa.large_list, inner),
+        _fields(inner).filter(len).map(pa.struct),
+        _unions(inner),
+    ),
+    max_leaves=4,
+)  # fmt: skip
 plain = st.recursive(plain_types, _nested_plainly, max_leaves=4)  # with the values of `to_py`
 
 

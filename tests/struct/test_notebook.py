@@ -91,19 +91,33 @@ def test_help_begins_with_the_signature_and_has_no_private_names(name):
     assert private == set()
 
 
-def test_ipython_shows_and_completes():
+@pytest.mark.whole("starts a process, and most machines have no IPython")
+def test_ipython_shows_and_completes(run_python):
     pytest.importorskip("IPython", reason="IPython is not installed")
-    from IPython.core.completer import provisionalcompleter
-    from IPython.core.interactiveshell import InteractiveShell
+    # In a process of its own, because a shell of IPython replaces the module __main__.
+    run_python("""
+        import tensorflow as tf
+        from IPython.core.completer import provisionalcompleter
+        from IPython.core.interactiveshell import InteractiveShell
 
-    shell = InteractiveShell()
-    shell.user_ns.update(recipes=recipes(), spec=element_spec(recipes()), xt=xt)
-    shown, _ = shell.display_formatter.format(shell.user_ns["spec"])
-    assert "<details" in shown["text/html"]
-    assert shown["text/plain"].startswith("records (None,)\n├── title: string")
-    pair, _ = shell.display_formatter.format((shell.user_ns["spec"], tf.TensorSpec([None])))
-    assert "├── title: string" in pair["text/plain"]
-    with provisionalcompleter():
-        for typed, expected in {'recipes["steps.': "steps.minutes", "xt.str": "struct"}.items():
-            found = [each.text for each in shell.Completer.completions(typed, len(typed))]
-            assert any(text.strip('"').endswith(expected) for text in found)
+        import extensor as xt
+        from tests.struct.test_notebook import element_spec, recipes
+
+        shell = InteractiveShell()
+        shell.user_ns.update(recipes=recipes(), spec=element_spec(recipes()), xt=xt)
+        shown, _ = shell.display_formatter.format(shell.user_ns["spec"])
+        assert "<details" in shown["text/html"]
+        assert shown["text/plain"].startswith("records (None,)\\n├── title: string")
+        pair, _ = shell.display_formatter.format((shell.user_ns["spec"], tf.TensorSpec([None])))
+        assert "├── title: string" in pair["text/plain"]
+        with provisionalcompleter():
+            for typed, expected in {'recipes["steps.': "steps.minutes", "xt.str": "struct"}.items():
+                found = [each.text for each in shell.Completer.completions(typed, len(typed))]
+                assert any(text.strip('"').endswith(expected) for text in found)
+
+        # A function of a cell is traced, although the shell replaced the module __main__.
+        function = "@tf.function\\ndef same(r):\\n    return r if tf.size(r) > 0 else r"
+        for cell in ("import tensorflow as tf", function):
+            assert shell.run_cell(cell).success
+        assert shell.user_ns["same"](xt.struct.constant([{"a": 1}])).to_py() == [{"a": 1}]
+    """)

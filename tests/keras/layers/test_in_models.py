@@ -9,6 +9,8 @@ import extensor as xt
 from tests.keras.layers import samples
 from tests.keras.layers.samples import COUNT, WORDS
 
+pytestmark = pytest.mark.whole("trains, saves and exports models")
+
 BATCH = 5
 TARGETS = np.random.default_rng(0).random([COUNT, 1], np.float32)
 

@@ -1,0 +1,5 @@
+"""Marks the tests of this folder."""
+
+import pytest
+
+pytestmark = pytest.mark.whole("trains the models of examples/ and starts servers")
