@@ -62,6 +62,7 @@ def loading(run_python, saved):
     return run
 
 
+@pytest.mark.whole("traces many functions")
 def test_a_model_with_types_that_are_not_imported_is_loaded_with_stand_ins(loading):
     loading("""
         assert "tests.samples.larder" not in sys.modules
@@ -169,6 +170,7 @@ def test_a_class_that_is_imported_later_gives_its_values_to_what_was_loaded(load
     """)
 
 
+@pytest.mark.whole("starts a process")
 def test_what_was_loaded_with_stand_ins_is_saved_again_for_both(loading, run_python, tmp_path):
     again = str(tmp_path)
     loading(f"""
@@ -280,6 +282,7 @@ def test_a_stand_in_becomes_the_spec_where_the_class_is_registered(make):
     assert read(again) == make()
 
 
+@pytest.mark.whole("checks all laws of several types")
 @stands_in
 def test_a_stand_in_obeys_the_laws(unknown):
     for spec, value in ((BagSpec([None], tf.float32), bag()), (xt.spec_of(jar()), jar())):

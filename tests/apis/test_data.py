@@ -79,6 +79,7 @@ def test_rebatch(kind, run):
     holds(run, lambda x: Dataset.from_tensors(x).rebatch(2), kind.make(3), batches)
 
 
+@pytest.mark.whole("takes seconds")
 @row("Dataset.window")
 def test_window(kind, run):
     value = kind.make(4)

@@ -267,6 +267,7 @@ def test_known_sizes_are_padded_too(run):
     assert first["x"].numpy().tolist() == [[1.0, 0.0]]
 
 
+@pytest.mark.whole("draws many values")
 @RUNS
 def test_rows_of_ragged_fields_stay_ragged_unless_a_shape_is_given(run):
     value = recipes(4)
@@ -335,6 +336,7 @@ def test_bucket_by_sequence_length(kind, run):
         holds(run, lambda x, options=options: bucketed(x, **options), value, expected)
 
 
+@pytest.mark.whole("takes seconds")
 @RUNS
 def test_buckets_are_padded(run):
     sizes = (1, 4, 2, 5)

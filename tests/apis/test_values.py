@@ -214,6 +214,7 @@ HOLDERS = {
 }
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize(("hold", "held"), HOLDERS.values(), ids=list(HOLDERS))
 def test_a_variable_that_is_given_twice_is_one_in_the_graph(hold, held):
     @tf.function
@@ -296,6 +297,7 @@ def test_checkpointing_a_value_is_an_error(kind, run):
         tf.train.Checkpoint(value=with_variable(kind)[0])
 
 
+@pytest.mark.whole("saves and loads models")
 @row("tf.saved_model: arguments and results")
 def test_saved_functions_take_and_return_values(kind, run, there):
     assert there["function"][kind.name] == ""
@@ -370,6 +372,7 @@ def test_eight_threads_may_use_a_type_at_once(kind, run, there):
     assert there["threads"][kind.name] == ""
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize(
     "first",
     [

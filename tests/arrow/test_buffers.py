@@ -301,6 +301,7 @@ def check(x, expected):
 """
 
 
+@pytest.mark.whole("starts a process")
 def test_a_slice_at_any_value_is_safe_to_compute_with(run_python):
     run_python(
         _WALK
@@ -320,6 +321,7 @@ for dtype in map(np.dtype, ["int8", "int16", "int32", "int64", "float32", "float
     )
 
 
+@pytest.mark.whole("starts a process")
 def test_a_buffer_at_any_byte_is_safe_to_compute_with(run_python):
     # A memory-mapped IPC file or foreign memory need not even be aligned to the width of a value.
     run_python(
@@ -335,6 +337,7 @@ for dtype in map(np.dtype, ["int8", "int16", "int32", "int64", "float32", "float
     )
 
 
+@pytest.mark.whole("starts a process")
 def test_lists_at_any_offset_are_safe_to_compute_with(run_python):
     run_python(
         _WALK

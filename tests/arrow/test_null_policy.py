@@ -40,6 +40,7 @@ def text(value):
     return value.encode() if isinstance(value, str) else value
 
 
+@pytest.mark.whole("draws many values")
 @MANY
 @given(schemas_and_records(nulls=True, types=plain))
 def test_masked_records_of_any_schema_come_and_go(case):
@@ -56,6 +57,7 @@ def test_masked_records_of_any_schema_come_and_go(case):
     assert text(back.to_py()) == plain
 
 
+@pytest.mark.whole("draws many values")
 @MANY
 @given(schemas_and_records(nulls=True, types=nullable_types))
 def test_nulls_of_every_type_come_back_as_they_were(case):
@@ -69,6 +71,7 @@ def test_nulls_of_every_type_come_back_as_they_were(case):
         assert exactly(written) == exactly(data)
 
 
+@pytest.mark.whole("draws many values")
 @MANY
 @given(schemas_and_records(nulls=True, types=plain))
 def test_masked_records_of_any_schema_batch_and_unbatch(case):

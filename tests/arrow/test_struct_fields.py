@@ -111,6 +111,7 @@ assert xt.from_awkward(array).to_py() == [{"u": 1}, {"u": b"a"}]
 }
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.parametrize("call", CALLS)
 def test_no_door_ends_the_process(run_python, call):
     run_python(CODE.replace("{call}", CALLS[call]))

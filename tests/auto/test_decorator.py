@@ -120,6 +120,7 @@ TYPES = [
 ]
 
 
+@pytest.mark.whole("checks all laws of several types")
 @pytest.mark.parametrize("values", TYPES, ids=lambda values: type(values[0]).__name__)
 def test_laws(values):
     xt.testing.check_extension_type(values)
@@ -695,6 +696,7 @@ def test_a_variable_twice_is_traced_apart_from_two_variables():
     assert len(traces) == 2
 
 
+@pytest.mark.whole("starts a process")
 def test_classes_that_use_the_peer_have_no_checks(run_python):
     run_python(
         """
@@ -735,6 +737,7 @@ def test_threads_do_not_share_a_value_that_is_rebuilt():
     assert not any(elsewhere)
 
 
+@pytest.mark.whole("takes seconds")
 def test_the_cache_of_specs_is_bounded_and_keeps_no_values():
     tensor = ones(7)
     jar = Jar(tensor)

@@ -79,6 +79,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.whole("takes seconds")
 def test_every_class_is_tested(report):
     assert list(report) == NAMES
 
@@ -104,6 +105,7 @@ def test_gradients_with_respect_to_a_foreign_value_are_those_of_its_tensors(repo
         np.testing.assert_allclose(of_value, of_tensor, rtol=1e-6)
 
 
+@pytest.mark.whole("starts a process")
 def test_foreign_classes_are_loaded_in_a_fresh_process(run_python, saved):
     run_python(
         f"""
@@ -155,6 +157,7 @@ def test_foreign_classes_obey_the_laws(run_python):
     )
 
 
+@pytest.mark.whole("starts a process")
 def test_classes_derived_from_a_decorated_one_keep_their_own_specs(run_python):
     run_python(
         """

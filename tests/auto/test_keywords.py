@@ -140,6 +140,7 @@ def test_all_keywords_may_be_omitted():
     assert Plain(RATE)._type_spec.field_names == ("x",)
 
 
+@pytest.mark.whole("starts a process")
 def test_probability_is_imported_with_this_decorator_and_its_keywords_are_kept(run_python):
     run_python(
         """

@@ -37,6 +37,7 @@ def saved(tmp_path_factory):
     return folder
 
 
+@pytest.mark.whole("starts a process")
 def test_values_with_all_kinds_of_arguments_are_loaded_in_a_fresh_process(run_python, saved):
     run_python(f"""
         import functools
@@ -153,6 +154,7 @@ def boxes(run_python, tmp_path_factory):
     return folders
 
 
+@pytest.mark.whole("starts a process")
 def test_a_class_that_was_moved_is_loaded_by_its_old_name(run_python, boxes):
     run_python(shelf(module="cellar") + LOAD.format(folder=boxes[0]))
 
@@ -175,6 +177,7 @@ else:
     )
 
 
+@pytest.mark.whole("starts a process")
 def test_a_model_that_was_saved_with_the_peer_is_loaded(run_python, tmp_path):
     """The serialization of the peer is an older version of that of extensor."""
     folder = str(tmp_path)

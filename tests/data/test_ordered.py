@@ -92,6 +92,7 @@ def flat(batches):
     return [n for batch in batches for n in batch]
 
 
+@pytest.mark.whole("many cases")
 def test_batches_are_the_records_in_order(make):
     dataset = make(7)
     expected = xt.from_arrow(TABLE).to_py()
@@ -109,6 +110,7 @@ def test_columns_are_chosen(make):
     assert spec.field_specs["l"].row_splits_dtype == tf.int32
 
 
+@pytest.mark.whole("many cases")
 def test_an_epoch_is_mixed_in_windows_and_in_a_new_order(make):
     dataset = make(7, shuffle=SHUFFLE)
     first, second = numbers(dataset), numbers(dataset)
@@ -121,12 +123,14 @@ def test_an_epoch_is_mixed_in_windows_and_in_a_new_order(make):
         assert flat(map(sorted, windows)) == list(range(ROWS))
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("shuffle", [None, SHUFFLE])
 def test_shards_have_each_record_once(make, shuffle):
     shards = [flat(numbers(make(4, shuffle=shuffle, shard=(i, 4)))) for i in range(4)]
     assert [sorted(shard) for shard in shards] == [list(range(i, ROWS, 4)) for i in range(4)]
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("shuffle", [None, SHUFFLE])
 @pytest.mark.parametrize("step", [0, 1, 4, 5, 7, 10])
 def test_a_state_goes_on_at_the_exact_batch(make, shuffle, step):
@@ -140,6 +144,7 @@ def test_a_state_goes_on_at_the_exact_batch(make, shuffle, step):
     assert len(json.dumps(state)) < 1000
 
 
+@pytest.mark.whole("saves and loads models")
 def test_a_checkpoint_goes_on_at_the_exact_batch(make, tmp_path):
     iterator = iter(make(7, shuffle=SHUFFLE))
     for _ in range(2):
@@ -151,6 +156,7 @@ def test_a_checkpoint_goes_on_at_the_exact_batch(make, tmp_path):
     assert numbers(again) == expected
 
 
+@pytest.mark.whole("many cases")
 def test_a_pass_may_be_left_at_any_time(make):
     dataset = make(7)
     for _ in range(5):
@@ -222,6 +228,7 @@ def test_a_failing_query_is_an_error_at_once_without_a_schema():
         list(dataset)
 
 
+@pytest.mark.whole("takes seconds")
 def test_a_database_that_ends_in_a_pass_is_an_error():
     with postgres.server() as running:
         query = "select n, repeat('x', 1000) as t from generate_series(1, 200000) n"

@@ -114,6 +114,7 @@ def test_two_passes_at_once_do_not_disturb_each_other(ten):
             next(done)
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize(
     ("transformed", "expected"),
     [
@@ -170,6 +171,7 @@ def broken(dataset):
         list(dataset.map(lambda r: tf.strings.to_number(r["title"])))
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize(
     "use", [list, given_up, broken, lambda d: list(d.take(1)), lambda d: list(d.repeat(3))]
 )
@@ -206,6 +208,7 @@ def test_a_file_is_open_during_a_pass(ten):
     assert not os.path.isdir("/proc/self/fd") or open_files(ten)
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.parametrize(
     "passes",
     [
@@ -229,6 +232,7 @@ print(next(iterator)["number"].shape)
     )
 
 
+@pytest.mark.whole("traces many functions")
 def test_a_dataset_may_be_made_inside_a_function(ten):
     @tf.function
     def total():
@@ -242,12 +246,14 @@ def test_a_dataset_may_be_made_inside_a_function(ten):
     assert int(total()) == 45
 
 
+@pytest.mark.whole("takes seconds")
 def test_an_iterator_keeps_what_it_reads_from(ten):
     iterator = iter(xt.data.parquet(ten, 4).map(lambda r: r["number"]))
     gc.collect()
     assert [n.numpy().tolist() for n in iterator] == BY_FOUR
 
 
+@pytest.mark.whole("traces many functions")
 def test_a_function_keeps_what_it_reads_from(ten):
     def traced(dataset):
         @tf.function
@@ -403,12 +409,14 @@ def written(path, table, times, row_group_size):
     return path
 
 
+@pytest.mark.whole("starts a process")
 def test_memory_does_not_grow_with_the_number_of_files(tmp_path, run_python, slice_of_16_mb):
     path = written(tmp_path / "16 MB.parquet", slice_of_16_mb, 1, 4096)
     few, many = (peak_of(run_python, [path] * n, n * COUNT * 64 * 8) for n in (2, 20))
     assert many < 1.1 * few
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.parametrize(
     ("times", "row_group_size"),
     [

@@ -47,6 +47,7 @@ def flat(found):
     return [n for batch in found for n in batch]
 
 
+@pytest.mark.whole("draws many values")
 @given(
     st.lists(st.integers(0, 30), min_size=1, max_size=4),
     st.integers(1, 12),
@@ -119,6 +120,7 @@ def test_shards_have_each_record_once_and_read_their_row_groups_only(paths, shuf
     assert xt.data.steps_per_shard(sharded) == min(map(len, shards))
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.parametrize("shuffle", [None, SHUFFLE])
 @pytest.mark.parametrize("steps", [0, 1, 4, 12, 13, 20])
 def test_a_checkpoint_goes_on_at_the_exact_batch_in_another_process(

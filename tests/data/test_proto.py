@@ -57,6 +57,7 @@ def names(dataset):
 EXPECTED = [message.name_part.encode() for message in MESSAGES]
 
 
+@pytest.mark.whole("takes seconds")
 def test_messages_are_those_of_from_proto(folder):
     dataset = xt.data.proto(folder, Name, 7)
     assert [row for batch in dataset for row in batch.to_py()] == xt.from_proto(
@@ -68,6 +69,7 @@ def test_messages_are_those_of_from_proto(folder):
     ]
 
 
+@pytest.mark.whole("takes seconds")
 def test_order_shards_and_states(folder):
     shuffled = xt.data.proto(folder, Name, 7, shuffle=SHUFFLE)
     first, second = names(shuffled), names(shuffled)
@@ -79,6 +81,7 @@ def test_order_shards_and_states(folder):
     assert names(xt.data.proto(folder, Name, 7, shuffle=SHUFFLE, state=state)) == first[14:]
 
 
+@pytest.mark.whole("takes seconds")
 def test_another_process_makes_the_dataset_of_its_recipe(folder):
     stream = importlib.import_module("extensor._data.stream")
     dataset = xt.data.proto(folder, Name, 7, nulls=None)
@@ -86,6 +89,7 @@ def test_another_process_makes_the_dataset_of_its_recipe(folder):
     assert names(stream.stream(made)) == EXPECTED
 
 
+@pytest.mark.whole("starts a process")
 def test_a_workers_process_needs_no_class(folder, tmp_path_factory, run_python):
     iterator = iter(xt.data.proto(folder, Name, 7))
     next(iterator)
@@ -118,6 +122,7 @@ def test_a_file_that_is_cut_is_named(tmp_path, kind):
         xt.data.proto(tmp_path, Name, 3)
 
 
+@pytest.mark.whole("takes seconds")
 def test_a_file_that_is_cut_or_replaced_in_a_pass_is_named(folder):
     path = folder / "2.bin"
     content = path.read_bytes()

@@ -58,6 +58,7 @@ def in_arrays(element):
     return [tensor.numpy().tolist() for tensor in tf.nest.flatten(element, expand_composites=True)]
 
 
+@pytest.mark.whole("draws many values")
 @given(st.lists(EXPRESSIONS, min_size=1, max_size=3), st.sampled_from(["map", "filter", "twice"]))
 def test_elements_are_the_same(expressions, shape):
     def results(records):
@@ -94,6 +95,7 @@ STEPS = {
 }
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", STEPS)
 def test_fields_that_no_step_uses_are_not_read(path, name):
     found = pruned(STEPS[name](xt.data.parquet(path, 8)), all_used)

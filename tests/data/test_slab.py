@@ -26,6 +26,7 @@ def batches(records, size, spec, *, is_traced):
     return list(tf.data.experimental.from_variant(cut, spec))
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("size", [1, 2, 3, 6])
 @pytest.mark.parametrize("is_static", [False, True])
 def test_records_of_every_kind_are_cut_alike(size, is_static):
@@ -49,6 +50,7 @@ def test_tables_are_cut_alike(table, size):
     )
 
 
+@pytest.mark.whole("takes seconds")
 @pytest.mark.parametrize("size", [256, 4])
 def test_only_a_long_stream_traces_functions(tmp_path, monkeypatch, size):
     made = []
@@ -84,6 +86,7 @@ UNIONS = {
 }
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("where", UNIONS)
 def test_unions_are_cut_into_batches(where):
     arrow_type, value = UNIONS[where]

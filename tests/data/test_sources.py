@@ -117,6 +117,7 @@ def flat(found):
 SCHEMA = pa.schema({"n": pa.int32(), "l": pa.list_(pa.int64())})
 
 
+@pytest.mark.whole("takes seconds")
 @pytest.mark.parametrize(
     "options",
     [
@@ -157,6 +158,7 @@ def test_batches_of_files_of_any_size_are_the_records_in_order(
     assert len(dataset) == len(expected)
 
 
+@pytest.mark.whole("many cases")
 def test_a_remainder_is_dropped_and_epochs_are_counted(source):
     make, _ = source
     dataset = make(7, drop_remainder=True, epochs=2)
@@ -165,6 +167,7 @@ def test_a_remainder_is_dropped_and_epochs_are_counted(source):
     assert numbers(dataset) == [list(range(i, i + 7)) for i in range(0, 56, 7)] * 2
 
 
+@pytest.mark.whole("many cases")
 def test_a_shuffled_epoch_has_each_record_once_in_a_new_order(source):
     make, _ = source
     dataset = make(7, shuffle=SHUFFLE)
@@ -175,6 +178,7 @@ def test_a_shuffled_epoch_has_each_record_once_in_a_new_order(source):
     assert numbers(make(7, shuffle=SHUFFLE)) == first
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("shuffle", [None, SHUFFLE])
 @pytest.mark.parametrize("count", [2, 5])
 def test_shards_have_each_record_once(source, shuffle, count):
@@ -194,6 +198,7 @@ def test_the_records_of_a_file_are_divided_among_shards(name, tmp_path):
     assert 20 < len(found) < 40
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("shuffle", [None, SHUFFLE])
 @pytest.mark.parametrize("step", [0, 1, 5, 9, 11])
 def test_a_state_goes_on_at_the_exact_batch(source, shuffle, step):
@@ -205,6 +210,7 @@ def test_a_state_goes_on_at_the_exact_batch(source, shuffle, step):
     assert numbers(make(7, **arguments, state=state)) == found[step:]
 
 
+@pytest.mark.whole("takes seconds")
 def test_a_state_of_other_columns_is_an_error(source):
     make, _ = source
     state = xt.data.state(make(7), 1)
@@ -212,6 +218,7 @@ def test_a_state_of_other_columns_is_an_error(source):
         make(7, columns=["n"], state=state)
 
 
+@pytest.mark.whole("saves and loads models")
 @pytest.mark.parametrize("shuffle", [None, SHUFFLE])
 @pytest.mark.parametrize("steps", [3, 13])
 def test_a_checkpoint_goes_on_at_the_exact_batch(source, tmp_path_factory, shuffle, steps):
@@ -227,6 +234,7 @@ def test_a_checkpoint_goes_on_at_the_exact_batch(source, tmp_path_factory, shuff
     assert numbers(again) == numbers(iterator)
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.parametrize("name", [*IN_ANY_ORDER, "parquet"])
 @pytest.mark.parametrize("schema", [None, SCHEMA])
 def test_a_checkpoint_goes_on_in_another_process(name, tmp_path, run_python, schema):
@@ -250,6 +258,7 @@ print(json.dumps([batch["n"].numpy().tolist() for batch in iterator]))
     assert json.loads(done.stdout.splitlines()[-1]) == numbers(iterator)
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", [*IN_ANY_ORDER, "parquet"])
 def test_another_process_makes_the_dataset_of_its_recipe(name, tmp_path):
     make, _ = opened(name, tmp_path)
@@ -276,6 +285,7 @@ def test_a_file_that_is_cut_is_named(name, tmp_path):
     assert str(path) in str(error)
 
 
+@pytest.mark.whole("takes seconds")
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_file_that_vanishes_is_named_during_iteration(name, tmp_path):
     make, _ = opened(name, tmp_path)
@@ -287,6 +297,7 @@ def test_a_file_that_vanishes_is_named_during_iteration(name, tmp_path):
     assert str(path) in str(error)
 
 
+@pytest.mark.whole("takes seconds")
 @pytest.mark.parametrize("name", [name for name in SOURCES if name != "parquet"])
 def test_a_file_that_gets_other_records_is_named_during_iteration(name, tmp_path):
     make, _ = opened(name, tmp_path)

@@ -296,6 +296,7 @@ def test_a_spec_of_the_wrong_shape_is_an_error():
 # Values of other libraries.
 
 
+@pytest.mark.whole("starts a process")
 def test_a_composite_that_converts_to_a_tensor_is_converted_as_by_extension_type(
     run_python,
 ):

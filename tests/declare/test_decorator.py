@@ -1039,6 +1039,7 @@ wrong: int = xt.replace(masked, unit="cup").unit  # error
 """
 
 
+@pytest.mark.whole("starts a process")
 def test_pyright_understands_a_declaration(tmp_path):
     sample = tmp_path / "sample.py"
     sample.write_text(CHECKED)

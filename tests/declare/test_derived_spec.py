@@ -81,6 +81,7 @@ SIGNATURES = {
 }
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize(
     ("make", "positional", "by_name"), SIGNATURES.values(), ids=list(SIGNATURES)
 )

@@ -57,6 +57,7 @@ def saved(tmp_path_factory):
     return folder
 
 
+@pytest.mark.whole("starts a process")
 def test_a_model_with_static_data_of_every_kind_is_loaded_in_a_fresh_process(run_python, saved):
     run_python(f"""
         import tensorflow as tf
@@ -118,6 +119,7 @@ for cls in (Size, Pair):
 """
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.parametrize(("data", "what"), [("Size.BIG", "enum"), ("Pair(3)", "class")])
 def test_a_class_of_static_data_that_is_not_importable_is_an_error(
     run_python, tmp_path, data, what
@@ -147,6 +149,7 @@ def test_a_class_of_static_data_that_is_not_importable_is_an_error(
     """)
 
 
+@pytest.mark.whole("starts a process")
 def test_a_class_whose_fields_changed_is_an_error(run_python, tmp_path):
     for fields, code in [
         (
@@ -191,6 +194,7 @@ class Cup:
 """
 
 
+@pytest.mark.whole("starts a process")
 def test_a_notebook_cell_may_run_twice(run_python, tmp_path):
     # `python -c` runs in __main__, as a notebook does.
     run_python(

@@ -165,6 +165,7 @@ def test_the_merged_description_of_parts_is_that_of_the_whole():
         parts[0].merge(xt.data.describe(pa.table({"title": [1]})))
 
 
+@pytest.mark.whole("starts a process")
 def test_memory_does_not_grow_with_the_number_of_records(run_python):
     # Strings that are all different, long strings, and numbers, four and forty times.
     done = run_python(
@@ -200,6 +201,7 @@ def test_memory_does_not_grow_with_the_number_of_records(run_python):
     assert float(done.stdout) < 40  # MB; the ids alone are 40 times as many
 
 
+@pytest.mark.whole("starts a process")
 def test_a_parquet_file_is_read_in_parts(tmp_path, run_python):
     path = tmp_path / "large.parquet"
     rng = np.random.default_rng(0)

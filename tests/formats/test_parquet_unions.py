@@ -87,6 +87,7 @@ def test_files_that_are_damaged_name_the_file(tmp_path):
         xt.read_parquet(path, nulls="mask")
 
 
+@pytest.mark.whole("draws many values")
 @settings(suppress_health_check=[*settings.default.suppress_health_check,
                                  HealthCheck.function_scoped_fixture])  # fmt: skip
 @given(schemas_and_records(nulls=True, types=storable_types))

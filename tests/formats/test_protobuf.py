@@ -1,5 +1,6 @@
 """Serialized messages become records: by ptars outside of graphs, by decode_proto inside."""
 
+import pytest
 import tensorflow as tf
 from google.protobuf import json_format, text_format
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from tests.samples import proto_types
 
 
 # Half as many, because each example traces the graph of another class.
+@pytest.mark.whole("draws many values")
 @settings(max_examples=settings.default.max_examples // 2)
 @given(st.data())
 def test_both_engines_give_what_protobuf_gives(data):
@@ -30,6 +32,7 @@ def test_both_engines_give_what_protobuf_gives(data):
     assert spec.is_compatible_with(decoded)
 
 
+@pytest.mark.whole("draws many values")
 @given(st.data())
 def test_records_become_the_messages_that_they_came_from(data):
     cls = data.draw(proto_types.classes())
@@ -44,6 +47,7 @@ def test_records_become_the_messages_that_they_came_from(data):
     assert [proto_types.record(message) for message in again] == wanted
 
 
+@pytest.mark.whole("draws many values")
 @given(st.data())
 def test_json_and_text_are_read_as_protobuf_reads_them(data):
     cls = data.draw(proto_types.classes())

@@ -117,6 +117,7 @@ def test_a_damaged_message_is_named(recipe):
         xt.from_proto([good], "t.Recipe")
 
 
+@pytest.mark.whole("takes seconds")
 def test_parts_of_a_message_are_merged(recipe, choice):
     tool, minutes = recipe(best={"tool": "pot"}), recipe(best={"minutes": 5})
     parts = tool.SerializeToString() + minutes.SerializeToString()
@@ -145,6 +146,7 @@ def test_a_field_of_a_oneof_is_read_alone(choice):
     ]  # fmt: skip
 
 
+@pytest.mark.whole("traces many functions")
 def test_a_message_without_a_field_of_a_oneof_is_an_error_on_demand(choice):
     full = choice(b="x").SerializeToString()
     assert both([full], choice, nulls={"kind": "error"}) == [{"kind": b"x"}]
@@ -154,6 +156,7 @@ def test_a_message_without_a_field_of_a_oneof_is_an_error_on_demand(choice):
         in_graph([full, b""], choice, nulls={"kind": "error"})
 
 
+@pytest.mark.whole("traces many functions")
 def test_a_recursive_type_needs_a_depth(tree):
     message = tree(name="a", below=[{"name": "b", "below": [{"name": "c"}]}])
     serialized = [message.SerializeToString()]
@@ -256,6 +259,7 @@ def holder():
     return message_class(file, "t.M")
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("nulls", [None, "mask", "default"])
 def test_a_message_that_is_not_there_may_lack_its_required_fields(holder, nulls):
     inner = {"x": 7, "below": {"y": "z"}}
@@ -290,6 +294,7 @@ def test_a_packed_value_of_a_field_that_is_not_repeated_is_an_unknown_field(kind
             xt.from_proto([b"\x0a" + packed], cls)
 
 
+@pytest.mark.whole("traces many functions")
 def test_packed_numbers_that_are_cut_are_an_error():
     file = file_of()
     inner = file.message_type.add(name="In")
@@ -348,6 +353,7 @@ def test_a_schema_pins_the_records(recipe):
     assert spec.is_compatible_with(decoded) or xt.spec_of(decoded) == spec
 
 
+@pytest.mark.whole("starts a process")
 def test_one_long_list_among_many_does_not_take_the_memory_of_a_rectangle(recipe, run_python):
     # 2,000 messages padded to 100,000 steps each were 200 million strings: 4.8 GB.
     code = """
@@ -373,6 +379,7 @@ assert grown < 1000, grown
     run_python(code)
 
 
+@pytest.mark.whole("starts a process")
 def test_a_saved_model_takes_and_returns_messages_in_a_process_without_extensor(
     recipe, run_python, tmp_path
 ):
@@ -448,6 +455,7 @@ def test_json_has_the_names_and_forms_of_protobuf():
         in_graph(["{}"], cls, format="json")
 
 
+@pytest.mark.whole("traces many functions")
 def test_the_files_of_protobuf_and_tensorflow_are_read_and_written_unchanged():
     import tensorflow.core.example.feature_pb2 as feature
     import tensorflow.core.framework.graph_pb2 as graph
@@ -517,6 +525,7 @@ KEYS = {
 }
 
 
+@pytest.mark.whole("takes seconds")
 @pytest.mark.parametrize("nulls", [None, "mask", "default"])
 def test_one_key_of_a_map_is_a_column(shelf, shelves, nulls):
     serialized = [message.SerializeToString() for message in shelves]
@@ -537,6 +546,7 @@ def test_one_key_of_a_map_is_a_column(shelf, shelves, nulls):
         assert both(few, shelf, columns=['colors["red"]']) == [{"colors": {"red": []}}] * len(few)
 
 
+@pytest.mark.whole("takes seconds")
 def test_the_value_of_a_key_may_be_a_message(shelf, shelves):
     serialized = [message.SerializeToString() for message in shelves]
     got = both(serialized, shelf, columns=['books["b"].pages', 'books["c"].pages'])
@@ -561,6 +571,7 @@ def test_the_last_entry_with_a_key_counts_and_an_entry_may_lack_its_value(shelf)
     assert both([twice, without], shelf, columns=['colors["red"]']) == wanted
 
 
+@pytest.mark.whole("traces many functions")
 def test_a_spec_pins_the_keys_of_a_map(shelf, shelves):
     serialized = [message.SerializeToString() for message in shelves]
     records = xt.from_proto(serialized, shelf, columns=['colors["red"]', 'books["b"].pages'])

@@ -89,6 +89,7 @@ def check(rows, folder, through=through_parquet, **policy):
     return records
 
 
+@pytest.mark.whole("saves and loads models")
 def test_geometries_whose_depth_depends_on_their_type(package, tmp_path):
     topology = loaded(package("world-atlas") / "countries-110m.json")
     rows = topology["objects"]["countries"]["geometries"]

@@ -136,6 +136,7 @@ def test_a_function_of_serialized_examples_is_saved_and_served(tmp_path):
     assert out["minutes"].numpy().tolist() == [[5], [0]]
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("name", ["example", "sequence_example"])
 def test_a_graph_gives_the_same_as_eager_calls(name):
     to, back = getattr(xt, f"to_tf_{name}"), getattr(xt, f"from_tf_{name}")
@@ -149,6 +150,7 @@ def test_a_graph_gives_the_same_as_eager_calls(name):
     assert back([], xt.spec_of(records())).to_py() == []
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("name", ["tf_example", "tf_sequence_example"])
 def test_values_replace_missing_features_in_a_graph(name):
     to, back = getattr(xt, f"to_{name}"), getattr(xt, f"from_{name}")

@@ -109,6 +109,7 @@ EVERY_WAY = [
 ]
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize(("by", "run"), EVERY_WAY)
 def test_correct_results_are_returned(by, run):
     result = run(lambda: by(lambda: RIGHT))

@@ -8,6 +8,8 @@ import tensorflow as tf
 import extensor as xt
 from tests.samples.arrow_records import features, records, spec
 
+pytestmark = pytest.mark.whole("trains, saves and exports models")
+
 PARTS = ("when", "price", "author", "words", "tags", "steps", "kind")
 
 

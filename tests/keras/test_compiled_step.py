@@ -8,6 +8,8 @@ import tensorflow as tf
 import extensor as xt
 from extensor import errors
 
+pytestmark = pytest.mark.whole("compiles steps with XLA")
+
 COUNT = 6
 RANDOM = np.random.default_rng(5)
 RECORDS = xt.DenseStructuredTensor(

@@ -35,6 +35,7 @@ OUTPUTS = {
 }
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("options", [{}, {"run_eagerly": True}, {"steps_per_execution": 2}])
 @pytest.mark.parametrize("case", OUTPUTS)
 def test_predicting_in_batches_is_one_call_on_everything(case, options):

@@ -7,6 +7,8 @@ import pytest
 from tests.keras import kinds
 from tests.keras.kinds import BATCH, COUNT, KINDS, RATINGS
 
+pytestmark = pytest.mark.whole("trains models on data of every kind")
+
 EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 

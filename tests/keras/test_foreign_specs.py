@@ -114,6 +114,7 @@ def functional(spec):
     return model
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("build", [subclassed, functional])
 def test_a_model_of_a_type_of_another_library_trains_and_predicts(build):
     dataset = pieces()

@@ -188,6 +188,7 @@ LOSSES = {
 }
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("form", LOSSES)
 def test_losses_metrics_and_history_have_the_names_of_keras(form):
     x = keras.Input((3,))

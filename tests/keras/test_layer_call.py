@@ -351,6 +351,7 @@ def test_a_dtype_policy_casts_floats_alone(kind):
             np.testing.assert_array_equal(cast, other)
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 def test_a_whole_model_in_mixed_precision_is_that_of_plain_keras(policy):
     kind = KINDS["records"]

@@ -32,6 +32,7 @@ def bare_weights(weights):
     return weights
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("y", ["records", "dict by path", "nested dict"])
 def test_loss_and_metrics_by_field_are_those_of_a_dict_of_tensors(y):
     value = {
@@ -50,6 +51,7 @@ def test_loss_and_metrics_by_field_are_those_of_a_dict_of_tensors(y):
         np.testing.assert_allclose(weight, twin, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.whole("trains models")
 def test_a_model_with_losses_by_field_comes_back_with_them(tmp_path):
     model, _ = scores(**BY_FIELD)
     model.fit(RECORDS, targets(), BATCH, verbose=0)
@@ -127,6 +129,7 @@ NESTS = {
 }
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("nest", NESTS)
 def test_one_loss_for_all_compares_a_ragged_tensor_by_its_values(nest):
     rows = tf.ragged.constant([[1.0, 2.0], [], [4.0]], row_splits_dtype=tf.int64)
@@ -190,6 +193,7 @@ def test_a_ragged_target_needs_a_ragged_output_of_the_same_rows():
         model.evaluate(RECORDS, {"steps.done": rows}, verbose=0)
 
 
+@pytest.mark.whole("trains models")
 def test_the_loss_of_an_inner_field_is_in_the_name_of_a_checkpoint(tmp_path):
     model, _ = scores(**BY_FIELD)
     named = keras.callbacks.LambdaCallback(

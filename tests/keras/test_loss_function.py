@@ -39,6 +39,7 @@ class Distance(keras.metrics.Metric):
         return self.total.value
 
 
+@pytest.mark.whole("trains models")
 @UNUSED
 def test_a_loss_and_a_metric_may_take_whole_values():
     model, bare = scores(loss={"score": "mse"})
@@ -101,6 +102,7 @@ def test_a_loss_of_tensors_for_a_whole_value_is_an_error_that_says_so(loss, path
     assert "by field" in raised.value.mend
 
 
+@pytest.mark.whole("trains models")
 @UNUSED
 def test_a_lambda_is_a_loss_of_tensors_and_of_values():
     histories = []

@@ -55,6 +55,7 @@ def functional_sum(field, spec):
     return xt.keras.Model(placeholder, dense(Sums(field)(placeholder)))
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("form", ["subclassed", "functional"])
 @pytest.mark.parametrize("case", FIRST_LEAVES)
 def test_the_loss_of_an_epoch_weighs_batches_by_their_records(case, form):
@@ -74,6 +75,7 @@ def test_the_loss_of_an_epoch_weighs_batches_by_their_records(case, form):
         np.testing.assert_allclose(history[name], [squares.mean()], rtol=1e-5)
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("source", ["generator", "PyDataset"])
 def test_batches_of_ragged_values_that_keras_took_apart_count_by_their_records(source):
     rows = tf.RaggedTensor.from_row_lengths(tf.range(20.0), [1, 9, 1, 1, 1, 7])

@@ -21,6 +21,7 @@ def mask_of(tensor):
 
 
 # Max pooling has no masks in Keras, which warns.
+@pytest.mark.whole("traces many functions")
 @pytest.mark.filterwarnings("ignore:Layer 'global_max_pooling1d.*mask:UserWarning")
 @pytest.mark.parametrize("layer", LAYERS)
 def test_rows_that_are_all_empty_have_one_masked_step(layer):

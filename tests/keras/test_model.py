@@ -44,6 +44,7 @@ def counted(kind):
     return Counted(placeholder, keras.layers.Dense(1)(kind.features()(placeholder)))
 
 
+@pytest.mark.whole("trains models")
 @EACH
 def test_a_functional_model_has_the_steps_of_its_class(kind):
     model, bare = counted(kind), kinds.BareNet(kind.bare_features())
@@ -76,6 +77,7 @@ for name in ("Counted", "Rated"):
 """
 
 
+@pytest.mark.whole("starts a process")
 def test_functional_models_of_a_users_class_come_back_in_a_fresh_process(tmp_path, run_python):
     for model in (counted(KINDS["records"]), Rated(2)):
         name = type(model).__name__
@@ -84,6 +86,7 @@ def test_functional_models_of_a_users_class_come_back_in_a_fresh_process(tmp_pat
     run_python(LOADED.format(folder=tmp_path))
 
 
+@pytest.mark.whole("traces many functions")
 @EACH
 def test_a_class_may_add_to_the_call_of_the_layers(kind):
     class Doubled(xt.keras.Model):
@@ -121,6 +124,7 @@ def test_other_classes_of_the_same_base_stay_what_they_are():
     assert xt.keras.Sequential([kinds.RecipeFeatures()])(RECORDS).shape == [10, 6]
 
 
+@pytest.mark.whole("saves and loads models")
 @EACH
 def test_a_part_of_a_model_is_a_model(kind, tmp_path):
     model = kinds.functional(kind)

@@ -173,6 +173,7 @@ def spec_of(named):
     return tf.data.Dataset.from_tensor_slices(named.value).batch(BATCH).element_spec
 
 
+@pytest.mark.whole("many cases")
 @EACH
 @pytest.mark.parametrize("source", ["value", "dataset"])
 def test_predict_returns_it_as_one_call_does(named, source):
@@ -188,6 +189,7 @@ def test_predict_returns_it_as_one_call_does(named, source):
     np.testing.assert_allclose(outputs["features"], named.by_hand, rtol=1e-6)
 
 
+@pytest.mark.whole("trains models")
 @EACH
 def test_it_trains_as_its_features_by_hand_do(named):
     model = Net(Features(kind_of(named)))
@@ -225,6 +227,7 @@ for kind, named in NAMED.items():
 """
 
 
+@pytest.mark.whole("starts a process")
 def test_each_is_saved_and_exported_and_read_in_a_fresh_process(tmp_path, run_python):
     for kind, named in NAMED.items():
         value = xt.keras.Input(spec_of(named))
@@ -238,6 +241,7 @@ def test_each_is_saved_and_exported_and_read_in_a_fresh_process(tmp_path, run_py
     assert done.stdout.split() == list(NAMED)
 
 
+@pytest.mark.whole("starts a process")
 def test_layers_take_and_return_classes_that_nobody_here_wrote(run_python):
     done = run_python("""
         import numpy as np
@@ -264,6 +268,7 @@ def test_layers_take_and_return_classes_that_nobody_here_wrote(run_python):
 # The mask of a MaskedTensor.
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("form", ["eager", "functional", "model"])
 @pytest.mark.parametrize(
     "last",
@@ -349,6 +354,7 @@ def bare_graphs(graphs):
     }
 
 
+@pytest.mark.whole("trains models")
 def test_two_layers_of_message_passing_learn_as_over_bare_tensors():
     keras.utils.set_random_seed(0)  # of some weights it takes more epochs to learn
     model, bare = Graphs(), BareGraphs()

@@ -30,6 +30,7 @@ def model(loss="mse", units=1, **options):
     return made
 
 
+@pytest.mark.whole("trains models")
 def test_rows_without_a_target_do_not_count():
     found, expected = model(), model()
     history = found.fit(X, masked(), epochs=3, shuffle=False, verbose=0).history
@@ -41,6 +42,7 @@ def test_rows_without_a_target_do_not_count():
         np.testing.assert_allclose(weight, twin, rtol=1e-5)
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("reduction", ["sum", "sum_over_batch_size", "mean_with_sample_weight"])
 def test_the_loss_is_reduced_over_the_other_rows(reduction):
     loss = keras.losses.MeanSquaredError(reduction=reduction)
@@ -55,6 +57,7 @@ def test_other_weights_are_kept():
     np.testing.assert_allclose(logs, plain)
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("y", [Y, Y[:, np.newaxis]], ids=["vector", "column"])
 def test_a_batch_without_any_target_changes_nothing(y):
     rows = tf.data.Dataset.from_tensor_slices((X, masked(y))).batch(1)

@@ -4,6 +4,7 @@ import copy
 import gc
 
 import keras
+import pytest
 import tensorflow as tf
 
 import extensor as xt
@@ -43,6 +44,7 @@ class RangeSpec(xt.StackableTypeSpec):
         return self.shape, self.dtype
 
 
+@pytest.mark.whole("traces many functions")
 def test_placeholders_of_a_class_without_weak_references_go_with_their_tensors():
     @keras.saving.register_keras_serializable("test_placeholder_spec")
     class Width(xt.keras.Layer):  # Keras 3.10 copies the layers of a graph through a file

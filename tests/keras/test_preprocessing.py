@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 import tensorflow as tf
 
 import extensor as xt
@@ -21,6 +22,7 @@ np.testing.assert_allclose(np.concatenate(one_by_one), np.load({out!r}), rtol=1e
 """
 
 
+@pytest.mark.whole("starts a process")
 def test_stock_layers_adapt_to_fields_and_serve_raw_records_as_trained(tmp_path, run_python):
     parquet = tmp_path / "recipes.parquet"
     pq.write_table(sample.table(), parquet)

@@ -12,6 +12,8 @@ from tests.data.test_prunable import Reads
 from tests.formats.test_parquet import folder
 from tests.pruning.programs import EXPRESSIONS, table, value
 
+pytestmark = pytest.mark.whole("trains models")
+
 
 @pytest.fixture
 def path(tmp_path):

@@ -55,6 +55,7 @@ def compiled(make):
     return model
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("make", [subclassed, functional])
 def test_records_and_tables_are_taken_where_the_spec_is_known(make, data):
@@ -120,6 +121,7 @@ def test_a_dict_is_an_error_with_the_mend(make):
 NARROW = VALUE.with_updates(x=VALUE["x"][:, :2])
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("make", [subclassed, functional])
 @pytest.mark.parametrize("how", ["values", "dataset"])
 def test_a_field_of_another_width_is_named_after_training_too(make, how):

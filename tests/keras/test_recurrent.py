@@ -82,6 +82,7 @@ def of_masked(**options):
     return xt.keras.Model(inputs, states)
 
 
+@pytest.mark.whole("saves and loads models")
 def test_a_cell_takes_and_returns_values(tmp_path):
     model = of_masked(return_sequences=True)
     states = model(MASKED)
@@ -98,6 +99,7 @@ def test_a_cell_takes_and_returns_values(tmp_path):
 VALID = np.array([[True, False, True], [False] * 3, [False, True, False], [True] * 3])
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("in_function", [False, True])
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize(
@@ -145,6 +147,7 @@ def test_a_masked_step_keeps_states_and_outputs_that_are_values():
     np.testing.assert_allclose(outputs.values[3], unmasked.values[3], rtol=1e-5)
 
 
+@pytest.mark.whole("saves and loads models")
 def test_cells_of_values_in_a_list(tmp_path):
     inputs = xt.keras.Input(tf.type_spec_from_value(MASKED))
     outputs = xt.keras.RNN([Remembered(5), Remembered(4)], return_sequences=True)(inputs)

@@ -14,6 +14,8 @@ import tensorflow as tf
 import extensor as xt
 from tests.keras import sample_models as sample
 
+pytestmark = pytest.mark.whole("traces models twice")
+
 RECORDS = sample.recipes()
 SPEC = sample.batches().element_spec[0]
 RUNS = []  # the names of the layers whose `call` ran

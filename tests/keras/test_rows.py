@@ -44,6 +44,7 @@ def recorder():
     return model
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("shuffle", [False, True, "batch"])
 @EACH
 def test_each_step_gets_the_rows_that_numpy_would_cut(kind, shuffle):
@@ -70,6 +71,7 @@ def test_each_step_gets_the_rows_that_numpy_would_cut(kind, shuffle):
         np.testing.assert_array_equal(weight, weights[rows])
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("shuffle", [True, "batch"])
 def test_a_seed_repeats_a_fit_and_not_its_first_epoch(shuffle):
     def order():
@@ -90,6 +92,7 @@ def test_a_seed_repeats_a_fit_and_not_its_first_epoch(shuffle):
     assert order() == first
 
 
+@pytest.mark.whole("trains models")
 @EACH
 def test_the_last_rows_validate(kind):
     model = recorder()
@@ -138,6 +141,7 @@ def test_rows_that_do_not_fit_are_an_error_that_names_them(call, error, path):
     assert raised.value.mend
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("shuffle", [False, True, "batch"])
 def test_no_rows_are_no_batches(shuffle):
     records = KINDS["records"].value[:0]
@@ -169,6 +173,7 @@ def test_batches_of_size_zero_have_the_default_size_as_in_keras():
     assert len(model.steps) == 4
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("method", ["fit", "evaluate", "predict"])
 @pytest.mark.parametrize("rows", [3, 64])
 def test_fields_that_a_functional_model_does_not_read_are_not_cut(method, rows, monkeypatch):

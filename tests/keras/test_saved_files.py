@@ -23,6 +23,7 @@ FILES = {
 }
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_of_an_older_keras_loads(name):
     model_class, x, expected = FILES[name]

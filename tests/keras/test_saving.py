@@ -12,6 +12,8 @@ from tests.keras import kinds
 from tests.keras import sample_models as sample
 from tests.keras.kinds import BATCH, KINDS
 
+pytestmark = pytest.mark.whole("saves and loads models of every kind")
+
 RECORDS = sample.recipes()
 
 

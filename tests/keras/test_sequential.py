@@ -234,6 +234,7 @@ def test_a_sequential_of_keras_is_cloned_by_keras():
     assert type(clone) is keras.Sequential
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("case", clones())
 def test_a_sequential_is_saved_and_exported(case, tmp_path):
     model = clones()[case]

@@ -105,6 +105,7 @@ print([repr(keras.saving.serialize_keras_object(other)) for other in others])
 """
 
 
+@pytest.mark.whole("starts a process")
 def test_keras_writes_other_objects_itself(run_python):
     plain = run_python(OTHERS).stdout
     assert "__typespec__" in plain

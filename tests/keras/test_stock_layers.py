@@ -69,6 +69,7 @@ USES = {
 }
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("layer", USES)
 @pytest.mark.parametrize("case", MASKED)
 def test_a_mask_reaches_the_layers_that_use_masks(case, layer):
@@ -165,6 +166,7 @@ STEPS = {
 }
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("case", STEPS)
 def test_a_layer_is_applied_to_each_step_of_values_that_stack(case):
     value = STEPS[case]

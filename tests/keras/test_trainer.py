@@ -11,6 +11,8 @@ from tests.keras import kinds
 from tests.keras import sample_models as sample
 from tests.keras.kinds import BATCH, COUNT, KINDS, RATINGS
 
+pytestmark = pytest.mark.whole("trains models in every way")
+
 EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 

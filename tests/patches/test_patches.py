@@ -69,6 +69,7 @@ def compared(run_python, more="", **env):
     return untold, unchanged, int(count.split()[0])
 
 
+@pytest.mark.whole("starts a process")
 def test_the_table_equals_the_changes_of_the_import(run_python):
     untold, unchanged, count = compared(run_python)
     assert (untold, unchanged) == ("not told: []", "not changed: []")
@@ -91,6 +92,7 @@ def test_one_function_gets_a_handler_of_tensorflows_own_dispatch(run_python):
     """)
 
 
+@pytest.mark.whole("starts a process")
 def test_a_change_that_is_not_in_the_table_is_found(run_python):
     untold, _, _ = compared(
         run_python,
@@ -123,6 +125,7 @@ def test_the_targets_of_functions_and_operators_are_public_names():
     assert {"tf.add", "tf.einsum", "tf.Tensor.__add__", "tf.GradientTape.jacobian"} <= targets
 
 
+@pytest.mark.whole("starts a process")
 def test_no_module_changes_tensorflow_when_it_is_imported(run_python):
     run_python("""
     import importlib, pkgutil, sys, types
@@ -168,6 +171,7 @@ before = snapshot()
 """
 
 
+@pytest.mark.whole("starts a process")
 def test_reloading_installs_no_patch_twice(run_python):
     run_python(
         AGAIN
@@ -181,6 +185,7 @@ def test_reloading_installs_no_patch_twice(run_python):
     )
 
 
+@pytest.mark.whole("starts a process")
 def test_modules_that_are_imported_again_replace_their_patches(run_python):
     run_python(
         AGAIN

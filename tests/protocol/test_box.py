@@ -134,6 +134,7 @@ def test_unstacking_boxes_unstacks_values(kind, data):
     assert [as_lists(v) for v in values] == [as_lists(row) for row in rows]
 
 
+@pytest.mark.whole("draws many values")
 @each_kind
 @given(st.data())
 def test_concatenating_boxes_concatenates_values(kind, data):
@@ -294,6 +295,7 @@ def test_the_gradient_of_an_indexed_field_is_right():
     assert tape.gradient(loss, rows).flat_values.numpy().tolist() == [0, 0, 0, 6, 8, 10]
 
 
+@pytest.mark.whole("draws many values")
 @each_kind
 @given(st.data())
 def test_boxes_match_their_specs(kind, data):
@@ -323,6 +325,7 @@ def test_stacked_and_unstacked_specs_undo_each_other(kind, count):
 # The APIs that stack and unstack.
 
 
+@pytest.mark.whole("draws many values")
 @each_kind
 @given(st.data())
 def test_datasets_batch_and_unbatch_values(kind, data):
@@ -343,6 +346,7 @@ def test_datasets_batch_and_unbatch_values(kind, data):
     assert whole.element_spec == rows[0].spec.stacked(len(rows))
 
 
+@pytest.mark.whole("draws many values")
 @each_kind
 @given(st.data())
 def test_map_fn_maps_the_values_of_a_batch(kind, data):

@@ -565,6 +565,7 @@ def test_branches_without_a_common_type_raise_the_error_of_tensorflow():
             loop()
 
 
+@pytest.mark.whole("traces many functions")
 def test_nothing_is_cast_if_tensorflow_joins_the_values_itself(monkeypatch):
     def never(*args):
         raise AssertionError("cast")

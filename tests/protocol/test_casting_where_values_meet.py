@@ -206,6 +206,7 @@ DECLARED = [
 ]
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize(("by", "run"), DECLARED)
 def test_the_result_of_a_function_is_cast_to_its_declared_spec(by, run, holder):
     spec = spec_of_any(holder)
@@ -265,6 +266,7 @@ def test_a_generator_is_closed_after_an_early_end():
     assert closed == [True]
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("run", RUN.values(), ids=list(RUN))
 def test_choose_from_datasets_casts_to_the_common_type(run, holder, swapped):

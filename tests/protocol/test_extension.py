@@ -188,6 +188,7 @@ wrong_too: xt.DispatchableType = Plain()  # error
 """
 
 
+@pytest.mark.whole("starts a process")
 def test_pyright_takes_a_class_that_follows_the_protocols_and_no_other(tmp_path):
     sample = tmp_path / "sample.py"
     sample.write_text(CHECKED)

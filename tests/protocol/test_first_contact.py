@@ -280,11 +280,13 @@ assert result.mask.numpy().tolist() == [True, False, True]
 """
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.parametrize("api", FIRST_APIS_OF_A_PROCESS)
 def test_first_api_that_a_process_calls_takes_values(run_python, api):
     run_python(TWO_DEVICES + PROLOGUE + textwrap.dedent(FIRST_APIS_OF_A_PROCESS[api]) + EPILOGUE)
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.parametrize("first", ["restored_function", "unpickled_value"])
 def test_first_contact_crosses_from_one_process_to_another(run_python, tmp_path, first):
     save = {

@@ -293,6 +293,7 @@ def saved_twice(run_python, tmp_path_factory):
     return folder
 
 
+@pytest.mark.whole("starts a process")
 def test_a_notebook_cell_may_run_twice_and_both_its_classes_still_save(run_python, saved_twice):
     loading = f"""
     exec({CELL!r})

@@ -322,6 +322,7 @@ value = Interval(tf.constant([1.0]), tf.constant([3.0]))
 """
 
 
+@pytest.mark.whole("starts a process")
 def test_a_model_loads_where_its_spec_is_registered(run_python, saved):
     run_python(f"""{LOADING}
 xt.register_extension_type(Interval, IntervalSpec)

@@ -246,6 +246,7 @@ def test_a_function_takes_it_as_its_signature(kind):
     assert isinstance(concrete(value), spec.value_type)
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("kind", [kind for kind in TABLE if kind != "Variable"])
 def test_a_dataset_takes_it_as_its_element_spec(kind):
     value = TABLE[kind][0]
@@ -258,6 +259,7 @@ def test_a_dataset_takes_it_as_its_element_spec(kind):
     assert isinstance(list(generated.concatenate(own))[1], spec.value_type)
 
 
+@pytest.mark.whole("takes seconds")
 @pytest.mark.parametrize("kind", ["Tensor", "RaggedTensor", "SparseTensor", "ExtensionType"])
 def test_map_fn_takes_it_as_its_output_signature(kind):
     value = TABLE[kind][0]

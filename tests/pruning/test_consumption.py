@@ -17,6 +17,7 @@ from tests.pruning.programs import EXPRESSIONS, table, value
 VECTOR = tf.TensorSpec([None], tf.float32)
 
 
+@pytest.mark.whole("draws many values")
 @given(EXPRESSIONS, st.integers(0, 3))
 def test_results_depend_only_on_what_is_used(expression, seed):
     records = xt.from_arrow(table(seed))

@@ -170,6 +170,7 @@ def saved(tmp_path_factory):
     return made, [folder / name for name in ("model.keras", "exported", "served")]
 
 
+@pytest.mark.whole("takes seconds")
 def test_a_model_and_its_files_return_the_same(saved):
     made, paths = saved
     expected = xt.arrow_function(made, SCHEMA, keep=KEY)(TABLE)
@@ -211,6 +212,7 @@ def _check_restored(function, pickler, folder, run_python, counts=True):
     run_python(code if counts else code.replace("assert len(loads) == 1, loads", ""))
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.parametrize("pickler", [pickle, cloudpickle])
 def test_another_process_loads_the_file_of_a_model_once(pickler, saved, tmp_path, run_python):
     function = xt.arrow_function(saved[1][0], SCHEMA, keep=KEY)
@@ -218,6 +220,7 @@ def test_another_process_loads_the_file_of_a_model_once(pickler, saved, tmp_path
     _check_restored(function, pickler, tmp_path, run_python)
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.parametrize("pickler", [pickle, cloudpickle])
 def test_another_process_loads_a_pickled_model_once(pickler, saved, tmp_path, run_python):
     _check_restored(xt.arrow_function(saved[0], SCHEMA, KEY), pickler, tmp_path, run_python)
@@ -257,6 +260,7 @@ NOTEBOOK = """
 """
 
 
+@pytest.mark.whole("starts a process")
 def test_another_process_runs_a_model_of_a_notebook(tmp_path, run_python):
     path = str(tmp_path / "function")
     run_python(NOTEBOOK % path)

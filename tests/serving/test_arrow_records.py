@@ -25,6 +25,7 @@ NAMES = """
 """.split()
 
 
+@pytest.mark.whole("saves and loads models")
 @pytest.mark.parametrize("ragged", ["row_splits", "row_lengths"])
 @pytest.mark.parametrize("validate", [False, True])
 def test_a_saved_signature_takes_and_returns_them(tmp_path, ragged, validate):

@@ -44,6 +44,7 @@ def test_the_file_describes_a_client_without_python_types(tmp_path):
     assert (lengths["part"], lengths["shape"]) == ("row_lengths", [None])
 
 
+@pytest.mark.whole("saves and loads models")
 def test_a_client_comes_back_from_its_file(tmp_path):
     signatures = {
         f"{ragged} of {i}": flat_signature(lambda x, /, *, y=2: (x, y), value, ragged=ragged)

@@ -151,6 +151,7 @@ def test_outputs_have_the_keys_of_the_result(result, expected):
     assert_alike(served(signature, [1.0, 2.0]), result(tf.constant([1.0, 2.0])))
 
 
+@pytest.mark.whole("saves and loads models")
 @pytest.mark.parametrize("make", [sample_models.functional, sample_models.Rating])
 @pytest.mark.parametrize("ragged", RAGGED)
 def test_a_keras_model_is_called_for_inference(tmp_path, make, ragged):
@@ -176,6 +177,7 @@ def plain_sequential():
     return keras.Sequential([keras.Input([2]), keras.layers.Dense(1)])
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("is_fitted", [True, False], ids=["fitted", "loaded"])
 @pytest.mark.parametrize("make", [sample_models.functional, sample_models.Rating])
 def test_a_built_model_needs_no_specs(tmp_path, make, is_fitted):

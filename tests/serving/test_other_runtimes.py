@@ -15,6 +15,8 @@ from extensor.serving import flat_signature
 from tests.keras import sample_models
 from tests.serving.sample import RAGGED, RECIPE, RECIPE_SPEC, VALUES, Tables, assert_alike
 
+pytestmark = pytest.mark.whole("starts other runtimes")
+
 CLIENT = Path(__file__).with_name("c_api.py")
 PLAIN_PYTHON = """
 import os, pickle, sys

@@ -50,6 +50,7 @@ def test_tensors_of_a_valid_request_pass_the_checks():
         assert_alike(signature.decode(response), RECIPE)
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("case", BAD)
 def test_function_and_client_reject_tensors_that_do_not_match(case):
     signature = flat_signature(lambda recipe: recipe["title"], RECIPE_SPEC, validate=True)
@@ -202,6 +203,7 @@ def sent(function, request):
     return function(**{name: tf.cast(value, specs[name].dtype) for name, value in request.items()})
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("case", OTHER_SHAPES)
 def test_a_server_rejects_tensors_of_other_shapes(tmp_path, case):
     spec, request, named = OTHER_SHAPES[case]
@@ -212,6 +214,7 @@ def test_a_server_rejects_tensors_of_other_shapes(tmp_path, case):
     assert named in raised.value.message
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("case", ANY_SHAPE)
 def test_tensors_for_specs_of_unknown_shape_are_accepted_if_they_match(tmp_path, case):
     spec, request = ANY_SHAPE[case]

@@ -45,6 +45,7 @@ def test_clients_send_only_used_tensors(ragged, validate):
 WHOLE = xt.serving.flat_signature(lambda records: records["a"], SPEC)
 
 
+@pytest.mark.whole("draws many values")
 @given(EXPRESSIONS, st.integers(0, 3))
 def test_results_are_those_of_all_fields(expression, seed):
     def function(records):

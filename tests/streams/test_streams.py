@@ -118,6 +118,7 @@ def test_errors_of_later_blocks_name_the_line_of_the_file(tmp_path, monkeypatch)
         opened(path)
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.parametrize(
     ("source", "target"), [("parquet", "jsonl"), ("jsonl", "arrow"), ("arrow", "parquet")]
 )
@@ -166,6 +167,7 @@ def test_dictionaries_that_change_are_written_to_every_format(tmp_path):
         assert read(path) == [{"x": "a"}, {"x": "b"}]
 
 
+@pytest.mark.whole("takes seconds")
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".arrows", ".jsonl.gz", ".tfrecord"])
 def test_a_truncated_file_is_an_error_that_names_it(suffix, tmp_path):
     path = written(tmp_path / f"cut{suffix}", FLAT, 50)

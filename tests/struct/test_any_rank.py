@@ -37,6 +37,7 @@ def rows(items, lengths):
 row_lengths = st.lists(st.integers(0, 3), max_size=4)
 
 
+@pytest.mark.whole("draws many values")
 @given(row_lengths)
 def test_rows_are_given_in_any_form(lengths):
     values = flat(sum(lengths))
@@ -101,6 +102,7 @@ RANK_3 = {
 }
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("kind", RANK_3)
 @pytest.mark.parametrize("axes", [(0, 1), (1, 2), (0, 2), (-2, -1), (1, 1)])
 def test_dimensions_are_merged(kind, axes):
@@ -153,6 +155,7 @@ def filled(lists, default):
     return [[*row, *[default] * (longest - len(row))] for row in lists]
 
 
+@pytest.mark.whole("draws many values")
 @given(row_lengths)
 def test_rows_are_filled(lengths):
     value = Ragged.from_row_lengths(flat(sum(lengths)), lengths)
@@ -226,6 +229,7 @@ PYVALS = [
 ]  # fmt: skip
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("pyval", PYVALS, ids=str)
 def test_tensorflows_own_structured_tensor_is_read_and_written(pyval):
     theirs = tf.experimental.StructuredTensor.from_pyval(pyval)
@@ -235,6 +239,7 @@ def test_tensorflows_own_structured_tensor_is_read_and_written(pyval):
     assert tf.function(xt.struct.from_tf)(theirs).to_py() == pyval
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("kind", RANK_3)
 def test_records_of_rank_3_go_to_tensorflows_and_back(kind):
     value = RANK_3[kind]()

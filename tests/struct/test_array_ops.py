@@ -146,6 +146,7 @@ DENSE = {
 }  # fmt: skip
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", DENSE)
 def test_dense_records_are_moved_as_an_array_of_dicts(name):
     function, reference = DENSE[name]
@@ -162,6 +163,7 @@ def test_dense_records_are_moved_as_an_array_of_dicts(name):
     assert function(counted).to_py() == lists(reference(objects(counted.to_py(), 2)))
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", DENSE)
 def test_sizes_may_be_unknown_in_a_graph(name):
     function, reference = DENSE[name]
@@ -209,6 +211,7 @@ RAGGED = {
 }
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", RAGGED)
 def test_ragged_records_are_moved_as_nested_lists(name):
     function, reference = RAGGED[name]
@@ -216,6 +219,7 @@ def test_ragged_records_are_moved_as_nested_lists(name):
     assert both_ways(function, value).to_py() == reference(value.to_py())
 
 
+@pytest.mark.whole("takes seconds")
 def test_lists_of_records_come_back_from_split_and_unstack():
     value = dense(3, 2)
     p = value.to_py()

@@ -38,6 +38,7 @@ def both_ways(function, *args):
 # tf.where never repeats a list of one item to the length of another.
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("chosen", [True, False])
 @pytest.mark.parametrize("pair", list(itertools.permutations(range(3), 2)))
 def test_where_of_single_records_returns_one_of_them(pair, chosen):
@@ -91,6 +92,7 @@ def test_stack_names_the_field_whose_lists_differ(field, path):
 # tf.repeat.
 
 
+@pytest.mark.whole("takes seconds")
 @pytest.mark.parametrize("times", [0, 1, 2])
 def test_repeat_inside_ragged_rows(times):
     ragged = xt.RaggedStructuredTensor.from_row_lengths(rows(), [2, 0, 1])
@@ -159,6 +161,7 @@ MOVES = {
 }
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", MOVES)
 def test_a_loop_may_move_records_with_lists(name):
     move = MOVES[name]
@@ -242,6 +245,7 @@ OPS = {
 }  # fmt: skip
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", OPS)
 def test_each_equals_the_same_on_python_data(name):
     function, expected = OPS[name]
@@ -263,6 +267,7 @@ def test_group_waits_for_records_and_gives_nothing():
     assert tf.group(rows()) is None
 
 
+@pytest.mark.whole("takes seconds")
 def test_shuffle_keeps_fields_together_in_records_of_every_rank():
     for value, plain in ((rows(), ROWS), (halves(rows()), SQUARE)):
         for found in both_ways(tf.random.shuffle, value):

@@ -66,6 +66,7 @@ def some(name, count, seed=0):
 # tf.data.
 
 
+@pytest.mark.whole("many cases")
 @every_field
 def test_slices_are_the_records_and_batches_their_collections(name):
     records = some(name, 5)
@@ -83,6 +84,7 @@ def test_slices_are_the_records_and_batches_their_collections(name):
     assert slices.batch(5, drop_remainder=True).element_spec.shape == [5]
 
 
+@pytest.mark.whole("many cases")
 @every_field
 def test_batches_of_mapped_records(name):
     # TensorFlow's own RaggedTensor and StructuredTensor fail here: inside map they lose what says
@@ -96,6 +98,7 @@ def test_batches_of_mapped_records(name):
     assert batch.without("id").to_py() == records.without("id").to_py()
 
 
+@pytest.mark.whole("many cases")
 @every_field
 def test_a_dataset_of_one_collection_and_its_elements(name):
     records = some(name, 4)
@@ -117,6 +120,7 @@ def test_batches_of_differing_size_do_not_stack():
         list(Dataset.from_tensor_slices(some("steps", 4)).batch(3).batch(2))
 
 
+@pytest.mark.whole("saves and loads models")
 @pytest.mark.filterwarnings("ignore:Encoding a StructuredValue:UserWarning")  # says Dataset.save
 @every_field
 def test_filter_shuffle_take_skip_repeat_concatenate_zip_cache(name, tmp_path):
@@ -145,6 +149,7 @@ def test_filter_shuffle_take_skip_repeat_concatenate_zip_cache(name, tmp_path):
     assert py(Dataset.load(str(tmp_path / "saved"), slices.element_spec)) == expected
 
 
+@pytest.mark.whole("many cases")
 @every_field
 def test_rows_of_lists_of_records(name):
     # Outermost ragged: elements are whole rows, each of its own length.

@@ -271,6 +271,7 @@ def first(dataset):
     return value
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("case", MOVED)
 def test_the_names_move_with_the_dimensions(case):
     make, way, expected = MOVED[case]

@@ -143,6 +143,7 @@ def test_the_first_of_many_records_comes_before_all_are_cut(ops):
     assert calls_of(lambda: next(iter(Dense([10_000], {"x": tf.range(10_000)})))) < 2_000
 
 
+@pytest.mark.whole("traces many functions")
 def test_iteration_in_a_graph():
     @tf.function
     def total(records):

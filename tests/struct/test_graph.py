@@ -133,6 +133,7 @@ def test_dense_arithmetic_is_the_arithmetic_of_plain_tensors():
     assert ops_of(with_records, spec) == ops_of(with_dicts, {"a": vector, "n": {"b": matrix}})
 
 
+@pytest.mark.whole("takes seconds")
 def test_arithmetic_in_lists_of_records_is_the_arithmetic_of_ragged_tensors():
     ragged = tf.RaggedTensorSpec([None, None], tf.float32)
 
@@ -439,6 +440,7 @@ def test_gradients_flow_through_fields():
 _SAVING_SAYS = pytest.mark.filterwarnings("ignore:Encoding a StructuredValue:UserWarning")
 
 
+@pytest.mark.whole("starts a process")
 @_SAVING_SAYS
 def test_a_saved_model_takes_and_returns_records_where_nothing_else_was_imported(
     run_python, tmp_path

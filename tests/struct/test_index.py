@@ -174,6 +174,7 @@ def result(function):
         return "outside"
 
 
+@pytest.mark.whole("draws many values")
 @MANY
 @given(st.data(), collections())
 def test_a_key_of_every_kind_is_indexing_of_nested_lists(data, collection):
@@ -253,6 +254,7 @@ def with_tensors(key, tensors):
             yield None if part is None else next(tensors)
 
 
+@pytest.mark.whole("draws many values")
 @MANY
 @given(st.data(), collections())
 def test_masks_and_ragged_arrays_select_in_each_row(data, collection):

@@ -67,6 +67,7 @@ PATHS = {
 }
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("path", PATHS)
 def test_a_path_goes_through_masked_records(path):
     families = _families()
@@ -149,6 +150,7 @@ def test_a_spec_casts_python_with_none():
     assert spec.cast([None]).to_py() == [None]
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("kept", ["tags", "partner", "children", None])
 def test_datasets_keep_rows_of_masked_lists(kept):
     families = _families() if kept is None else _families().with_only(kept)
@@ -160,6 +162,7 @@ def test_datasets_keep_rows_of_masked_lists(kept):
     assert [batch.to_py() for batch in rows.ragged_batch(2)] == [plain[:2], plain[2:]]
 
 
+@pytest.mark.whole("checks all laws of several types")
 def test_records_with_masks_obey_the_laws():
     families = _families()
     xt.testing.check_extension_type([families, families[1:], families[::-1]])
@@ -219,6 +222,7 @@ AT = {
 }
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("case", AT)
 def test_a_null_list_is_null_at_every_position(case):
     key, expected = AT[case]

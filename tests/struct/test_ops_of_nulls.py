@@ -69,6 +69,7 @@ OPS = {
 }  # fmt: skip
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", OPS)
 def test_operations_are_those_of_plain_python(name, records):
     operation, expected = OPS[name]

@@ -91,6 +91,7 @@ def test_masked_fields_of_lists_of_records_are_plain_python(case):
     assert value[:, :1].to_py() == [row[:1] for row in plain]
 
 
+@pytest.mark.whole("draws many values")
 @given(steps())
 def test_they_are_batched_and_unbatched(case):
     value, plain = case

@@ -50,6 +50,7 @@ def test_a_union_of_the_same_rows_is_a_field_again():
     assert again["events.other"].to_py() == ROWS
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("splits_dtype", [tf.int64, tf.int32])
 def test_lists_of_unions_are_batched_and_unbatched(splits_dtype):
     value = users(splits_dtype)
@@ -60,6 +61,7 @@ def test_lists_of_unions_are_batched_and_unbatched(splits_dtype):
     assert [user.to_py() for user in batches.unbatch()] == LISTED
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("splits_dtype", [tf.int64, tf.int32])
 def test_records_with_lists_of_unions_are_batched_as_ragged(splits_dtype):
     rows = [{"u": [{"r": [1, None]}, "a"]}, {"u": []}, {"u": [None]}]
@@ -76,6 +78,7 @@ def test_records_with_lists_of_unions_are_batched_as_ragged(splits_dtype):
         assert stack([records[0], records[1]]).to_py(text=True) == rows[:2]
 
 
+@pytest.mark.whole("checks all laws of several types")
 @pytest.mark.parametrize("make", [events, users])
 def test_the_laws_hold_for_records_with_lists_of_unions(make):
     xt.testing.check_extension_type([make(), make()[1:3]])
@@ -91,6 +94,7 @@ def test_masked_and_ragged_values_in_unions_in_lists():
     assert batch["u"].to_py() == [[[b"x"]], [None, [b"y", b"z"]]]
 
 
+@pytest.mark.whole("trains models")
 def test_a_model_is_trained_on_a_union_in_lists():
     class Total(xt.keras.Layer):
         def __init__(self):

@@ -251,6 +251,7 @@ def ops(function: Any, *specs: Any) -> collections.Counter:
     return collections.Counter(n.op for n in nodes if n.op not in ("Placeholder", "Identity"))
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", CASES)
 def test_the_ops_are_those_of_bare_tensors(name):
     case = CASES[name]

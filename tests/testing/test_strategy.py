@@ -77,6 +77,7 @@ def test_ragged_values_and_their_mask_are_drawn_with_the_same_rows(masked):
     masked.to_py()
 
 
+@pytest.mark.whole("checks all laws of several types")
 def test_every_law_holds_for_records_of_every_kind_of_field():
     rows = [
         {"when": 5, "price": None, "author": None, "words": [("a", 1)], "stars": [1, None]},

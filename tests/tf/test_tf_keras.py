@@ -20,6 +20,7 @@ class Grams:
         dtype = property(lambda self: self.values.dtype)
 
 
+@pytest.mark.whole("starts a process")
 def test_a_declared_value_is_an_input_of_a_functional_model(run_python):
     run_python("""
     import tensorflow as tf, tf_keras, extensor as xt

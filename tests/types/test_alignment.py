@@ -76,6 +76,7 @@ TO_SPEAKERS = DimensionAlignment.from_index([0, 0, 1, 0], num_targets=2)
 # What it holds.
 
 
+@pytest.mark.whole("checks all laws of several types")
 @pytest.mark.parametrize(
     "values",
     [
@@ -233,6 +234,7 @@ def test_values_of_every_type_by_the_only_source():
     ]
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("reduction", [None, "only", *REDUCTIONS])
 def test_gradients_are_finite_differences(reduction):
     alignment = TO_SPEAKERS.invert() if reduction == "only" else TO_SPEAKERS
@@ -249,6 +251,7 @@ def test_gradients_are_finite_differences(reduction):
 # Batches.
 
 
+@pytest.mark.whole("draws many values")
 @given(batches())
 def test_a_batch_is_a_disjoint_union(several):
     batch = checked(DimensionAlignment.batch(several))
@@ -269,6 +272,7 @@ def test_batches_compose(several):
     expect_same(checked(first.compose(second)), expected)
 
 
+@pytest.mark.whole("draws many values")
 @given(batches())
 def test_batches_apply(several):
     batch = DimensionAlignment.batch(several)
@@ -317,6 +321,7 @@ def test_map_fn_takes_and_returns_alignments():
     expect_same(turned, batch.invert())
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.filterwarnings(
     "ignore:Encoding a StructuredValue with type extensor.types:UserWarning:tensorflow"
 )
@@ -461,6 +466,7 @@ def test_other_errors_are_the_builtin_that_fits(make, kind, message):
     assert isinstance(info.value, kind)
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -46,6 +46,7 @@ def equal(sparse, array):
 # What it holds.
 
 
+@pytest.mark.whole("checks all laws of several types")
 @pytest.mark.parametrize(
     "values",
     [
@@ -341,6 +342,7 @@ def _expect_gradients(function, arguments):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.usefixtures("kernel_of")
 @pytest.mark.parametrize("in_function", [False, True])
 def test_gradients_of_gradients_of_matmul(in_function):
@@ -463,6 +465,7 @@ def test_reductions_equal_scipy(array, axis):
             np.testing.assert_array_equal(getattr(ours, f"reduce_{how}")(axis), expected)
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize(
     "compute",
     [
@@ -565,6 +568,7 @@ def test_map_fn_takes_and_returns_rows():
     assert equal(doubled, EXAMPLE * 2)
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.filterwarnings(
     "ignore:Encoding a StructuredValue with type extensor.types:UserWarning:tensorflow"
 )
@@ -643,6 +647,7 @@ IN_A_GRAPH = [
 ]
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("case", IN_A_GRAPH)
 def test_bad_input_is_an_error_in_a_graph_if_validated(case):
     arguments, _ = BAD[case]

@@ -75,6 +75,7 @@ def expect_same(a, b):
 # What it holds.
 
 
+@pytest.mark.whole("checks all laws of several types")
 def test_laws_of_a_graph():
     xt.testing.check_extension_type([recipe(), recipe().subgraph([0, 2])])
 
@@ -254,6 +255,7 @@ def test_values_of_every_type_at_the_ends_of_edges():
     ]
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_gradients_are_finite_differences(reduction):
     graph = TensorDigraph([0, 0, 1, 1, 3], [1, 2, 2, 2, 3], num_nodes=4)
@@ -341,6 +343,7 @@ def test_a_batch_is_a_disjoint_union(graphs):
     expect_same(batch[::-1], TensorDigraph.batch(graphs[::-1]))
 
 
+@pytest.mark.whole("draws many values")
 @given(batches())
 def test_results_for_a_batch_equal_results_for_each_graph(graphs):
     batch = TensorDigraph.batch(graphs)
@@ -372,6 +375,7 @@ def test_datasets_batch_and_unbatch(graphs):
         expect_same(ours, graph)
 
 
+@pytest.mark.whole("takes seconds")
 def test_batches_of_batches():
     graphs = [recipe().subgraph(range(i)) for i in range(1, 5)]
     dataset = dataset_of(graphs, graphs[0].__tf_type_spec__()).batch(2).batch(2)
@@ -564,6 +568,7 @@ def test_other_errors_are_the_builtin_that_fits(make, kind, message):
     assert isinstance(info.value, kind)
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize(
     ("source", "target", "num_nodes", "num_edges", "message"),
     [

@@ -27,6 +27,7 @@ def same(a, b):
     return type(a) is type(b)
 
 
+@pytest.mark.whole("many cases")
 @each
 def test_it_crosses_a_function(name):
     before = belief(name)
@@ -43,6 +44,7 @@ def test_it_crosses_a_function(name):
     np.testing.assert_allclose(after.weight, 1 + 2 * before.amount.prob(GRAMS), rtol=1e-6)
 
 
+@pytest.mark.whole("many cases")
 @each
 def test_a_function_takes_another_of_its_family_by_signature(name):
     before = belief(name)
@@ -52,6 +54,7 @@ def test_a_function_takes_another_of_its_family_by_signature(name):
     np.testing.assert_allclose(function(before), before.amount.prob(GRAMS), rtol=1e-6)
 
 
+@pytest.mark.whole("many cases")
 @each
 @pytest.mark.parametrize("in_function", [False, True])
 def test_it_crosses_loops_and_branches(name, in_function):
@@ -101,6 +104,7 @@ def test_it_works_in_containers(name):
     assert same(after.amounts[name], beliefs.amounts[name])
 
 
+@pytest.mark.whole("many cases")
 @each
 def test_it_keeps_the_laws_of_functions_and_control_flow(name):
     """Other laws concern specs of TensorFlow Probability, which cannot be pickled."""
@@ -118,6 +122,7 @@ def test_it_keeps_the_laws_of_functions_and_control_flow(name):
         law(belief(name))
 
 
+@pytest.mark.whole("starts a process")
 def test_all_are_saved_and_loaded_in_a_fresh_process(run_python, tmp_path):
     """It is saved in its own process too: other tests replace the specs of these classes."""
     folder = str(tmp_path / "model")

@@ -223,6 +223,7 @@ OF_UNKNOWN_SIZES = {
 }
 
 
+@pytest.mark.whole("draws many values")
 @pytest.mark.parametrize("name", OF_UNKNOWN_SIZES)
 @given(st.tuples(st.integers(1, 3), st.integers(1, 3)))
 def test_sizes_need_not_be_known(name, shape):

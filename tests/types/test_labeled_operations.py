@@ -70,6 +70,7 @@ def attempted(operation, given):
         return error
 
 
+@pytest.mark.whole("takes seconds")
 @pytest.mark.usefixtures("_quiet")
 def test_no_operation_forgets_the_names():
     kept, refused = [], []

@@ -76,6 +76,7 @@ def test_a_mask_of_masked_values_has_fewer_dimensions():
     assert not isinstance(masks.values, MaskedTensor)
 
 
+@pytest.mark.whole("checks all laws of several types")
 @pytest.mark.parametrize("value", [DENSE, ROWS, LISTS, ITEMS, BOTH, RECORDS, STEPS])
 def test_it_is_cut_into_rows_and_back(value):
     n = len(value.to_py())
@@ -93,6 +94,7 @@ def test_values_without_a_mask_of_items_are_not_cut(value):
     assert xt.authoring.uncut_rows(value) is None
 
 
+@pytest.mark.whole("checks all laws of several types")
 @pytest.mark.parametrize(
     "values",
     [

@@ -133,6 +133,7 @@ BINARY = {
 }
 
 
+@pytest.mark.whole("draws many values")
 @given(both=pairs())
 @pytest.mark.parametrize("name", BINARY)
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
@@ -408,6 +409,7 @@ REARRANGING = {
 }
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", REARRANGING)
 def test_operations_that_move_values_move_the_mask(name, run):
     ours, theirs = REARRANGING[name]

@@ -45,6 +45,7 @@ def _spoiled(values, mask):
     return tf.where(mask, values, tf.zeros_like(values))
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", [*_sampled(1), *_sampled(2)])
 def test_gradients_of_elementwise_operations_are_finite_beside_masked_items(name):
     operation, given = _arguments(name)
@@ -134,6 +135,7 @@ DIFFERENTIABLE = {
 }
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_gradients_are_those_of_finite_differences(name):
     rng = np.random.default_rng(3)

@@ -66,6 +66,7 @@ def test_operations_on_items_of_lists():
     assert variance.to_py() == [0.0, None, 0.0]
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("is_graph", [False, True])
 def test_operations_on_records_equal_those_of_python(is_graph):
     def run(function, *args):

@@ -43,6 +43,7 @@ def in_rows():
 # What it holds.
 
 
+@pytest.mark.whole("checks all laws of several types")
 @pytest.mark.parametrize(
     "values",
     [

@@ -27,6 +27,7 @@ def listed(value):
     return value.to_list() if isinstance(value, tf.RaggedTensor) else value.numpy().tolist()
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize(
     "change",
     [

@@ -43,6 +43,7 @@ def over_padded(bag, ids, empty=0.0):
 COMBINER = pytest.mark.parametrize("combiner", ["sum", "mean", "max", "attention"])
 
 
+@pytest.mark.whole("draws many values")
 @COMBINER
 @given(rows=nullable_lists(st.integers(0, 6), min_size=1))
 def test_ids_equal_padded_ids(combiner, rows):

@@ -31,6 +31,7 @@ def scores_of(layer, items):
     return layer.score(np.reshape(items, [len(items), -1])).numpy()[:, 0]
 
 
+@pytest.mark.whole("draws many values")
 @COMBINER
 @given(rows=nullable_lists(min_size=1))
 def test_numbers_equal_those_of_each_list(combiner, rows):
@@ -144,6 +145,7 @@ NOTHING_VALID = {
 }
 
 
+@pytest.mark.whole("many cases")
 @COMBINER
 @pytest.mark.parametrize("form", NOTHING_VALID)
 def test_a_row_without_a_valid_item_has_the_value_of_an_empty_list(combiner, form):
@@ -171,6 +173,7 @@ def test_a_dense_tensor_with_all_items_null_has_the_value_of_empty_lists(combine
     np.testing.assert_array_equal(result, -np.ones([2, 4]))
 
 
+@pytest.mark.whole("many cases")
 @COMBINER
 def test_a_mask_of_keras_leaves_items_out(combiner):
     rows = np.array([[[2.0], [0.0], [4.0]], [[0.0], [0.0], [0.0]]], np.float32)

@@ -18,6 +18,7 @@ LAYERS = {
 EACH = pytest.mark.parametrize("name", LAYERS)
 
 
+@pytest.mark.whole("many cases")
 @EACH
 def test_the_last_output_equals_that_of_each_list(name):
     layer = xt.keras.layers.ListRNN(LAYERS[name](4), empty=0.25)
@@ -28,6 +29,7 @@ def test_the_last_output_equals_that_of_each_list(name):
         np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.whole("many cases")
 @EACH
 def test_all_outputs_equal_those_of_each_list(name):
     layer = xt.keras.layers.ListRNN(LAYERS[name](4, return_sequences=True))
@@ -66,6 +68,7 @@ def test_lists_in_lists_and_nulls():
     np.testing.assert_allclose(layer(xt.types.MaskedTensor(flat, mask)), expected, rtol=1e-5)
 
 
+@pytest.mark.whole("many cases")
 @EACH
 def test_all_lists_may_be_empty(name):
     layer = xt.keras.layers.ListRNN(LAYERS[name](4))

@@ -31,6 +31,7 @@ def assert_equal(one, other):
     np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.filterwarnings("error")  # of Keras, about a mask that a layer does not support
 @pytest.mark.parametrize("name", LAYERS)
 def test_padding_with_a_mask_gives_what_the_lists_give(name):
@@ -43,6 +44,7 @@ def test_padding_with_a_mask_gives_what_the_lists_give(name):
     assert_equal(layer(value.to_tensor(), mask=mask), expected)
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", LAYERS)
 def test_padding_with_a_mask_in_a_functional_model(name):

@@ -49,6 +49,7 @@ def columns():
     return parts(features, features(samples.records()).numpy())
 
 
+@pytest.mark.whole("traces many functions")
 def test_numbers_are_normalized_and_nulls_are_zero(columns):
     known = [row["rating"] for row in PY if row["rating"] is not None]
     expected = [0.0 if r["rating"] is None else normalized(r["rating"], known) for r in PY]
@@ -63,6 +64,7 @@ def test_numbers_are_normalized_and_nulls_are_zero(columns):
     assert columns["vegan"][:, 0].tolist() == [float(row["vegan"]) for row in PY]
 
 
+@pytest.mark.whole("traces many functions")
 def test_strings_are_one_hot_and_nulls_are_zeros(columns):
     words = adapted().layers["title"].get_vocabulary()
     assert set(words) == {"[UNK]", *WORDS[:3]}
@@ -78,6 +80,7 @@ def test_times_are_buckets(columns):
     assert set(number) == {0, 1, 2, 3}
 
 
+@pytest.mark.whole("traces many functions")
 def test_lists_are_means(columns):
     words = adapted().layers["tags"].get_vocabulary()
     for got, row in zip(columns["tags"], PY, strict=True):
@@ -100,6 +103,7 @@ def test_fields_of_records_in_lists_are_means(columns):
     assert {"steps.minutes", "steps.verb"} <= set(columns)
 
 
+@pytest.mark.whole("traces many functions")
 def test_the_records_themselves_keep_their_form():
     records, features = samples.records(), adapted(output_mode="records")
     result = features(records)
@@ -132,6 +136,7 @@ def test_the_features_of_records_in_lists_are_lists_of_vectors():
         assert got[1:].tolist() == [float(verbs.count(word)) for word in words]
 
 
+@pytest.mark.whole("traces many functions")
 def test_features_from_the_spec_alone():
     table = samples.table()
     features = xt.keras.layers.RecordFeatures.from_spec(batches().element_spec, num_bins=5)
@@ -182,6 +187,7 @@ def test_chosen_layers_for_chosen_fields():
     assert columns["taste"].shape == (COUNT, 3)
 
 
+@pytest.mark.whole("traces many functions")
 def test_the_configuration_has_all_that_was_learned():
     features = adapted()
     expected = features(samples.records())
@@ -190,6 +196,7 @@ def test_the_configuration_has_all_that_was_learned():
     np.testing.assert_array_equal(again(samples.records()), expected)
 
 
+@pytest.mark.whole("traces many functions")
 def test_features_in_a_dataset_and_in_a_function():
     features, records = adapted(), samples.records()
     expected = features(records).numpy()
@@ -220,6 +227,7 @@ def test_a_batch_without_a_value_is_left_out():
     assert float(features.layers["x"].get_config()["mean"]) == 2.0
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.filterwarnings("ignore:.*unbuilt state:UserWarning")
 def test_what_is_wrong_is_named():
     with pytest.raises(errors.StructureError, match="Call adapt"):
@@ -249,6 +257,7 @@ def unions():
     return xt.struct.constant(UNIONS, conflicts="union", nulls={"amount": "mask"})
 
 
+@pytest.mark.whole("traces many functions")
 def test_each_variant_of_a_union_has_its_own_features():
     records = unions()
     features = xt.keras.layers.RecordFeatures()
@@ -284,6 +293,7 @@ def test_a_union_keeps_its_form_in_records():
     assert amounts[2:4] == [{"cups": 2.0, "kinds": [b"u", b"v"]}, None]
 
 
+@pytest.mark.whole("saves and loads models")
 def test_unions_go_through_saved_models(tmp_path):
     records = unions()
     features = xt.keras.layers.RecordFeatures.from_spec(tf.type_spec_from_value(records))

@@ -207,6 +207,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.whole("draws many values")
 @pytest.mark.parametrize("name", CASES)
 @given(plain=recipes)
 def test_operations_are_those_of_plain_python(name, plain):

@@ -32,6 +32,7 @@ PROMOTED = {
 }  # fmt: skip
 
 
+@pytest.mark.whole("draws many values")
 @pytest.mark.parametrize("paths", PROMOTED, ids=str)
 @given(plain=recipes)
 def test_promote(paths, plain):
@@ -64,6 +65,7 @@ BROADCAST = {
 }  # fmt: skip
 
 
+@pytest.mark.whole("draws many values")
 @pytest.mark.parametrize("paths", BROADCAST, ids=str)
 @given(plain=recipes)
 def test_broadcast(paths, plain):
@@ -263,6 +265,7 @@ def test_an_argument_that_is_no_mapping_is_an_error():
             call()
 
 
+@pytest.mark.whole("draws many values")
 @given(plain=recipes)
 def test_the_records_themselves_are_broadcast(plain):
     def wanted(r):

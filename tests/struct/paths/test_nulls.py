@@ -154,6 +154,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", CASES)
 def test_operations_are_those_of_plain_python(name, records):
     operation, expected = CASES[name]
@@ -182,6 +183,7 @@ PAIRS = [{"steps": [{"m": 5, "l": [1]}, {"m": 20, "l": []}]}, {"steps": [{"m": 8
 ADDED = {"m": -1, "l": [9]}
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("value", [ADDED, S.constant(ADDED)], ids=["dict", "record"])
 @pytest.mark.parametrize("graph", [False, True])
 def test_pad_and_fill_null_take_a_record(value, graph):
@@ -242,6 +244,7 @@ EXPLODED = {
 }
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("case", EXPLODED)
 def test_explode_of_lists_in_records_that_may_be_null(case):
     rows, expected = EXPLODED[case]
@@ -264,6 +267,7 @@ def in_graph(op, axis):
     return tf.function(lambda values: op(values, axis=axis))
 
 
+@pytest.mark.whole("traces many functions")
 def test_reductions_of_lists_that_may_be_null_of_items_that_may_be_null():
     rows = [{"n": [1, None, 2]}, {"n": None}, {"n": [5]}, {"n": []}, {"n": [None]}]
     lists = xt.struct.constant(rows, nulls="mask")["n"]

@@ -80,6 +80,7 @@ CASES = {
 }
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", CASES)
 def test_a_union_is_a_field_like_others(name):
     operation, expected = CASES[name]
