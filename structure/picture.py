@@ -9,11 +9,11 @@ shares its box.
 from __future__ import annotations
 
 import ast
+import functools
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "extensor"
@@ -40,15 +40,14 @@ def imports(late: bool = False) -> Graph:
     return graph
 
 
+@functools.cache
+def _parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text())
+
+
 def _imported(file: Path, late: bool) -> Iterator[str]:
     """Yields the packages that a file imports, except under TYPE_CHECKING."""
-    tree = ast.parse(file.read_text())
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    for_types = _inside(tree, lambda node: ast.unparse(node.test) == "TYPE_CHECKING", ast.If)
-    in_functions = _inside(tree, lambda node: True, *functions)
-    for node in ast.walk(tree):
-        if node in for_types or (node in in_functions) is not late:
-            continue
+    for node in _statements(_parsed(file), False, late):
         if isinstance(node, ast.ImportFrom) and node.module:
             parts = node.module.split(".")
             if parts == ["extensor"]:
@@ -61,10 +60,18 @@ def _imported(file: Path, late: bool) -> Iterator[str]:
                     yield alias.name.split(".")[1]
 
 
-def _inside(tree: ast.AST, wanted: Callable[[Any], bool], *kinds: type) -> set[ast.AST]:
-    """Returns all nodes inside nodes of the given kinds."""
-    found = [node for node in ast.walk(tree) if isinstance(node, kinds) and wanted(node)]
-    return {inner for node in found for inner in ast.walk(node)}
+def _statements(node: ast.AST, in_function: bool, late: bool) -> Iterator[ast.AST]:
+    """Yields the statements inside functions, or those outside, but none under TYPE_CHECKING."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(child, ast.stmt):
+            if in_function is late:
+                yield child
+            starts = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
+            yield from _statements(child, in_function or starts, late)
+        elif isinstance(child, (ast.ExceptHandler, ast.match_case)):
+            yield from _statements(child, in_function, late)
 
 
 def with_late(graph: Graph, late: Graph) -> tuple[Graph, list[tuple[str, str]]]:

@@ -2,9 +2,11 @@
 
 A plugin of pytest. It looks at each function call while the quick tests run, which takes twice
 their time; so the file is kept, and `test_tiers.py` checks that each module is in it and each test
-is quick. Of several test files a module gets the one that runs the fewest other modules.
+is quick. Of several test files a module gets the one that runs the fewest other modules. A module
+of which only the import runs functions has the word `import`.
 """
 
+import ast
 import collections
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 _ROOT = Path(__file__).parents[1]
 _SOURCE = str(_ROOT / "src" / "extensor")
 FILE = _ROOT / "tests" / "quick.txt"
+_IMPORT = "import"
 _HEADER = (
     "# A quick test file for each module, found by running it. Written by `make quick-tests`.\n"
 )
@@ -23,9 +26,23 @@ _runs = collections.defaultdict(set)
 
 
 def modules():
-    """Returns the modules with code, as paths below the folder of the package."""
-    paths = sorted(Path(_SOURCE).rglob("*.py"))
-    return [str(path.relative_to(_SOURCE)) for path in paths if "def " in path.read_text()]
+    """Returns the modules that define a function with a body, as paths below the package."""
+    return [
+        str(path.relative_to(_SOURCE))
+        for path in sorted(Path(_SOURCE).rglob("*.py"))
+        if any(map(_has_body, ast.walk(ast.parse(path.read_text()))))
+    ]
+
+
+def _has_body(node):
+    """Returns whether a node is a function with more than a docstring and `...`."""
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    return not all(
+        isinstance(line, ast.Raise)
+        or (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
+        for line in node.body
+    )
 
 
 def read():
@@ -34,19 +51,32 @@ def read():
     return dict(line.split() for line in lines if line and not line.startswith("#"))
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_protocol(item):
-    """Looks at the calls of a test, with those of its fixtures."""
-    seen, file = set(), str(item.path.relative_to(_ROOT))
+def _look_for(file):
+    """Notes the modules whose functions are called from now on, for a test file."""
+    seen = set()
 
     def look(frame, event, arg):
         code = frame.f_code
         if event == "call" and code not in seen:
             seen.add(code)
-            if code.co_filename.startswith(_SOURCE) and code.co_name != "<module>":
+            if code.co_filename.startswith(_SOURCE) and code.co_name[0] != "<":
                 _runs[code.co_filename].add(file)
 
     sys.setprofile(look)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_collection():
+    """Looks at the calls of the imports."""
+    _look_for(_IMPORT)
+    yield
+    sys.setprofile(None)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """Looks at the calls of a test, with those of its fixtures."""
+    _look_for(str(item.path.relative_to(_ROOT)))
     yield
     sys.setprofile(None)
 
@@ -66,6 +96,7 @@ def pytest_sessionfinish(session):
         }
         return
     width = collections.Counter(file for files in _runs.values() for file in files)
+    width[_IMPORT] = len(_runs) + 1  # the last choice
     found = {
         str(Path(module).relative_to(_SOURCE)): min(files, key=lambda file: (width[file], file))
         for module, files in _runs.items()

@@ -1,7 +1,8 @@
+"""The demonstration runs to its end."""
+
 import pytest
 
 pytestmark = pytest.mark.whole("runs the whole demonstration")
-"""The demonstration runs to its end."""
 
 DEMO = """
 from pathlib import Path

@@ -121,6 +121,12 @@ def test_a_raise_of_another_class_is_found(statement, name):
     assert list(other_errors(allowed, module)) == []
 
 
+def test_errors_of_servers_are_the_builtins_of_files_and_values():
+    assert issubclass(xt.errors.AccessError, PermissionError)
+    assert issubclass(xt.errors.ServerError, ConnectionError)
+    assert issubclass(xt.errors.QueryError, ValueError)
+
+
 @xt.extension_type
 class Cup:
     grams: tf.Tensor

@@ -12,7 +12,10 @@ from extensor.errors import FieldError, ProtocolError, RegistrationError
 DATA = Path(__file__).parent / "saved"
 
 # TensorFlow says so of every registered spec that it writes.
-pytestmark = pytest.mark.filterwarnings("ignore:Encoding a StructuredValue:UserWarning")
+pytestmark = [
+    pytest.mark.whole("loads stored models in fresh processes"),
+    pytest.mark.filterwarnings("ignore:Encoding a StructuredValue:UserWarning"),
+]
 
 # A declared type and one by hand, in two versions: one component is renamed, and its dtype changes.
 

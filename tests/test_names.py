@@ -59,6 +59,7 @@ def test_a_star_import_shadows_no_builtin(name):
     assert not set(module.__all__) & set(dir(builtins))
 
 
+@pytest.mark.whole("starts a process")
 def test_a_star_import_leaves_print_and_tuple_alone(run_python):
     printed = run_python("""
         from extensor import *

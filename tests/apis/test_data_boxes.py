@@ -82,6 +82,7 @@ def test_prefetch_to_device(kind, run):
     holds(run, lambda x: slices(x).apply(with_buffer), value, kind.examples(0, 1, 2))
 
 
+@pytest.mark.whole("starts a process")
 def test_values_are_copied_to_another_device(run_python):
     run_python("""
         import tensorflow as tf

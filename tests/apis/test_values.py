@@ -124,6 +124,7 @@ def converts_not(value):
     return f"{type(value).__name__}: expected a tensor.*{MEND}"
 
 
+@pytest.mark.whole("takes seconds")
 @row("tf.debugging.assert_*")
 def test_assertions_check_components(kind, run):
     value, other = kind.make(3), kind.make(3)
@@ -303,6 +304,7 @@ def test_saved_functions_take_and_return_values(kind, run, there):
     assert there["function"][kind.name] == ""
 
 
+@pytest.mark.whole("loads models in another process")
 @row("tf.saved_model: variables in values")
 def test_saved_functions_read_variables_in_values(kind, run, there):
     assert there["variable"][kind.name] == ""
@@ -315,6 +317,7 @@ NOT_IMPORTED = {
 }
 
 
+@pytest.mark.whole("loads models in another process")
 @row("tf.saved_model: a type that was not imported")
 def test_loading_without_the_type_gives_stand_ins_and_a_warning(kind, run, there):
     without_extensor, with_extensor = there["not imported"][kind.name]
@@ -355,18 +358,21 @@ def test_saving_an_unregistered_type_says_how_to_register_it(kind, run, tmp_path
         tf.data.Dataset.from_tensors(value).save(str(tmp_path))
 
 
+@pytest.mark.whole("loads models in another process")
 @row("tensorflow_hub.load")
 def test_the_hub_loads_functions_of_values(kind, run, there):
     row = there["hub, eager"] if run is RUN[EAGER] else there["hub, graph"]
     assert row[kind.name] == ""
 
 
+@pytest.mark.whole("loads models in another process")
 @row("tensorflow_hub.KerasLayer")
 def test_a_layer_of_the_hub_takes_and_returns_values(kind, run, there):
     row = there["hub layer, eager"] if run is RUN[EAGER] else there["hub layer, graph"]
     assert row[kind.name] == ""
 
 
+@pytest.mark.whole("loads models in another process")
 @row("threads: first use of a type in eight threads at once")
 def test_eight_threads_may_use_a_type_at_once(kind, run, there):
     assert there["threads"][kind.name] == ""
@@ -394,11 +400,13 @@ def test_eight_threads_may_call_any_api_first_at_once(first):
         at_once(lambda value=value: first(value))
 
 
+@pytest.mark.whole("loads models in another process")
 @row("tf.data service")
 def test_a_data_service_sends_values(kind, run, there):
     assert there["data service"][kind.name] == ""
 
 
+@pytest.mark.whole("loads models in another process")
 def test_every_result_of_the_other_process_is_read_by_a_row(there):
     source = Path(__file__).read_text()
     assert [name for name in there if f'there["{name}"]' not in source] == []

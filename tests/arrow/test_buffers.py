@@ -212,6 +212,7 @@ def test_memory_is_given_back():
 # Sharing must not let TensorFlow write into Arrow's memory, or into what Arrow was given.
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 def test_updating_a_variable_never_changes_the_arrow_data_it_came_from(dtype):
     numbers = np.arange(1024).astype(dtype)

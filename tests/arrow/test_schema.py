@@ -11,6 +11,7 @@ from extensor._arrow.schema import masks_of_spec
 from tests.samples.arrow_strategies import MANY, plain, schemas_and_records
 
 
+@pytest.mark.whole("draws many values")
 @MANY
 @given(schemas_and_records(types=plain), st.sampled_from(["error", "mask"]))
 def test_the_schema_of_a_spec_gives_the_spec_again(schema_and_data, nulls):

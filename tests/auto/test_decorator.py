@@ -120,7 +120,6 @@ TYPES = [
 ]
 
 
-@pytest.mark.whole("checks all laws of several types")
 @pytest.mark.parametrize("values", TYPES, ids=lambda values: type(values[0]).__name__)
 def test_laws(values):
     xt.testing.check_extension_type(values)

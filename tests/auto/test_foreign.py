@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.whole("runs each class in another process")
+
 
 @pytest.fixture(scope="module")
 def saved(run_python, tmp_path_factory):

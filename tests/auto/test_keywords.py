@@ -185,6 +185,7 @@ def test_probability_is_imported_with_this_decorator_and_its_keywords_are_kept(r
     )
 
 
+@pytest.mark.whole("starts a process")
 def test_values_that_probability_rebuilds_are_not_validated_again(run_python):
     run_python(
         """

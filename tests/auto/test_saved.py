@@ -79,6 +79,7 @@ def test_values_with_all_kinds_of_arguments_are_loaded_in_a_fresh_process(run_py
     """)
 
 
+@pytest.mark.whole("starts a process")
 def test_a_process_without_the_class_gets_a_warning_and_stand_ins(run_python, saved):
     run_python(f"""
         import sys, warnings
@@ -159,6 +160,7 @@ def test_a_class_that_was_moved_is_loaded_by_its_old_name(run_python, boxes):
     run_python(shelf(module="cellar") + LOAD.format(folder=boxes[0]))
 
 
+@pytest.mark.whole("starts a process")
 def test_an_argument_that_was_added_later_has_its_default_in_old_models(run_python, boxes):
     run_python(shelf(**SIZED) + LOAD.format(folder=boxes[0]))
 

@@ -75,7 +75,13 @@ def of_firestore(collection):
     return make
 
 
-@pytest.fixture(params=["batches", "duckdb", "postgres", "spanner", "firestore"])
+SERVERS = [
+    pytest.param(name, marks=pytest.mark.whole("needs a server"))
+    for name in ("postgres", "spanner", "firestore")
+]
+
+
+@pytest.fixture(params=["batches", "duckdb", *SERVERS])
 def make(request, monkeypatch):
     """A function that makes a dataset of the records."""
     monkeypatch.setattr(importlib.import_module("extensor._data.ordered"), "PART_ROWS", 9)
@@ -103,6 +109,7 @@ def test_batches_are_the_records_in_order(make):
     assert numbers(full) == numbers(dataset)[:4] * 2
 
 
+@pytest.mark.whole("takes seconds")
 def test_columns_are_chosen(make):
     [batch] = make(ROWS, columns=["l"])
     assert batch.to_py() == [{"l": row["l"]} for row in RECORDS]
@@ -214,7 +221,8 @@ def test_two_passes_over_one_connection_at_once_are_an_error():
     dataset = xt.data.database(query, duckdb.connect(), 1000)
     first, second = iter(dataset), iter(dataset)
     next(first)
-    with pytest.raises(errors.DatabaseError, match="open result"):
+    # DuckDB's own words, which depend on what the first pass does at this moment.
+    with pytest.raises(errors.DatabaseError, match=r"open result|busy with another call"):
         next(second)
     assert len(list(first)) == 199
 
@@ -239,11 +247,13 @@ def test_a_database_that_ends_in_a_pass_is_an_error():
             list(iterator)
 
 
+@pytest.mark.whole("needs a server")
 def test_a_collection_needs_a_schema(collection):
     with pytest.raises(errors.DTypeError, match=r"schema: .*spec_of\(xt.read_firestore"):
         xt.data.firestore(collection, 7)
 
 
+@pytest.mark.whole("needs a server")
 def test_a_snapshot_for_one_read_is_an_error(spanner_database):
     with (
         spanner_database.snapshot() as snapshot,

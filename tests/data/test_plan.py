@@ -259,6 +259,7 @@ def test_a_file_that_vanishes_in_mid_epoch_is_an_error_by_name(paths, shuffle):
     assert len(numbers) == len(set(numbers))
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("iterate", ["loop", "function", "fit", "predict", "mapped"])
 def test_an_error_reaches_python_as_it_was(tmp_path, iterate):
     import keras

@@ -23,7 +23,10 @@ from tests.keras.test_pruned_input import Scorer, assert_same, results
 from tests.pruning.programs import EXPRESSIONS, table, value
 
 # Keras warns at the end of each dataset whose number of batches is not known.
-pytestmark = pytest.mark.filterwarnings("ignore:Your input ran out of data")
+pytestmark = [
+    pytest.mark.whole("compares every source with and without pruning"),
+    pytest.mark.filterwarnings("ignore:Your input ran out of data"),
+]
 
 LEAVES = ["a", "b", "c", "title", "tags", "inner.d", "inner.e", "inner.sizes"]
 LEAVES += ["steps.m", "steps.n", "steps.text"]

@@ -190,6 +190,7 @@ def test_shards_have_each_record_once(source, shuffle, count):
     assert xt.data.steps_per_shard(shards[0]) == min(map(len, found))
 
 
+@pytest.mark.whole("takes seconds")
 @pytest.mark.parametrize("name", IN_ANY_ORDER)
 def test_the_records_of_a_file_are_divided_among_shards(name, tmp_path):
     make, _ = opened(name, tmp_path)

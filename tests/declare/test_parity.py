@@ -320,6 +320,7 @@ def control_flow(kit):
     return [plain(run(cup([1.0], [True])))]
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.filterwarnings("ignore:Encoding a StructuredValue with type parity:UserWarning")
 def test_both_declare_the_same(name):

@@ -81,6 +81,7 @@ def test_a_model_with_static_data_of_every_kind_is_loaded_in_a_fresh_process(run
     """)
 
 
+@pytest.mark.whole("starts a process")
 def test_a_process_without_the_type_gets_a_warning_and_stand_ins(run_python, saved):
     run_python(f"""
         import warnings

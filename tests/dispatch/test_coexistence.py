@@ -187,6 +187,7 @@ def test_a_value_in_the_generic_functions_goes_first_through_its_type():
     )
 
 
+@pytest.mark.whole("starts a process")
 def test_keras_layers_work_on_plain_tensors(run_python):
     run_python("""
     import keras, numpy as np, tensorflow as tf

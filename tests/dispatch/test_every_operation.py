@@ -154,6 +154,7 @@ def test_parameters_that_are_converted_to_tensors_are_tensor_parameters():
     assert unexpected == []
 
 
+@pytest.mark.whole("takes seconds")
 def test_tensor_parameters_are_converted_to_tensors():
     counts = collections.Counter()
     never = []

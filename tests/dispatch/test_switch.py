@@ -53,6 +53,7 @@ assert tf.add(one, 1.0).numpy().tolist() == (one + 1.0).numpy().tolist() == [2.0
     )
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.parametrize("env", [OFF, {"EXTENSOR_DISPATCH": "1"}], ids=["off", "on"])
 def test_the_error_for_a_missing_handler_names_the_switch(run_python, env):
     run_python(

@@ -181,7 +181,13 @@ DOORS = {
 WITH_CONFLICTS = {"json", "pandas", "firestore", "realtime database"}
 
 
-@pytest.fixture(params=DOORS)
+SERVERS = ("spanner", "firestore", "realtime database")
+NEEDS_A_SERVER = pytest.mark.whole("needs a server")
+
+
+@pytest.fixture(
+    params=[pytest.param(door, marks=NEEDS_A_SERVER) if door in SERVERS else door for door in DOORS]
+)
 def door(request, tmp_path):
     read = DOORS[request.param](tmp_path, request)
     read.name = request.param
@@ -192,6 +198,7 @@ def plain(records):
     return records.to_py(text=True)
 
 
+@pytest.mark.whole("many cases")
 def test_records_are_the_same(door):
     found = door(nulls={"n": "mask"})
     assert plain(found.with_only(*TABLE.column_names)) == ROWS

@@ -51,6 +51,7 @@ def test_messages_that_nothing_reads_are_not_decoded():
     assert set(whole) == {1, len(Info.Annotation.DESCRIPTOR.fields)}
 
 
+@pytest.mark.whole("takes seconds")
 def test_the_fields_used_are_the_only_ones_that_are_decoded():
     fields = xt.data.fields_used(begins, SPEC)
     assert list(fields) == ["annotation.begin"]

@@ -243,6 +243,7 @@ def test_a_null_record_is_an_error(reader, text, line):
         reader(text)
 
 
+@pytest.mark.whole("starts a process")
 def test_a_null_record_in_a_large_file_ends_no_process(run_python):
     run_python("""
         import extensor as xt

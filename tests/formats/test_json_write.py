@@ -62,6 +62,7 @@ def test_what_is_written_is_read_back(schema_and_records, lines):
     assert found == schema.types, (found, schema.types)
 
 
+@pytest.mark.whole("draws many values")
 @given(samples.schemas_and_records(types=st.recursive(
     st.sampled_from([pa.int64(), pa.float64(), pa.bool_(), pa.string()]),
     lambda inner: st.builds(pa.list_, inner), max_leaves=3)))  # fmt: skip

@@ -92,6 +92,7 @@ def test_a_file_that_changes_during_a_pass(tmp_path, monkeypatch, change):
     assert set(ages) == {1}
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks a process")
 def test_a_process_that_was_forked_in_the_middle_of_a_pass_ends(tmp_path, run_python):
     pq.write_table(pa.table({"x": range(100_000)}), tmp_path / "it.parquet")

@@ -63,6 +63,7 @@ def tree():
     return message_class(file, "t.Tree")
 
 
+@pytest.mark.whole("traces many functions")
 def test_one_message_is_one_record(recipe):
     one = recipe(title="tea").SerializeToString()
     for serialized in (one, bytearray(one), recipe(title="tea"), tf.constant(one)):
@@ -74,6 +75,7 @@ def test_one_message_is_one_record(recipe):
     assert decoded.to_py() == record.to_py()
 
 
+@pytest.mark.whole("takes seconds")
 def test_a_batch_is_a_vector(recipe):
     one = recipe(title="tea").SerializeToString()
     arrays = ([one], (one,), np.array([one], object), pa.array([one]), tf.constant([one]))
@@ -89,6 +91,7 @@ def test_a_column_that_is_not_selected_is_not_decoded(recipe):
         xt.from_proto([broken], recipe)
 
 
+@pytest.mark.whole("takes seconds")
 def test_columns_are_paths(recipe):
     message = recipe(title="tea", steps=[{"minutes": 5}], best={"tool": "pot"})
     got = both([message.SerializeToString()], recipe, columns=["steps.minutes", "best.tool"])
@@ -99,6 +102,7 @@ def test_columns_are_paths(recipe):
         xt.from_proto([], recipe, columns=["title.x"])
 
 
+@pytest.mark.whole("traces many functions")
 def test_a_damaged_message_is_named(recipe):
     good = recipe(title="tea").SerializeToString()
     messages = [good] * 10
@@ -137,6 +141,7 @@ def test_the_last_field_of_a_oneof_counts(choice):
         in_graph([serialized], choice)
 
 
+@pytest.mark.whole("takes seconds")
 def test_a_field_of_a_oneof_is_read_alone(choice):
     messages = [choice(a=0), choice(b="x"), choice()]
     serialized = [message.SerializeToString() for message in messages]
@@ -318,6 +323,7 @@ def test_packed_numbers_that_are_cut_are_an_error():
         assert xt.from_proto([bad], cls, columns=["many.x"] if path == "f" else ["f"]).shape == [1]
 
 
+@pytest.mark.whole("traces many functions")
 def test_nulls_fill_a_field_that_is_not_there(recipe):
     serialized = [recipe(best={"tool": "pot"}).SerializeToString(), b""]
     got = both(serialized, recipe, columns=["best.tool"],

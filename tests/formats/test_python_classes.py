@@ -229,6 +229,7 @@ def test_names_of_attrs_aliases_and_nested_types_are_kept():
     assert xt.struct.constant(objects, spec_from(Private)).to_objects(Private) == objects
 
 
+@pytest.mark.whole("starts a process")
 def test_importing_extensor_does_not_import_pydantic(run_python):
     run_python(
         """

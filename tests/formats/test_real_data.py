@@ -150,6 +150,7 @@ def test_support_by_browsers_with_one_statement_or_a_list(package, tmp_path):
     assert many == [isinstance(row["support"].get("chrome"), list) for row in rows]
 
 
+@pytest.mark.whole("saves and loads models")
 def test_releases_of_browsers(package, tmp_path):
     rows = pairs(loaded(package("@mdn/browser-compat-data") / "data.json")["browsers"])
     for row in rows:

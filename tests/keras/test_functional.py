@@ -220,6 +220,7 @@ class Pair(typing.NamedTuple):
     b: typing.Any
 
 
+@pytest.mark.whole("trains models")
 def test_outputs_and_losses_may_be_named_tuples():
     recipe = xt.keras.Input(SPEC)
     heads = [keras.layers.Dense(1, name=name)(recipe["taste"]) for name in "ab"]

@@ -80,6 +80,7 @@ def test_a_functional_model_says_where_its_input_differs(model, case, how):
     assert "with_only" in raised.value.mend
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("make", [sample.functional, sample.Rating])
 def test_the_order_of_fields_does_not_matter(make):
     other = RECORDS.with_only("ingredients", "title", "minutes", "taste")

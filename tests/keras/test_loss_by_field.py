@@ -95,6 +95,7 @@ def test_a_field_without_a_loss_is_left_alone():
     assert set(logs) == {"loss", "mae"}
 
 
+@pytest.mark.whole("traces many functions")
 def test_weights_of_records_weigh_each_of_their_values():
     weights = np.linspace(0.0, 2.0, COUNT, dtype=np.float32)
     model, _ = scores(loss={"score": "mse", "steps.done": "mae"})
@@ -169,6 +170,7 @@ WRONG = {
 }
 
 
+@pytest.mark.whole("trains models")
 @pytest.mark.parametrize("case", WRONG)
 def test_names_that_match_no_field_are_an_error_that_says_so(case):
     loss, change, path, received = WRONG[case]

@@ -63,6 +63,7 @@ def test_a_loss_and_a_metric_may_take_whole_values():
     np.testing.assert_allclose(distance, expected, rtol=1e-5)
 
 
+@pytest.mark.whole("trains models")
 def test_a_loss_of_whole_values_of_other_types():
     class Half(xt.keras.Model):
         def __init__(self):

@@ -50,6 +50,7 @@ def test_the_loss_is_reduced_over_the_other_rows(reduction):
     np.testing.assert_allclose(logs, model(loss).evaluate(X[VALID], Y[VALID], verbose=0))
 
 
+@pytest.mark.whole("traces many functions")
 def test_other_weights_are_kept():
     weights = np.array([1.0, 5.0, 3.0, 7.0], "float32")
     logs = model().evaluate(X, masked(), sample_weight=weights, verbose=0)

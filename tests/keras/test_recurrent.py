@@ -25,6 +25,7 @@ def assert_close(found, expected):
     )
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("in_function", [False, True])
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize(
@@ -181,6 +182,7 @@ def test_options_of_keras_that_cannot_be():
         tf.function(xt.keras.RNN(cell, unroll=True), input_signature=[spec]).get_concrete_function()
 
 
+@pytest.mark.whole("trains models")
 def test_all_weights_of_a_cell_are_trained():
     inputs = xt.keras.Input(tf.type_spec_from_value(MASKED))
     state = xt.keras.RNN(Remembered(5))(inputs)
@@ -203,6 +205,7 @@ class Counted(xt.keras.Layer):
         return step, states[0] + step["words"].row_lengths()
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("in_function", [False, True])
 def test_steps_are_records_with_ragged_fields(in_function):
     words = tf.ragged.constant([[["a"], []], [["b", "c"], ["d"]], [[], []]])

@@ -84,6 +84,7 @@ def test_it_looks_as_the_sequential_of_keras():
         _ = xt.keras.Sequential([Doubled()]).input_shape
 
 
+@pytest.mark.whole("trains models")
 def test_it_trains_as_the_sequential_of_keras():
     histories = []
     for build, data in ((of_records, RECORDS), (of_tensors, RECORDS["taste"].numpy())):
@@ -169,6 +170,7 @@ def functional():
     return xt.keras.Model(recipe, Doubled()(recipe))
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("case", NESTED)
 def test_sequentials_are_nested(case):
     model = NESTED[case]()

@@ -131,6 +131,7 @@ def test_a_field_that_is_a_value_is_one_node_with_its_path():
     np.testing.assert_array_equal(model(value)[0], tf.reduce_sum(value["minutes"], axis=1))
 
 
+@pytest.mark.whole("saves and loads models")
 def test_a_field_and_its_flat_values_are_read_beside_each_other(tmp_path):
     recipe = xt.keras.Input(KINDS["records"].spec, name="recipe")
     minutes = recipe["minutes"]

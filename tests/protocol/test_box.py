@@ -149,6 +149,7 @@ def test_concatenating_boxes_concatenates_values(kind, data):
     assert as_lists(value) == leafwise(lambda a, b: a + b, *map(as_lists, batches))
 
 
+@pytest.mark.whole("draws many values")
 @each_kind
 @settings(max_examples=8)
 @given(st.data())
@@ -248,6 +249,7 @@ def test_gradients_flow_through_boxes(kind, in_graph):
 POSITIONS = [0, 1, -1, tf.constant(1), slice(1, 2), slice(None, None, -1), slice(0, 0)]
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("positions", POSITIONS, ids=str)
 @pytest.mark.parametrize("in_graph", [False, True])
 def test_the_gradient_of_taken_rows_is_that_of_the_same_rows_of_numbers(positions, in_graph):
@@ -363,6 +365,7 @@ def test_map_fn_maps_the_values_of_a_batch(kind, data):
     assert as_lists(mapped) == as_lists(batch)
 
 
+@pytest.mark.whole("many cases")
 @each_kind
 def test_datasets_and_map_fn_work_in_graphs(kind):
     spec = ParcelSpec({kind: KINDS[kind][1]})

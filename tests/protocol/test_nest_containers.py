@@ -148,6 +148,7 @@ def test_every_api_raises_the_same_error_for_a_container_with_the_protocol(kind,
         expect_refusal(caught.value, type(value))
 
 
+@pytest.mark.whole("many cases")
 @by_kind
 def test_a_dataset_that_returns_a_container_with_the_protocol_raises_the_error(kind):
     value = fresh(kind)

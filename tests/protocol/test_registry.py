@@ -306,6 +306,7 @@ def test_a_notebook_cell_may_run_twice_and_both_its_classes_still_save(run_pytho
     run_python(textwrap.dedent(loading))
 
 
+@pytest.mark.whole("starts a process")
 def test_loading_without_the_class_names_it_and_gives_stand_ins(run_python, saved_twice):
     loading = f"""
     import warnings

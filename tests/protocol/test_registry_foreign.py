@@ -332,6 +332,7 @@ assert (result.low.numpy(), result.high.numpy()) == ([0.0], [4.0])
 """)
 
 
+@pytest.mark.whole("starts a process")
 def test_a_model_that_was_saved_with_another_spec_is_an_error(run_python, saved):
     said = run_python(f"""{LOADING}
 xt.register_extension_type(Interval, WidthSpec)

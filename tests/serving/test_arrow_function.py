@@ -272,6 +272,7 @@ def test_another_process_runs_a_model_of_a_notebook(tmp_path, run_python):
     """)
 
 
+@pytest.mark.whole("takes seconds")
 def test_a_process_has_one_function_however_often_it_is_unpickled(saved):
     function = xt.arrow_function(saved[0], SCHEMA)
     assert pickle.loads(pickle.dumps(function)) is function

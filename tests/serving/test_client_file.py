@@ -88,6 +88,7 @@ def damaged(tmp_path, change):
     return path
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize(
     ("change", "error"),
     [

@@ -82,6 +82,7 @@ class Looked(xt.keras.Layer):
         return recipe["tags"].with_flat_values(inner)
 
 
+@pytest.mark.whole("saves and loads models")
 @pytest.mark.parametrize("build", [Looked, lambda: xt.keras.Sequential([Looked()])])
 @pytest.mark.parametrize("with_module", [True, False])
 def test_the_tables_of_layers_in_a_dict_are_saved(tmp_path, build, with_module):

@@ -316,6 +316,7 @@ def test_zeros_and_ones_like():
         tf.ones_like(value[["inner"]])
 
 
+@pytest.mark.whole("traces many functions")
 def test_control_flow_takes_records():
     names = ["x", "words", "inner"]
     a, b = dense(2)[names], dense(2, start=5)[names]
@@ -461,6 +462,7 @@ SCHEMA = pa.schema(
 )
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("chosen", [[0, 1, 2], [1], [1, 2, 1]])
 def test_single_records_with_lists_of_other_lengths_are_stacked_as_ragged(chosen):
     records = xt.from_arrow(pa.Table.from_pylist(SINGLE, SCHEMA))

@@ -271,6 +271,7 @@ def test_map_fn_over_rows():
     assert same.to_py() == rows.to_py()
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("in_a_graph", [False, True])
 def test_gradients_reach_a_field_through_map_fn(in_a_graph):
     x, y = tf.Variable([1.0, 2.0, 3.0]), tf.Variable([[1.0], [2.0], [3.0]])
@@ -370,6 +371,7 @@ def test_joining_boxes_joins_the_values(name):
         assert turned.to_py() == value.to_py()[::-1]
 
 
+@pytest.mark.whole("draws many values")
 @given(st.data(), st.lists(st.sampled_from(sorted(FIELDS)), max_size=3, unique=True))
 def test_batches_of_any_records_are_those_records(data, names):
     record = pa.struct([("id", pa.int64()), *((n, FIELDS[n]) for n in names)])

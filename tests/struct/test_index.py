@@ -200,6 +200,7 @@ def fields(value, name):
     return [fields(item, name) for item in value] if isinstance(value, list) else value[name]
 
 
+@pytest.mark.whole("draws many values")
 @settings(max_examples=8)
 @given(st.data(), collections())
 def test_the_same_in_a_graph_with_symbolic_positions(data, collection):

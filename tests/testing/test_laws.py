@@ -128,6 +128,9 @@ def masked(*amounts):
     return MaskedTensor(tf.constant(amounts), tf.constant(amounts) > 1.0)
 
 
+RECORDS = xt.struct.constant(
+    [{"title": "tea", "steps": [{"minutes": 5}, {"minutes": 1}]}, {"title": "pie", "steps": []}]
+)
 RIGHT = [
     [masked(1.0, 2.0), masked(1.0, 2.0, float("nan"))],
     parcel({"rows": RAGGED, "pair": (masked(2.0, 3.0), tf.constant(["a"]))}),
@@ -139,6 +142,8 @@ RIGHT = [
     [Scale(tf.Variable([1.0, 2.0])), Scale(tf.Variable([3.0, 4.0]), "pound")],
     [Page(3), Page(4)],
     Grid(tf.constant([[1.0, 2.0]])),
+    [RECORDS, RECORDS[:1]],
+    [RECORDS["steps"], RECORDS["steps"][1:]],
 ]
 
 
@@ -152,16 +157,19 @@ def test_the_laws_are_one_test_each_on_request(check):
     check()
 
 
+@pytest.mark.whole("checks all laws of several types")
 @pytest.mark.parametrize("kind", STATIC)
 def test_a_declared_type_with_any_static_data_obeys_the_laws(kind):
     testing.check_extension_type(labelled(kind))
 
 
+@pytest.mark.whole("checks all laws of several types")
 @pytest.mark.parametrize("kind", SPECS)
 def test_a_correct_type_obeys_the_laws_for_every_value(kind):
     testing.check_spec(SPECS[kind], max_examples=4)
 
 
+@pytest.mark.whole("checks all laws of several types")
 def test_a_row_of_ragged_records_obeys_the_laws():
     testing.check_spec(STEPS.unstacked(), max_examples=4)
 
@@ -377,6 +385,7 @@ class Narrow(MeasureSpec):
 Narrow.value_type = type("Narrow", (Measure,), {"spec_class": Narrow})
 
 
+@pytest.mark.whole("checks all laws of several types")
 def test_the_smallest_value_that_breaks_a_law_is_found():
     with pytest.raises(testing.LawError) as caught:
         testing.check_spec(Narrow([None], "gram"))
@@ -412,6 +421,7 @@ def test_without_a_package_the_error_names_the_extra(package, call, monkeypatch)
         call()
 
 
+@pytest.mark.whole("starts a process")
 def test_the_laws_need_neither_pytest_nor_hypothesis(run_python):
     run_python(
         """

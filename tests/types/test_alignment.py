@@ -76,7 +76,6 @@ TO_SPEAKERS = DimensionAlignment.from_index([0, 0, 1, 0], num_targets=2)
 # What it holds.
 
 
-@pytest.mark.whole("checks all laws of several types")
 @pytest.mark.parametrize(
     "values",
     [

@@ -75,11 +75,11 @@ def expect_same(a, b):
 # What it holds.
 
 
-@pytest.mark.whole("checks all laws of several types")
 def test_laws_of_a_graph():
     xt.testing.check_extension_type([recipe(), recipe().subgraph([0, 2])])
 
 
+@pytest.mark.whole("checks all laws of several types")
 def test_laws_of_a_batch():
     plain = recipe()
     plain = xt.replace(plain, nodes={"grams": plain.nodes["grams"]})
@@ -412,6 +412,7 @@ def test_gradients_pass_through_map_fn():
     assert tape.gradient(sums, graphs).nodes["mass"].numpy().tolist() == [2, 0, 2, 0]
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.filterwarnings(
     "ignore:Encoding a StructuredValue with type extensor.types:UserWarning:tensorflow"
 )

@@ -90,6 +90,7 @@ def test_it_has_gradients(name):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
+@pytest.mark.whole("many cases")
 @each
 def test_it_crosses_a_dataset(name):
     before = belief(name)

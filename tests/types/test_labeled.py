@@ -31,6 +31,7 @@ def same(x, y):
 # What it holds.
 
 
+@pytest.mark.whole("checks all laws of several types")
 @pytest.mark.parametrize(
     "values",
     [
@@ -295,6 +296,7 @@ def test_variables_are_values():
     np.testing.assert_array_equal(tape.gradient(total, weights), expected.values)
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.filterwarnings(
     "ignore:Encoding a StructuredValue with type extensor.types:UserWarning:tensorflow"
 )

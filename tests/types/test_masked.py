@@ -258,6 +258,7 @@ def test_loops_and_branches():
     assert choose(tf.constant(False)).to_py() == [[-1.0, None], [-3.0, -4.0]]
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.filterwarnings(
     "ignore:Encoding a StructuredValue with type extensor:UserWarning:tensorflow"
 )

@@ -228,6 +228,7 @@ BY_HAND = {
 }
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", BY_HAND)
 def test_a_graph_has_the_ops_of_handwritten_code(name):
     ours, by_hand = BY_HAND[name]

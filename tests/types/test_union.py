@@ -273,6 +273,7 @@ def test_a_union_casts_to_more_variants_in_another_order():
     assert joined.names == ("grams", "text", "flag")
 
 
+@pytest.mark.whole("draws many values")
 @settings(max_examples=25)
 @given(st.lists(st.sampled_from(VALUES), min_size=1, max_size=6), st.data())
 def test_rows_are_those_of_a_list(values, data):
@@ -289,6 +290,7 @@ def test_rows_are_those_of_a_list(values, data):
 # Datasets, files, Keras.
 
 
+@pytest.mark.whole("takes seconds")
 def test_datasets_batch_and_unbatch():
     dataset = tf.data.Dataset.from_tensor_slices(everything()).map(tf.identity).batch(4)
     assert [batch.to_py() for batch in dataset] == [PLAIN[:4], PLAIN[4:8], PLAIN[8:]]
@@ -318,6 +320,7 @@ def test_a_function_is_traced_once_for_any_number_of_rows_of_a_variant():
     assert "UnionTensor" in repr(traces[0])
 
 
+@pytest.mark.whole("starts a process")
 @pytest.mark.filterwarnings(
     "ignore:Encoding a StructuredValue with type extensor.types:UserWarning:tensorflow"
 )
@@ -340,6 +343,7 @@ def test_a_saved_model_takes_a_union_in_a_fresh_process(run_python, tmp_path):
     """)
 
 
+@pytest.mark.whole("trains models")
 def test_a_keras_layer_takes_a_union():
     class Kilos(xt.keras.Layer):
         def __init__(self):

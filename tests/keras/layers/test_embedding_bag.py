@@ -88,6 +88,7 @@ def test_a_vocabulary_of_ints_and_one_in_a_file(tmp_path):
     np.testing.assert_array_equal(result[0], of_ints.get_weights()[0][1])
 
 
+@pytest.mark.whole("many cases")
 @COMBINER
 def test_lists_in_lists_keep_their_rows(combiner):
     ids = tf.ragged.constant([[[1, 2], []], [], [[3]]])
@@ -107,6 +108,7 @@ def test_dense_lists_with_and_without_a_mask(combiner):
     np.testing.assert_allclose(bag(masked), bag(tf.ragged.constant([[1, 3], [3]])), rtol=1e-6)
 
 
+@pytest.mark.whole("many cases")
 @COMBINER
 def test_gradients_equal_those_over_padded_ids(combiner):
     ids = tf.ragged.constant([[1, 2, 1], [], [3]])

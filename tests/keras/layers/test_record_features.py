@@ -72,6 +72,7 @@ def test_strings_are_one_hot_and_nulls_are_zeros(columns):
     assert columns["title"].tolist() == expected
 
 
+@pytest.mark.whole("traces many functions")
 def test_times_are_buckets(columns):
     assert columns["cooked"].shape == (COUNT, 4)
     assert columns["cooked"].sum(axis=1).tolist() == [float(i != 6) for i in range(COUNT)]
@@ -93,6 +94,7 @@ def test_lists_are_means(columns):
         np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.whole("traces many functions")
 def test_fields_of_records_in_lists_are_means(columns):
     minutes = [[s["minutes"] for s in row["steps"] or () if s is not None] for row in PY]
     minutes = [[m for m in row if m is not None] for row in minutes]
@@ -122,6 +124,7 @@ def test_the_records_themselves_keep_their_form():
     assert result["steps.minutes"].dtype == tf.float32
 
 
+@pytest.mark.whole("traces many functions")
 def test_the_features_of_records_in_lists_are_lists_of_vectors():
     steps = samples.records()["steps"]
     features = xt.keras.layers.RecordFeatures()
@@ -167,6 +170,7 @@ def test_times_without_data_are_years_or_days(kind, number, expected):
     np.testing.assert_allclose(features(records), [[expected, expected]], rtol=1e-5)
 
 
+@pytest.mark.whole("traces many functions")
 def test_chosen_layers_for_chosen_fields():
     boundaries = [1.0, 3.0]
     features = xt.keras.layers.RecordFeatures(

@@ -72,6 +72,7 @@ def test_broadcast(paths, plain):
     check(plain, lambda st: xt.struct.broadcast(st, *paths), BROADCAST[paths])
 
 
+@pytest.mark.whole("draws many values")
 @given(plain=recipes)
 def test_promote_and_broadcast(plain):
     check(

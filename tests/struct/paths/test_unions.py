@@ -119,6 +119,7 @@ GRADIENTS = {
 }
 
 
+@pytest.mark.whole("many cases")
 @pytest.mark.parametrize("name", GRADIENTS)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "graph"])
 def test_gradients_flow_through(name, compiled):

@@ -1,0 +1,101 @@
+"""Values of the protocols of Spanner and Firestore become Arrow data, without a server."""
+
+import datetime
+import decimal
+import uuid
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+from google.protobuf import struct_pb2
+
+import extensor as xt
+from extensor import errors
+from extensor._formats.firestore.types import POINT, kind_of
+from extensor._formats.firestore.values import Plain, chosen
+from extensor._formats.spanner import types
+from extensor._formats.spanner.values import table_of
+
+
+def field(name, code, **more):
+    kind = SimpleNamespace(code=code, type_annotation=0, **more)
+    return SimpleNamespace(name=name, type_=kind)
+
+
+NUMBERS = field("items", types.ARRAY, array_element_type=SimpleNamespace(code=types.INT64))
+TOOL = field(
+    "tool",
+    types.STRUCT,
+    struct_type=SimpleNamespace(fields=[field("name", types.STRING), field("new", types.BOOL)]),
+)
+ID = uuid.UUID(int=7)
+# The field, values as Spanner's protocol has them, and as Python has them.
+COLUMNS = {
+    "bool": (field("bool", types.BOOL), [True, None], [True, None]),
+    "int": (field("int", types.INT64), [str(2**62 + 1), None], [2**62 + 1, None]),
+    "float": (field("float", types.FLOAT64), [0.5, "Infinity"], [0.5, float("inf")]),
+    "text": (field("text", types.STRING), ["tea", ""], ["tea", ""]),
+    "bytes": (field("bytes", types.BYTES), ["AAE=", None], [b"\0\1", None]),
+    "date": (field("date", types.DATE), ["2024-02-29", None], [datetime.date(2024, 2, 29), None]),
+    "price": (field("price", types.NUMERIC), ["1.5", None], [decimal.Decimal("1.5"), None]),
+    "id": (field("id", types.UUID), [str(ID), None], [ID, None]),
+    "items": (NUMBERS, [["1", "2"], None], [[1, 2], None]),
+    "tool": (TOOL, [["pan", True], None], [{"name": "pan", "new": True}, None]),
+}
+
+
+def message(value):
+    if value is None:
+        return struct_pb2.Value(null_value=struct_pb2.NULL_VALUE)
+    if isinstance(value, bool):
+        return struct_pb2.Value(bool_value=value)
+    if isinstance(value, float):
+        return struct_pb2.Value(number_value=value)
+    if isinstance(value, str):
+        return struct_pb2.Value(string_value=value)
+    return struct_pb2.Value(list_value=struct_pb2.ListValue(values=map(message, value)))
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_values_of_spanner(name):
+    kind, sent, expected = COLUMNS[name]
+    schema = types.schema_of([kind])
+    assert table_of([[message(v)] for v in sent], [kind], schema)[name].to_pylist() == expected
+
+
+def test_a_value_of_spanner_out_of_range_is_named():
+    kind = field("at", types.TIMESTAMP)
+    rows = [[message("2024-01-01T00:00:00Z")], [message("9999-01-01T00:00:00Z")]]
+    with pytest.raises(errors.DTypeError, match=r"at: .*9999-01-01.*schema="):
+        table_of(rows, [kind], types.schema_of([kind]))
+
+
+def test_columns_of_spanner_without_a_name_or_a_type_are_named():
+    with pytest.raises(errors.StructureError, match="no name for column 1"):
+        types.schema_of([field("", types.INT64)])
+    with pytest.raises(errors.UnsupportedTypeError, match="the type with code 99"):
+        types.schema_of([field("x", 99)])
+
+
+def test_documents_of_firestore_are_plain_data_with_the_types_that_it_loses():
+    firestore = pytest.importorskip("google.cloud.firestore_v1", reason="it is not installed")
+    document = {"b": [1, 2], "a": {"where": firestore.GeoPoint(1.0, 2.0)}}
+    found = Plain()
+    plain = found.plain(document)
+    assert plain == {"a": {"where": {"latitude": 1.0, "longitude": 2.0}}, "b": [1, 2]}
+    assert list(plain) == ["a", "b"]
+    array = found.typed(pa.array([plain]))
+    assert array.type.field("a").type.field("where").type == POINT
+    assert kind_of(POINT) == "geopoint"
+    assert kind_of(pa.int64()) is None
+    assert chosen(plain, pa.struct({"b": pa.list_(pa.int64())})) == {"b": [1, 2]}
+
+
+def test_streams_of_servers_check_their_arguments_before_they_connect():
+    pytest.importorskip("google.cloud.spanner", reason="google-cloud-spanner is missing")
+    with pytest.raises(errors.StructureError, match="batch_size"):
+        xt.data.firestore(None, 0)
+    with pytest.raises(errors.DTypeError, match=r"xt\.data\.firestore"):
+        xt.data.firestore("recipes", 2)
+    with pytest.raises(errors.StructureError, match="batch_size"):
+        xt.data.spanner(None, "select 1", 0)
