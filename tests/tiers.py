@@ -59,22 +59,21 @@ def pytest_ignore_collect(collection_path, config):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    quick = {item.nodeid for item in quick_tests(items)}
-    left_out = []
-    if config.option.tier != "all":
-        wanted = [item for item in items if _is_in(config.option.tier, item, quick)]
-        kept = set(map(id, wanted))
-        left_out = [item for item in items if id(item) not in kept]
-        items[:] = wanted
+    tier = config.option.tier
+    quick = set(map(id, quick_tests(items)))
+    chosen, left_out = [], []
+    for item in items:
+        is_chosen = tier == "all" or _is_in(tier, item, id(item) in quick)
+        (chosen if is_chosen else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
-    items[:] = shuffled(items, config.option.seed)
+    items[:] = shuffled(chosen, config.option.seed)
 
 
-def _is_in(tier, item, quick):
+def _is_in(tier, item, is_quick):
     if tier == "quick":
-        return item.nodeid in quick
+        return is_quick
     is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-    return (item.nodeid not in quick or is_property) and not item.get_closest_marker("slow")
+    return (not is_quick or is_property) and item.get_closest_marker("slow") is None
 
 
 def quick_tests(items):
@@ -112,6 +111,8 @@ def diagonals(items):
 
 def _diagonal(cases):
     axes = _axes(cases[0])
+    if not axes:
+        return cases
     numbers = [collections.defaultdict(itertools.count().__next__) for _ in axes]
     positions = [
         tuple(
@@ -123,11 +124,8 @@ def _diagonal(cases):
     sizes = [len(number) for number in numbers]
 
     def is_outside(i):
-        on_diagonal = (max(positions[i]) % size for size in sizes)
-        return positions[i] != tuple(on_diagonal)
+        return positions[i] != tuple(max(positions[i]) % size for size in sizes)
 
-    if not axes:
-        return cases
     seen, chosen = set(), []
     # The cases of the diagonal come first. Others fill the gaps of a matrix that is not full.
     for i in sorted(range(len(cases)), key=is_outside):
