@@ -282,6 +282,40 @@ def _merged(array, axes):
     return moved.reshape([*(array.shape[d] for d in kept), -1])
 
 
+OF_NOTHING = [
+    *(tf.reduce_sum, tf.reduce_prod, tf.math.reduce_euclidean_norm, tf.reduce_logsumexp),
+    *(tf.reduce_all, tf.reduce_any),
+]
+
+
+@given(lists=st.lists(st.lists(st.integers(-3, 3), max_size=3)))
+def test_a_mask_without_nulls_does_not_change_sums_also_of_nothing(lists):
+    plain = tf.ragged.constant(lists, tf.float32, ragged_rank=1, row_splits_dtype=tf.int64)
+    for op in OF_NOTHING:
+        is_logical = op in (tf.reduce_all, tf.reduce_any)
+        values = tf.cast(plain, tf.bool) if is_logical else plain
+        if op in (tf.reduce_logsumexp, tf.math.reduce_euclidean_norm):
+            values = plain.to_tensor()
+        mask = tf.cast(tf.ones_like(values, tf.int32), tf.bool)
+        for axis in (1, None):
+            expected = op(values, axis=axis)
+            found = op(MaskedTensor(values, mask), axis=axis)
+            np.testing.assert_array_equal(found.values, expected)
+            assert found.mask.numpy().all()
+
+
+def test_a_result_of_nulls_only_is_null_and_so_is_a_mean_of_nothing():
+    lists = xt.struct.constant([{"n": [None, None]}, {"n": []}, {"n": None}], nulls="mask")["n"]
+    assert tf.reduce_sum(lists, axis=1).to_py() == [None, 0, None]
+    assert tf.reduce_sum(lists).to_py() is None
+    assert tf.reduce_sum(lists[1:]).to_py() is None
+    assert tf.reduce_sum(lists[1:2]).to_py() == 0
+    for op in (tf.reduce_mean, tf.reduce_max, tf.reduce_min):
+        assert op(lists, axis=1).to_py() == [None, None, None]
+    in_graph = tf.function(lambda x: (tf.reduce_sum(x, axis=1), tf.reduce_sum(x)))
+    assert [each.to_py() for each in in_graph(lists)] == [[None, 0, None], None]
+
+
 @given(array=arrays(dtype=np.int32), data=st.data())
 def test_places_and_counts(array, data):
     axis = data.draw(st.integers(0, array.ndim - 1))

@@ -272,8 +272,8 @@ def test_reductions_of_lists_that_may_be_null_of_items_that_may_be_null():
     rows = [{"n": [1, None, 2]}, {"n": None}, {"n": [5]}, {"n": []}, {"n": [None]}]
     lists = xt.struct.constant(rows, nulls="mask")["n"]
     expected = {
-        tf.reduce_sum: ([3, None, 5, None, None], [6, None, 2], 8),
-        tf.reduce_prod: ([2, None, 5, None, None], [5, None, 2], 10),
+        tf.reduce_sum: ([3, None, 5, 0, None], [6, None, 2], 8),
+        tf.reduce_prod: ([2, None, 5, 1, None], [5, None, 2], 10),
         tf.reduce_max: ([2, None, 5, None, None], [5, None, 2], 5),
         tf.reduce_min: ([1, None, 5, None, None], [1, None, 2], 1),
         tf.reduce_mean: ([1, None, 5, None, None], [3, None, 2], 2),

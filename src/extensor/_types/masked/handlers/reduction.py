@@ -1,6 +1,7 @@
 """Reductions and cumulative operations on MaskedTensors, which skip values that are not valid.
 
-A result without any valid input is not valid.
+A result of nulls only is not valid. A sum or product of no values at all is what it is without a
+mask; an extreme or a mean of no values is not valid.
 """
 
 from __future__ import annotations
@@ -40,6 +41,35 @@ _RAGGED = frozenset(
 )
 
 
+# They have a value for no values at all. So a mask without nulls does not change their results.
+_OF_NOTHING = frozenset(
+    [
+        *(tf.reduce_sum, tf.reduce_prod, tf.reduce_all, tf.reduce_any),
+        *(tf.reduce_logsumexp, tf.math.reduce_euclidean_norm),
+    ]
+)
+
+
+def _valid(op: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
+    """Returns which results are valid: those of a valid value, and of no values if `op` has one."""
+    found = _any(mask, axis, keepdims)
+    if op not in _OF_NOTHING or (isinstance(mask, tf.Tensor) and _has_items(mask.shape, axis)):
+        return found
+    # Of nulls only, both are False; of no values, the second is True.
+    return tf.logical_or(found, tf.reduce_all(mask, axis, keepdims))
+
+
+def _has_items(shape: tf.TensorShape, axis: Any) -> bool:
+    """Returns whether a reduction is statically known to be of some values."""
+    if axis is None:
+        return shape.is_fully_defined() and shape.num_elements() > 0
+    known = item.static(axis)
+    if known is None or shape.rank is None:
+        return False
+    sizes = shape.as_list()
+    return all(sizes[a] for a in np.reshape(known, [-1]).tolist())
+
+
 def _filled(op: Any, x: Any, mask: Any) -> Any:
     neutral = _NEUTRAL[op]
     if neutral in (np.inf, -np.inf) and x.dtype.is_integer:
@@ -72,7 +102,21 @@ def _of_lists(op: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     if _within_items(x, axis):
         return MaskedTensor.combined(op(x.values, axis, keepdims), x.mask)
     single = _with_one_mask(x)
-    return op(single, axis, keepdims) if item.is_tensor(single.values) else NotImplemented
+    if not item.is_tensor(single.values):
+        return NotImplemented
+    result = op(single, axis, keepdims)
+    if axis is not None or op not in _OF_NOTHING:
+        return result
+    # A null list has no items in the values, and is a null all the same.
+    only_nulls = tf.logical_not(tf.logical_or(_any(single.mask, None, False), _all_lists(x)))
+    return MaskedTensor.combined(result, tf.broadcast_to(~only_nulls, tf.shape(result.values)))
+
+
+def _all_lists(x: Any) -> Any:
+    """Returns whether no list around the numbers is null, at any level."""
+    if not isinstance(x.values, MaskedTensor):
+        return True
+    return tf.logical_and(tf.reduce_all(x.mask), _all_lists(x.values))
 
 
 def _with_one_mask(x: Any) -> Any:
@@ -102,7 +146,7 @@ def reduce(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, 
         return MaskedTensor.of_parts(op(_filled(op, x, x.mask), axis, keepdims), x.mask)
     mask = item.elements(x.values, x.mask)
     values = op(_filled(op, x, mask), axis, keepdims)
-    return MaskedTensor.of_parts(values, tf.reduce_any(mask, axis, keepdims))
+    return MaskedTensor.of_parts(values, _valid(op, mask, axis, keepdims))
 
 
 @implements(tf.reduce_mean, tf.math.reduce_variance, tf.math.reduce_std, on=MaskedTensor)
