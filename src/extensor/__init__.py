@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from extensor import _tf as _tf  # first, because it raises a clear error if TensorFlow is missing
 
 # isort: split
-from extensor import errors
+from extensor import _keras_loading, errors
 from extensor._arrow.from_arrow import from_arrow
 from extensor._arrow.null_policy import fill
 from extensor._arrow.schema import schema_from_spec, spec_from_schema
@@ -195,6 +195,7 @@ _FORMATS = {
 """The functions of formats, and their modules, which take a third of the time of the import."""
 
 install()
+_keras_loading.register()
 
 # Public, but not in `__all__`: a star-import must not replace the builtins of these names.
 print = print_

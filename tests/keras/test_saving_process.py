@@ -224,3 +224,71 @@ def test_a_model_of_two_records_and_stock_text_layers_comes_back(tmp_path, run_p
     model.save(path)
     np.save(path + ".npy", model((recipes, reviews)))
     run_python(TEXT.format(path=path))
+
+
+LOADED_PLAINLY = """
+import sys
+{imports}
+import numpy as np
+import pyarrow.parquet as pq
+
+assert "extensor.keras" not in sys.modules
+table = pq.read_table({root!r} + "/recipes.parquet")
+for name in {names!r}:
+    model = {load}(f"{root}/{{name}}.keras")
+    expected = np.load(f"{root}/{{name}}.npy")
+    assert np.array_equal(model.predict(xt.from_arrow(table), verbose=0), expected), name
+"""
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Scorer(xt.keras.Model):
+    """A subclass, which a process has to import before it loads it, as any class of Keras."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.pool = xt.keras.layers.ListPooling("sum")
+        self.dense = keras.layers.Dense(1)
+
+    def call(self, recipes):
+        return self.dense(self.pool(recipes["minutes"])[:, None])
+
+
+def _scorers():
+    """Models of each form, of the records that `_recipes` returns."""
+    spec = xt.spec_of(_recipes())
+    recipe = xt.keras.Input(spec.unstacked().stacked(None))
+    total = xt.keras.layers.ListPooling("sum")(recipe["minutes"])
+    yield "functional", xt.keras.Model(recipe, keras.layers.Dense(1)(total[:, None]))
+    features = xt.keras.layers.RecordFeatures()
+    features.adapt(_recipes())
+    yield "sequential", xt.keras.Sequential([features, keras.layers.Dense(1)])
+    yield "subclassed", Scorer()
+
+
+def _recipes():
+    return xt.struct.constant([{"minutes": [5.0, 20.0]}, {"minutes": []}, {"minutes": [1.0]}])
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import extensor as xt; import keras",
+        "import keras; import extensor as xt",
+    ],
+    ids=["extensor first", "keras first"],
+)
+@pytest.mark.parametrize("load", ["keras.models.load_model", "keras.saving.load_model"])
+def test_a_process_that_did_not_use_our_keras_loads_models(tmp_path, run_python, imports, load):
+    names = []
+    xt.write_parquet(_recipes(), tmp_path / "recipes.parquet")
+    for name, model in _scorers():
+        np.save(f"{tmp_path}/{name}.npy", model.predict(_recipes(), verbose=0))
+        model.save(f"{tmp_path}/{name}.keras")
+        names.append(name)
+    # The class of a user is imported by the user, after the other models were loaded.
+    code = LOADED_PLAINLY.format(imports=imports, root=str(tmp_path), names=names[:2], load=load)
+    run_python(code, fresh=True)
+    code = LOADED_PLAINLY.format(imports=imports, root=str(tmp_path), names=names[2:], load=load)
+    own = "import tests.keras.test_saving_process\nfor name in"
+    run_python(code.replace("for name in", own, 1), fresh=True)
