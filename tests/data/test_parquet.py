@@ -413,7 +413,8 @@ def written(path, table, times, row_group_size):
 def test_memory_does_not_grow_with_the_number_of_files(tmp_path, run_python, slice_of_16_mb):
     path = written(tmp_path / "16 MB.parquet", slice_of_16_mb, 1, 4096)
     few, many = (peak_of(run_python, [path] * n, n * COUNT * 64 * 8) for n in (2, 20))
-    assert many < 1.1 * few
+    # How many parts are in memory at once depends on the threads; 18 files more have 288 MB.
+    assert many - few < 4 * 16e6
 
 
 @pytest.mark.whole("starts a process")

@@ -46,8 +46,10 @@ def seeds(many, few=FEW):
 def theirs(name):
     """Holds calls of another library that may abort the process outside of our code: no fault."""
     _report("theirs", name)
-    yield
-    _report("theirs", None)
+    try:
+        yield
+    finally:
+        _report("theirs", None)
 
 
 def run(subject, seeds, timeout=120, alone=False):

@@ -37,20 +37,23 @@ def case(seed):
     by_time = dice.random() < 0.5
     steps, seconds = _extent(action)
     try:
-        if by_time:
-            signal.signal(signal.SIGALRM, _raise)
-            signal.setitimer(signal.ITIMER_REAL, max(1e-6, dice.random() * seconds))
-            try:
-                action()
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-        else:
-            # TensorFlow's C++ may abort where Python that it calls raises.
-            with cases.theirs("TensorFlow"):
+        # TensorFlow's C++ may abort where Python that it calls raises.
+        with cases.theirs("TensorFlow"):
+            if by_time:
+                signal.signal(signal.SIGALRM, _raise)
+                signal.setitimer(signal.ITIMER_REAL, max(1e-6, dice.random() * seconds))
+                try:
+                    action()
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            else:
                 _count_steps(action, die_at=dice.randrange(steps))
         end = "finished"
     except KeyboardInterrupt:
         end = "interrupted"
+    except SystemError:
+        # C++ went on although Python that it called had raised.
+        end = "interrupted in TensorFlow"
     except Exception as error:
         # TensorFlow's C++ calls Python, and makes another error of what is raised there.
         if traceback.extract_tb(error.__traceback__)[-1].filename.startswith(cases.SOURCE):

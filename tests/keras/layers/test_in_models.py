@@ -88,6 +88,7 @@ MODELS = {"functional": functional, "subclassed": lambda: Rating(blocks())}
 
 @pytest.fixture(scope="module", params=MODELS)
 def trained(request):
+    keras.utils.set_random_seed(0)  # also where other tests ran before in this process
     model = MODELS[request.param]()
     model.compile(keras.optimizers.Adam(0.05), "mse")
     history = model.fit(batches(TARGETS), epochs=4, verbose=0).history["loss"]
