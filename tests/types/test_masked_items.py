@@ -53,7 +53,7 @@ def test_operations_on_items_of_lists():
         [],
         [None],
     ]
-    assert tf.reduce_sum(ITEMS, 1).to_py() == [1, None, 3]
+    assert tf.reduce_sum(ITEMS, 1).to_py() == [1, 0, 3]
     assert tf.reduce_mean(tf.cast(ITEMS, tf.float64)).to_py() == 2.0
     assert tf.reduce_max(ITEMS, 0).to_py() == [3, None]
     assert tf.concat([ITEMS, ITEMS], 1).to_py() == [[1, None, 1, None], [], [3, 3]]
