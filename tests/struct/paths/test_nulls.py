@@ -283,8 +283,8 @@ def test_reductions_of_lists_that_may_be_null_of_items_that_may_be_null():
             assert op(lists, axis=axis).to_py() == result, (op, axis)
             traced = in_graph(op, axis)(lists)
             assert traced.to_py() == result, (op, axis)
-    assert tf.reduce_any(lists > 1, axis=1).to_py() == [True, None, True, None, None]
-    assert tf.reduce_all(lists > 1, axis=1).to_py() == [False, None, True, None, None]
+    assert tf.reduce_any(lists > 1, axis=1).to_py() == [True, None, True, False, None]
+    assert tf.reduce_all(lists > 1, axis=1).to_py() == [False, None, True, True, None]
 
 
 def test_reductions_over_three_levels_of_nulls():
