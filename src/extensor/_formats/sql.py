@@ -174,9 +174,34 @@ def result_of(query: str, connection: Any, params: Any) -> Generator[Any]:
     Raises:
         DatabaseError, UnsupportedTypeError, DTypeError, StructureError: As `read_database`.
     """
-    with _connected(connection) as opened, _named("query"):
+    with _connected(connection) as opened, _reads_alone(opened), _named("query"):
         read = _read_duckdb if _is_duckdb(opened) else _read_adbc
         yield from read(query, opened, params)
+
+
+_reading: set[int] = set()
+"""The `id` of each connection that a query reads now."""
+
+
+@contextlib.contextmanager
+def _reads_alone(connection: Any) -> Generator[None]:
+    """Raises DatabaseError if a connection is read already.
+
+    A driver finds out only while it reads, and then either of the two passes fails.
+    """
+    own = id(connection)
+    if own in _reading:
+        raise DatabaseError(
+            path="query",
+            expected="a connection that no other pass reads",
+            received="a connection with a pass that has not ended",
+            mend="Read that pass to its end, or give the connection as a URI: each pass opens one.",
+        )
+    _reading.add(own)
+    try:
+        yield
+    finally:
+        _reading.discard(own)
 
 
 def _read_duckdb(query: str, connection: Any, params: Any) -> Iterator[Any]:
