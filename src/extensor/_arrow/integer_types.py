@@ -38,16 +38,30 @@ class TimeType(NumberType):
 
 
 class SmallDecimalType(TimeType):
-    """Decimals of 32 and 64 bits, as integers without the decimal point.
+    """Decimals of 32 and 64 bits, as int64 numbers without the decimal point.
 
     With scale 2, 1.25 is 125.
     """
 
+    @property
+    def dtype(self) -> tf.DType:
+        """int64, the dtype of all decimals of at most 18 digits."""
+        return tf.int64
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        if self.arrow.bit_width == 64:
+            return super()._read(array, location)
+        return tf.cast(buffers.numbers_in(array, tf.int32), tf.int64)
+
     def _write_same(self, value: Any, path: Path) -> pa.Array:
-        return checked_digits(super()._write_same(value, path), self, value, path)
+        return self._write(value, path)
 
     def _write(self, value: Any, path: Path) -> pa.Array:
-        return checked_digits(super()._write(value, path), self, value, path)
+        if self.arrow.bit_width == 64 or not is_flat(value) or not value.dtype.is_integer:
+            array = super()._write(value, path)
+        else:
+            array = self._cast_numbers(value, pa.int32(), path).view(self.arrow)
+        return checked_digits(array, self, value, path)
 
 
 class LargeDecimalType(ColumnType):

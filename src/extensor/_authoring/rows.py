@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
+from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.symbolic import symbolic_rows
 from extensor._tf import ragged_tensor
 from extensor.errors import DTypeError
@@ -236,10 +237,10 @@ def concat_rows(values: list[Any]) -> Any:
 
     Args:
         values: At least one tensor, RaggedTensor, or value of any type that stacks; all of one
-            type.
+            type, or of types that cast to one.
 
     Raises:
-        DTypeError: If the specs of the values cannot be merged (also a TypeError).
+        DTypeError: If the values do not cast to one type (also a TypeError).
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -251,7 +252,7 @@ def concat_rows(values: list[Any]) -> Any:
     spec: Any = rows_spec(tf.type_spec_from_value(values[0]), "tf.concat")
     for value in values[1:]:
         other: Any = rows_spec(tf.type_spec_from_value(value), "tf.concat")
-        merged = spec.most_specific_common_supertype([other])
+        merged: Any = castable_type(spec, other)
         if merged is None:
             raise DTypeError(
                 path="tf.concat",
@@ -260,7 +261,7 @@ def concat_rows(values: list[Any]) -> Any:
                 mend="Give all values the same fields with the same dtypes.",
             )
         spec = merged
-    columns = zip(*(box(spec, value, 1) for value in values), strict=True)
+    columns = zip(*(box(spec, cast_value(spec, value), 1) for value in values), strict=True)
     return unbox(spec, [_concatenated_boxes(column) for column in columns])
 
 

@@ -2,8 +2,9 @@
 
 An int64 tensor may be a timestamp, a duration or a decimal number, and a string tensor may be text,
 bytes or a dictionary. Records and their specs keep the Arrow type of each field that came from
-Arrow, so that `to_arrow` writes the same type. The Arrow types are not part of the equality or the
-hash of a spec: a `tf.function` is not traced again for them.
+Arrow, so that `to_arrow` writes the same type. Of the Arrow types, only the meaning of numbers
+(`meaning.py`) is part of the equality and the hash of a spec: a `tf.function` is not traced again
+for the others.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._struct.meaning import Meaning, meaning_of
 from extensor._struct.records import Records
 
 
@@ -34,6 +36,11 @@ class ArrowType(NamedTuple):
     form: Any
     words: pa.Array | None = None
 
+    @property
+    def meaning(self) -> Meaning:
+        """What the numbers of the field mean."""
+        return meaning_of(self.field.type)
+
 
 ArrowTypes = Mapping[str, ArrowType]
 
@@ -44,6 +51,29 @@ NONE: ArrowTypes = MappingProxyType({})
 def selected(types: ArrowTypes, names: Iterable[str]) -> ArrowTypes:
     """Returns the Arrow types of the given fields."""
     return {name: types[name] for name in names if name in types} if types else NONE
+
+
+def meanings(types: ArrowTypes, fields: Mapping[str, Any], rank: int) -> dict[str, Any]:
+    """Returns the meaning of the numbers of each field that has one, sorted by name.
+
+    Args:
+        types: The Arrow types.
+        fields: The values or the specs of the fields.
+        rank: The number of dimensions of the records.
+    """
+    return {
+        name: types[name].meaning
+        for name in sorted(types)
+        if types[name].meaning is not None
+        and name in fields
+        and fits(types[name], fields[name], rank)
+    }
+
+
+def fits(kept: ArrowType, value_or_spec: Any, rank: int) -> bool:
+    """Returns whether an Arrow type is that of a field of this dtype and rank."""
+    dtype, inner = form_of(value_or_spec, rank)
+    return kept.form[0] == dtype and (inner is None or kept.form[1] == inner)
 
 
 def joined(own: ArrowTypes, other: ArrowTypes) -> ArrowTypes:

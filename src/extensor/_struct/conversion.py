@@ -13,21 +13,29 @@ class Conversions(Records):
 
     __slots__ = ()
 
-    def to_py(self: Any, text: bool = False) -> Any:
+    def to_py(self: Any, text: bool | None = None) -> Any:
         """Returns the records as plain Python: dicts for records, lists for dimensions.
 
-        Values that a mask excludes are None. Values of a union are those of their variant.
+        The data that `xt.struct.constant` takes comes back: dates, times, Decimals, UUIDs, str and
+        bytes, as the Arrow type of the field says (see `arrow_types`). Times in nanoseconds are
+        those of pandas. Values that a mask excludes are None. Values of a union are those of their
+        variant.
 
         Args:
-            text: Whether strings become str; by default, they are bytes, like those of every
-                TensorFlow value.
+            text: Whether strings become str. By default those do that are known to be text: of
+                Python str, JSON, or a string type of Arrow. Others are bytes, such as a plain
+                tensor of tf.string.
 
         Raises:
             DTypeError: If a tensor is part of a graph and holds no values; the error names its
                 path (also a TypeError).
-            FormatError: If `text`, and a string is not UTF-8 (also a ValueError).
+            FormatError: If a string that should become str is not UTF-8, or Python has no date or
+                time of a number (also a ValueError).
 
+        >>> import datetime
         >>> import extensor as xt
+        >>> xt.struct.constant([{"title": "Tea", "day": datetime.date(2026, 5, 1)}]).to_py()
+        [{'title': 'Tea', 'day': datetime.date(2026, 5, 1)}]
         >>> recipes = xt.DenseStructuredTensor([2], {"title": ["Tea", "Soup"]})
         >>> recipes.to_py()
         [{'title': b'Tea'}, {'title': b'Soup'}]

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.stackable_spec import any_length, any_length_shape
-from extensor._struct import index, masked, reshape
+from extensor._struct import arrow_types, index, masked, reshape
 from extensor._struct.common_shape import common_shape, known_rank, merged_shape
 from extensor._struct.dims import Axes, Dims, after_gather, checked_dims, inherited, named
 from extensor._struct.field import (
@@ -154,6 +154,11 @@ class DenseStructuredTensor(StructuredTensor):
             return DenseStructuredTensor.of_parts(self._rank, fields, counter, None, self._metadata)
         extra = self._metadata.moved(axes)
         return DenseStructuredTensor.of_parts(len(axes), fields, counter, None, extra)
+
+    def _meanings(self) -> dict[str, Any]:
+        """Returns the meaning of the numbers of each field that has one, sorted by name."""
+        types = self._metadata.types
+        return arrow_types.meanings(types, self._columns, self._rank) if types else {}
 
     def _with_hint(self, hint: StructuredTensorSpec) -> DenseStructuredTensor:
         extra = hint.record._metadata.joined(self._metadata)

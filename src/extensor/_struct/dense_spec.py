@@ -24,6 +24,7 @@ from extensor._struct.common_shape import known_rank
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Dims, checked_dims
 from extensor._struct.field import batchable, expect_fields, marks_rows, spec_of_field
+from extensor._struct.meaning import changed, common, retyped
 from extensor._struct.metadata import NONE, Metadata
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import (
@@ -35,6 +36,7 @@ from extensor._struct.spec import (
     with_row_splits_dtype,
 )
 from extensor._struct.tensor import StructuredTensor
+from extensor._struct.type_text import text_of, types_of
 from extensor._tf import stacked, unstacked
 from extensor.errors import DTypeError, StructureError
 
@@ -49,28 +51,35 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         shape: The shape of the collection of records, of known rank.
         field_specs: The spec of each field, including the outer dimensions that correspond to
             `shape`.
-        types: The Arrow types of the fields, which are not part of equality; set by `from_arrow`
-            and `spec_from_schema`.
+        types: What the numbers of fields mean: for each field, a type of Arrow, or the text of the
+            type of its numbers, such as "timestamp[us]", "date32" or "decimal128(9, 2)". The unit,
+            the scale, and whether a time has a zone are part of equality, all else is not.
         dims: The names of the dimensions of `shape`, which are not part of equality: a string or
             None for each.
 
     Raises:
         StructureError: If the rank is unknown, a field's shape does not begin with `shape`, or
             the names do not fit (also a ValueError).
-        DTypeError: If a field's spec is not a TypeSpec (also a TypeError).
+        DTypeError: If a field's spec is not a TypeSpec, or a type does not fit it (also a
+            TypeError).
+        FieldError: If `types` has the name of another field (also a KeyError).
 
     >>> import tensorflow as tf
     >>> import extensor as xt
     >>> spec = xt.DenseStructuredTensorSpec([2, 3], {"x": tf.TensorSpec([2, 3, 10], tf.int32)})
     >>> spec.shape, spec.field_names()
     (TensorShape([2, 3]), ('x',))
+    >>> xt.DenseStructuredTensorSpec(
+    ...     [None], {"when": tf.TensorSpec([None], tf.int64)}, {"when": "timestamp[us]"})
+    xt.DenseStructuredTensorSpec([None], {'when': tf.TensorSpec([None], tf.int64)},
+                                 types={'when': 'timestamp[us]'})
     """
 
     def __init__(
         self,
         shape: Any,
         field_specs: Mapping[str, tf.TypeSpec],
-        types: arrow_types.ArrowTypes = arrow_types.NONE,
+        types: Mapping[str, Any] = arrow_types.NONE,
         dims: Any = None,
     ) -> None:
         self._shape = known_rank(shape, type(self).__name__)
@@ -132,8 +141,11 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         # one row of a ragged tensor, or, if no field has a shape, the number of records.
         self._has_extra_information = marks or not has_sizes
         self._metadata = NONE
+        if types and not isinstance(next(iter(types.values())), arrow_types.ArrowType):
+            types = types_of(types, kept, rank)
         if types or dims:
             self._metadata = Metadata(types, checked_dims(dims, rank, type(self).__name__))
+        self._meanings = arrow_types.meanings(types, kept, rank) if types else {}
         self._saved_types: Any = None
         self._key: Any = None
 
@@ -209,8 +221,11 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{n!r}: {code_of(spec)}" for n, spec in self._field_specs.items())
+        units = {name: text_of(self._metadata.types[name]) for name in self._meanings}
+        types = f", types={units}" if units else ""
         dims = f", dims={self._dims}" if self._dims else ""
-        return f"xt.DenseStructuredTensorSpec({shape_code(self._shape)}, {{{fields}}}{dims})"
+        shape = shape_code(self._shape)
+        return f"xt.DenseStructuredTensorSpec({shape}, {{{fields}}}{types}{dims})"
 
     # IPython uses the method only of the class that defines __repr__.
     _repr_pretty_ = StructuredTensorSpec._repr_pretty_
@@ -218,7 +233,8 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
     def _cmp_key(self) -> Any:
         if self._key is None:
             # The rank is always known, so TensorShape compares its dimensions.
-            self._key = (self._shape, tuple((n, self._field_specs[n]) for n in self._order))
+            fields = tuple((n, self._field_specs[n]) for n in self._order)
+            self._key = (self._shape, fields, tuple(self._meanings.items()))
         return self._key
 
     def _share_key(self, other: Any) -> None:
@@ -235,19 +251,27 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         path = type(self).__name__
         if self._counts_rows:
             return self.from_components((cast_value(self._components[0], value._rows, path),))
+        columns, at = value._columns, Path()
+        had = value._meanings()
+        if had != self._meanings:
+            columns = {**columns, **{
+                name: changed(columns[name], wanted, had[name], self._field_specs[name], at / name)
+                for name, wanted in self._meanings.items()
+                if name in had
+            }}  # fmt: skip
         cast = self._with_fields(
             {
-                name: spec._cast_castable(value._columns[name])
+                name: spec._cast_castable(columns[name])
                 if isinstance(spec, StructuredTensorSpec)
-                and isinstance(value._columns[name], StructuredTensor)
-                else cast_value(spec, value._columns[name], f"{path}.{Path(name)}")
+                and isinstance(columns[name], StructuredTensor)
+                else cast_value(spec, columns[name], f"{path}.{Path(name)}")
                 for name, spec in self._field_specs.items()
             }
         )
         if value._metadata is NONE:
             return cast
         extra = value._metadata.after_updates(value._columns, cast._columns, cast._columns)
-        return cast._with_metadata(self._metadata.joined(extra))
+        return cast._with_metadata(self._metadata.joined(extra.without(had)))
 
     def _with_fields(self, fields: dict[str, Any]) -> Any:
         """Returns records of this spec with the given fields. Validates the fields' sizes."""
@@ -262,6 +286,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         return (
             isinstance(other, DenseStructuredTensorSpec)
             and self._order == other._order
+            and self._meanings == other._meanings
             and self._shape.is_compatible_with(other._shape)
             and all(compatible(self._field_specs[n], other._field_specs[n])
                     for n in self._order)
@@ -279,18 +304,28 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         self, other: DenseStructuredTensorSpec, join: Callable[[Any, Any], Any]
     ) -> DenseStructuredTensorSpec | None:
         """Returns the spec with each field's spec joined with the other's, or None."""
-        if self._order != other._order:
+        if self._order != other._order or (
+            join is not castable_type and self._meanings != other._meanings
+        ):
             return None
         shape = self._shape.most_specific_compatible_shape(other._shape)
         if shape.rank is None:
             return None
+        metadata = self._metadata.joined(other._metadata)
+        own_fields, other_fields = self._field_specs, other._field_specs
+        if self._meanings != other._meanings:
+            alike = _with_one_meaning(self, other)
+            if alike is None:
+                return None
+            own_fields, other_fields, types = alike
+            metadata = metadata._replace(types=types)
         fields: dict[str, tf.TypeSpec] = {}
-        for name, spec in self._field_specs.items():
-            joined = join(spec, other._field_specs[name])
+        for name, spec in own_fields.items():
+            joined = join(spec, other_fields[name])
             if joined is None:
                 return None
             fields[name] = joined
-        return DenseStructuredTensorSpec(shape, fields, *self._metadata.joined(other._metadata))
+        return DenseStructuredTensorSpec(shape, fields, *metadata)
 
     def refined(self, value: Any) -> StructuredTensorSpec:
         """Returns this spec with the static shapes of a value."""
@@ -382,6 +417,28 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
             {name: unstacked(batchable(s, Path(name))) for name, s in self._field_specs.items()},
             *self._metadata.moved(range(1, self.rank)),
         )
+
+
+def _with_one_meaning(
+    one: DenseStructuredTensorSpec, other: DenseStructuredTensorSpec
+) -> tuple[Any, Any, arrow_types.ArrowTypes] | None:
+    """Returns the fields of two specs with the same meanings, and the Arrow types of these.
+
+    Returns:
+        None if the numbers of a field do not change to one meaning without loss.
+    """
+    fields = dict(one._field_specs), dict(other._field_specs)
+    types = dict(one._metadata.joined(other._metadata).types)
+    for name in {**one._meanings, **other._meanings}:
+        both = one._meanings.get(name), other._meanings.get(name)
+        found, want = common(*both)
+        if not found:
+            return None
+        i = both.index(want)
+        types[name] = (one, other)[i]._metadata.types[name]
+        if both[0] != both[1] and None not in both:
+            fields[1 - i][name] = retyped(fields[1 - i][name], fields[i][name])
+    return *fields, types
 
 
 DenseStructuredTensor._spec_type = DenseStructuredTensorSpec

@@ -35,10 +35,10 @@ def combined(values: Any, mask: Any) -> Any:
 
 
 def is_union(value: Any) -> bool:
-    """Returns whether a value is a UnionTensor."""
+    """Returns whether a value is a UnionTensor, or a spec the spec of one."""
     from extensor._types.union.value import UnionTensor
 
-    return isinstance(value, UnionTensor)
+    return isinstance(value, (UnionTensor, UnionTensor.Spec))
 
 
 def records_in(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """What records keep beside their tensors: Arrow types of fields, and names of dimensions.
 
-It moves with the records and their specs, but is not part of the equality or the hash of a spec: a
-`tf.function` is not traced again for it.
+It moves with the records and their specs. Of all this, only the meaning of numbers is part of the
+equality and the hash of a spec: a `tf.function` is not traced again for the rest.
 """
 
 from __future__ import annotations
@@ -39,6 +39,12 @@ class Metadata(NamedTuple):
         if not self.types:
             return self
         return Metadata(arrow_types.after_updates(self.types, old, new, names), self.dims)
+
+    def without(self, names: Iterable[str]) -> Metadata:
+        """Returns the metadata without the Arrow types of the given fields."""
+        gone = set(names)
+        kept = {name: kept for name, kept in self.types.items() if name not in gone}
+        return Metadata(kept, self.dims) if gone else self
 
     def joined(self, other: Metadata) -> Metadata:
         """Returns the metadata of both; where both have some, that of the first."""

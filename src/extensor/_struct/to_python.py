@@ -5,44 +5,61 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
 from extensor import _tf
 from extensor._path import Path, quoted
 from extensor._protocol.box import box, unbox
 from extensor._struct.deep_nesting import refuse_deep_nesting
-from extensor._struct.masked import is_masked
+from extensor._struct.masked import field, is_masked, is_union
+from extensor._struct.python_values import Decoders, decoders_of, type_of_field
 from extensor._struct.records import Records
 from extensor.errors import DTypeError, FormatError
 
 
 @refuse_deep_nesting("to_py")
-def to_py(records: Any, text: bool = False) -> Any:
+def to_py(records: Any, text: bool | None = None) -> Any:
     """Returns a dict for a record, and nested lists of dicts for a collection.
 
     Args:
         records: A StructuredTensor.
-        text: Whether strings become str instead of bytes.
+        text: Whether strings become str instead of bytes. None for those that are known to be text.
 
     Raises:
         DTypeError: If the tensors are part of a graph and hold no values (also a TypeError).
-        FormatError: If `text`, and a string is not UTF-8 (also a ValueError).
+        FormatError: If a string is not UTF-8, or a time is not one of Python (also a ValueError).
     """
     expect_values(records, "to_py")
     try:
-        if records.rank:
-            return _elements(records, 1, text, Path())
-        return _record(records, text, Path())
-    except FormatError:
-        _refuse_bytes(to_py(records), "", records.rank)
-        raise
+        return _records(records, _Way(lambda arrow: decoders_of(arrow, text)), Path())
+    except _UnfitError as error:
+        at, decode = error.args
+        raise _unfit(undecoded(records), at.names, decode, records.rank) from error.__cause__
+
+
+def undecoded(records: Any) -> Any:
+    """Returns `to_py` with the numbers and bytes of the tensors, whatever they mean."""
+    expect_values(records, "to_objects")
+    return _records(records, _Way(lambda arrow: None), Path())
+
+
+class _Way(NamedTuple):
+    """How values are converted.
+
+    Attributes:
+        decoders: Returns how the values of a field of an Arrow type are decoded.
+    """
+
+    decoders: Callable[[Any], Decoders]
+
+    def of(self, records: Any, name: str) -> Decoders:
+        """Returns how the values of a field of dense records are decoded."""
+        return self.decoders(type_of_field(records, name))
 
 
 def expect_values(records: Any, method: str) -> None:
@@ -65,10 +82,10 @@ def expect_values(records: Any, method: str) -> None:
 
 def _symbolic_fields(records: Any, at: Path) -> Any:
     for name in records.field_names():
-        field = records._uncut_field(name, at / name)
-        if isinstance(field, Records):
-            yield from _symbolic_fields(field, at / name)
-        elif not _holds_values(field):
+        value = records._uncut_field(name, at / name)
+        if isinstance(value, Records):
+            yield from _symbolic_fields(value, at / name)
+        elif not _holds_values(value):
             yield at / name
 
 
@@ -89,131 +106,137 @@ def _holds_values(value: Any) -> bool:
     return all(hasattr(p, "numpy") for p in tf.nest.flatten(value, expand_composites=True))
 
 
-def _record(records: Any, text: bool, at: Path) -> dict[str, Any]:
-    return {
-        name: _plain_field(records._field(name, at / name), text, at / name)
-        for name in records.field_names()
-    }
+def _records(records: Any, way: _Way, at: Path) -> Any:
+    """Returns records in as many nested lists as they have dimensions."""
+    splits = getattr(records, "row_splits", None)
+    if splits is not None:
+        return _cut(_records(records.values, way, at), splits)
+    names = records.field_names()
+    if not records.rank:
+        return {n: _field(records, n, way, at / n) for n in names}
+    if not names:
+        return _empty_records(records.shape.as_list())
+    columns = [_field(records, n, way, at / n) for n in names]
+    return _merged(_dicts_of(names), columns, records.rank)
 
 
-def _plain_field(value: Any, text: bool, at: Path) -> Any:
+def _field(records: Any, name: str, way: _Way, at: Path) -> Any:
+    value = records._field(name, at)
     if isinstance(value, Records):
-        records: Any = value
-        return _elements(value, 1, text, at) if records.rank else _record(records, text, at)
-    if hasattr(value, "to_py"):
-        plain = value.to_py()
-        return _decoded(plain, at) if text else plain
-    if hasattr(value, "row_splits"):
-        return _elements(value, 1, text, at)
-    if isinstance(value, (tf.Tensor, tf.Variable)):
-        return _of_tensor(value, text, at)
-    return value
+        return _records(value, way, at)
+    return _plain(value, way.of(records, name), records.rank, way, at)
 
 
-def _elements(value: Any, rank: int, text: bool, at: Path) -> list[Any]:
-    """Returns nested lists of a value's elements along its first `rank` dimensions.
+def _cut(items: list[Any], splits: Any) -> list[Any]:
+    return [items[start:end] for start, end in itertools.pairwise(splits.numpy().tolist())]
 
-    Inner dimensions of tensors become lists too. Elements of other types are not converted.
+
+def _plain(value: Any, decoders: Decoders, rank: int, way: _Way, at: Path) -> Any:
+    """Returns a field's value in nested lists.
+
+    Args:
+        value: The value.
+        decoders: How it is decoded.
+        rank: The number of dimensions of the records around it.
+        way: How the fields inside it are converted.
+        at: The path of the field.
     """
+    if isinstance(value, Records):
+        return _records(value, way, at)
+    if is_masked(value):
+        inner = value
+        while is_masked(inner):
+            inner = inner.values
+        if isinstance(inner, Records):
+            return _masked_records(value, inner, way, at)
+        if is_union(inner):
+            return _hidden(_plain(value.values, decoders, rank, way, at), _numbers(value.mask))
+    elif is_union(value):
+        by_name = (
+            decoders if isinstance(decoders, Mapping) else dict.fromkeys(value.names, decoders)
+        )
+        rows = [iter(_plain(value.variants[n], by_name[n], 1, way, at)) for n in value.names]
+        return _placed(_numbers(value.codes), rows)
+    plain = _undecoded(value, rank)
+    if decoders is None or isinstance(decoders, Mapping):
+        return plain
+    try:
+        return decoders(plain)
+    except (OverflowError, ValueError) as error:
+        raise _UnfitError(at, decoders) from error
+
+
+def _undecoded(value: Any, rank: int) -> Any:
+    """Returns a value of any type but records, with the numbers and bytes of its tensors."""
+    if isinstance(value, (tf.Tensor, tf.Variable)):
+        return _numbers(value)
+    if hasattr(value, "to_py"):
+        return value.to_py()
     splits = getattr(value, "row_splits", None)
     if splits is not None:
-        inner = _elements(value.values, 1, text, at)
-        ends = splits.numpy().tolist()
-        return [inner[start:end] for start, end in itertools.pairwise(ends)]
-    if isinstance(value, (tf.Tensor, tf.Variable)):
-        return _of_tensor(value, text, at)
-    if isinstance(value, Records):
-        return _zipped(value, text, at)
-    if hasattr(type(value), "__tf_cut_rows__"):
-        plain = value.to_py()
-        return _decoded(plain, at) if text else plain
+        return _cut(_undecoded(value.values, 1), splits)
+    if not rank:
+        return value
     spec = tf.type_spec_from_value(value)
     boxes = box(spec, value, 1)
     element = _tf.unstacked(spec)
     elements = [unbox(element, [b[i] for b in boxes]) for i in range(boxes[0].shape[0])]
-    return elements if rank == 1 else [_elements(e, rank - 1, text, at) for e in elements]
+    return elements if rank == 1 else [_undecoded(each, rank - 1) for each in elements]
 
 
-def _of_tensor(value: Any, text: bool, at: Path) -> Any:
+def _numbers(value: Any) -> Any:
+    if isinstance(value, tf.RaggedTensor):
+        return value.to_list()
     plain = value.numpy()
-    if text and value.dtype == tf.string:
-        return _decoded(plain.tolist() if isinstance(plain, np.ndarray) else plain, at)
     return plain.tolist() if hasattr(plain, "tolist") else plain
 
 
-_PLAIN = {int, float, bool, complex, type(None)}
-"""Types of values that hold no bytes."""
+def _masked_records(value: Any, records: Any, way: _Way, at: Path) -> Any:
+    """Returns masked records, with None for those that are null.
 
-
-def _decoded(plain: Any, at: Path) -> Any:
-    """Returns a value with str for each bytes, also in lists and dicts."""
-    if isinstance(plain, bytes):
-        try:
-            return plain.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise FormatError(
-                path=at or "to_py",
-                expected="text in UTF-8",
-                received=f"{plain[:40]!r}",
-                mend="Call to_py() without text=True, which returns bytes.",
-            ) from error
-    if isinstance(plain, list):
-        items: list[Any] = plain
-        with contextlib.suppress(TypeError, UnicodeDecodeError):  # not all are bytes of text
-            return list(map(bytes.decode, items))
-        if set(map(type, items)) <= _PLAIN:
-            return items
-        return [_decoded(item, at) for item in items]
-    if isinstance(plain, dict):
-        fields: dict[str, Any] = plain
-        return {name: _decoded(item, at / name) for name, item in fields.items()}
+    Each field gets the mask of the records first: what a null hides is not decoded.
+    """
+    names, rank, dense = records.field_names(), records.rank, records
+    while hasattr(dense, "row_splits"):
+        dense = dense.values
+    if names:
+        columns = [
+            _plain(field(value, n, at / n), way.of(dense, n), rank, way, at / n) for n in names
+        ]
+        plain = _merged(_dicts_of(names), columns, rank)
+    else:
+        plain = _records(records, way, at)
+    while is_masked(value):
+        plain = _hidden(plain, _numbers(value.mask))
+        value = value.values
     return plain
 
 
-def _refuse_bytes(plain: Any, at: str, rank: int, record: tuple[int, ...] = ()) -> None:
-    """Raises FormatError for the first bytes that are not UTF-8, with path and record.
-
-    Args:
-        plain: A collection of records as plain Python, or a value in it.
-        at: The path.
-        rank: The number of lists that are dimensions of the collection.
-        record: The number of the record.
-    """
-    if isinstance(plain, list):
-        items: list[Any] = plain
-        for i, item in enumerate(items):
-            if rank:
-                _refuse_bytes(item, at, rank - 1, (*record, i))
-            else:
-                _refuse_bytes(item, f"{at}[*]", 0, record)
-    elif isinstance(plain, dict):
-        fields: dict[str, Any] = plain
-        for name, item in fields.items():
-            _refuse_bytes(item, f"{at}.{quoted(name)}" if at else quoted(name), 0, record)
-    elif isinstance(plain, bytes):
-        number = str(record[0]) if len(record) == 1 else str(list(record))
-        try:
-            plain.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise FormatError(
-                path=f"{at}, record {number}" if record else at,
-                expected="text in UTF-8",
-                received=f"{plain[:40]!r}",
-                mend="Call to_py() without text=True, which returns bytes.",
-            ) from error
+def _hidden(plain: Any, mask: Any) -> Any:
+    """Returns values with None where a mask in nested lists is False."""
+    if plain is None or not isinstance(mask, list):
+        return plain if mask else None
+    valid: list[Any] = mask
+    if not valid or isinstance(valid[0], bool):
+        return [item if own else None for item, own in zip(plain, valid, strict=True)]
+    return [_hidden(item, own) for item, own in zip(plain, valid, strict=True)]
 
 
-def _zipped(records: Any, text: bool, at: Path) -> list[Any]:
-    names = records.field_names()
-    if not names:
-        return _empty_records(records.shape.as_list())
-    columns = [_elements(records._field(n, at / n), records.rank, text, at / n) for n in names]
-    return _merged(_dicts_of(names), columns, records.rank)
+def _placed(codes: Any, rows: list[Any]) -> Any:
+    if not isinstance(codes, list):
+        return next(rows[codes])
+    inner: list[Any] = codes
+    return [_placed(code, rows) for code in inner]
 
 
-def _merged(dicts: Callable[[list[Any]], list[Any]], columns: list[Any], rank: int) -> list[Any]:
+def _merged(dicts: Callable[[list[Any]], list[Any]], columns: list[Any], rank: int) -> Any:
+    """Returns the records of columns in nested lists; None where a list is null."""
+    if rank == 0:
+        return dicts([[column] for column in columns])[0]
     if rank == 1:
-        return dicts(columns)
+        return None if columns[0] is None else dicts(columns)
+    if columns[0] is None:
+        return None
     return [_merged(dicts, list(row), rank - 1) for row in zip(*columns, strict=True)]
 
 
@@ -236,3 +259,51 @@ def _dicts_of(names: tuple[str, ...]) -> Callable[[list[Any]], list[Any]]:
 
 def _empty_records(sizes: list[int]) -> Any:
     return [_empty_records(sizes[1:]) for _ in range(sizes[0])] if sizes else {}
+
+
+class _UnfitError(Exception):
+    """A value that cannot be decoded. Its arguments: the path of the field, and the Decoder."""
+
+
+def _unfit(plain: Any, names: tuple[str, ...], decode: Any, rank: int) -> FormatError:
+    """Returns the error for the first value of a field that cannot be decoded.
+
+    Args:
+        plain: The records with the numbers and bytes of their tensors.
+        names: The path of the field.
+        decode: The Decoder of the field.
+        rank: The number of dimensions of the records.
+    """
+    for text, record, value in _places(plain, "", names, rank, ()):
+        try:
+            decode(value)
+        except (OverflowError, ValueError):
+            number = str(record[0]) if len(record) == 1 else str(list(record))
+            is_text = isinstance(value, bytes)
+            return FormatError(
+                path=f"{text}, record {number}" if record else text,
+                expected="text in UTF-8" if is_text else "a date or time that Python can hold",
+                received=f"{value!r}"[:43],
+                mend="Call to_py(text=False), which returns bytes."
+                if is_text
+                else f"Take the numbers: records[{', '.join(map(repr, names))}].",
+            )
+    raise AssertionError(names)  # the values together were refused
+
+
+def _places(
+    plain: Any, text: str, names: tuple[str, ...], rank: int, record: tuple[int, ...]
+) -> Iterator[tuple[str, tuple[int, ...], Any]]:
+    """Yields each value of a field, with its path and the number of its record."""
+    if isinstance(plain, list):
+        items: list[Any] = plain
+        for i, item in enumerate(items):
+            if rank:
+                yield from _places(item, text, names, rank - 1, (*record, i))
+            else:
+                yield from _places(item, f"{text}[*]", names, 0, record)
+    elif names and isinstance(plain, dict):
+        inner = f"{text}.{quoted(names[0])}" if text else quoted(names[0])
+        yield from _places(plain[names[0]], inner, names[1:], 0, record)
+    elif plain is not None and not names:
+        yield text, record, plain

@@ -172,11 +172,11 @@ class StructuredTensorValue:
             )
         return int(self._shape[0] or 0)
 
-    def to_py(self, text: bool = False) -> Any:
-        """Returns the records as plain Python: dicts for records, lists for dimensions.
+    def to_py(self, text: bool | None = None) -> Any:
+        """Returns the records as plain Python, as `to_py` of a StructuredTensor.
 
         Args:
-            text: Whether strings become str; by default, they are bytes.
+            text: Whether strings become str; by default those that are known to be text.
         """
         with tf.init_scope():
             return self.to_tensor().to_py(text=text)

@@ -27,6 +27,7 @@ from extensor._formats.python.variants import NULL
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.masked import is_masked, is_union
 from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.to_python import undecoded
 from extensor.errors import DTypeError, FieldError
 
 _TAG = "\0"
@@ -38,7 +39,7 @@ def to_objects(records: Any, cls: type) -> Any:
     See `StructuredTensor.to_objects`.
     """
     hints_of(cls, "to_objects")
-    return _object(_tagged(records).to_py(text=False), cls, name_of(cls))
+    return _object(undecoded(_tagged(records)), cls, name_of(cls))
 
 
 def _tagged(value: Any) -> Any:

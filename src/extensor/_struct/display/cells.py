@@ -13,6 +13,7 @@ from extensor._path import Path
 from extensor._protocol.symbolic import is_symbolic
 from extensor._struct import index
 from extensor._struct.display.schema import name_text
+from extensor._struct.python_values import Decoders, decoders_of, type_of_field
 from extensor._struct.records import Records
 from extensor._struct.row_splits import outer_sizes
 
@@ -71,52 +72,67 @@ def count(value: Any) -> int:
     return int(outer_sizes(value, 1)[0]) if size is None else size
 
 
-def cell_at(value: Any, position: int, width: int) -> str:
+def cell_at(value: Any, position: int, width: int, decoders: Decoders = None) -> str:
     """Returns one element of a value as text; see `cell`."""
     try:
-        return _cell(index.take(value, (position,), Path()), max(width, _LEAST))
+        return _cell(index.take(value, (position,), Path()), max(width, _LEAST), decoders)
     except Exception:  # as in `cell`
         return f"<{type(value).__name__}>"
 
 
-def cell(value: Any, width: int) -> str:
-    """Returns a value as text of about a width; what does not fit is `...`."""
+def cell(value: Any, width: int, decoders: Decoders = None) -> str:
+    """Returns a value as text of about a width; what does not fit is `...`.
+
+    Args:
+        value: The value.
+        width: The width.
+        decoders: How a value of a field is decoded, from `decoders`.
+    """
     try:
-        return _cell(value, max(width, _LEAST))
+        return _cell(value, max(width, _LEAST), decoders)
     except Exception:  # from the code of other types: a repr never fails
         return f"<{type(value).__name__}>"
 
 
-def _cell(value: Any, width: int) -> str:
+def _cell(value: Any, width: int, decoders: Any) -> str:
     if isinstance(value, Records):
-        if value.shape.rank:  # pyright: ignore[reportAttributeAccessIssue]
-            return _joined("[", _items(value), "]", width)
-        names: Any = value.field_names()  # pyright: ignore[reportAttributeAccessIssue]
-        fields = ((f"{name_text(n)}: ", value._field(n, Path(n))) for n in names)  # pyright: ignore[reportPrivateUsage]
+        records: Any = value
+        if records.shape.rank:
+            return _joined("[", _items(value, None), "]", width)
+        fields = (
+            (f"{name_text(n)}: ", records._field(n, Path(n)), decoders_of_field(records, n))  # pyright: ignore[reportPrivateUsage]
+            for n in records.field_names()
+        )
         return _joined("{", fields, "}", width)
     if is_symbolic(value) or (isinstance(value, tf.Tensor) and not hasattr(value, "numpy")):
         return "?"
     shape: Any = getattr(value, "shape", None)
-    if isinstance(value, (tf.Tensor, tf.Variable)):
-        return _joined("[", _items(value), "]", width) if shape.rank else _scalar(value)
+    if isinstance(value, (tf.Tensor, tf.Variable)) and (not shape.rank or _is_decimal(value)):
+        plain = value.numpy()
+        made = decoders(getattr(plain, "tolist", lambda: plain)()) if decoders else plain
+        if not isinstance(made, (list, np.ndarray)):
+            return _scalar(made)
     if isinstance(shape, tf.TensorShape) and shape.rank:
-        return _joined("[", _items(value), "]", width)
-    return _short.repr(value.to_py()) if hasattr(value, "to_py") else f"<{type(value).__name__}>"
+        return _joined("[", _items(value, decoders), "]", width)
+    if not hasattr(value, "to_py"):
+        return f"<{type(value).__name__}>"
+    plain = decoders(value.to_py()) if callable(decoders) else value.to_py()
+    return _short.repr(plain) if isinstance(plain, (list, dict)) else _scalar(plain)
 
 
-def _items(value: Any) -> Iterator[tuple[str, Any]]:
+def _items(value: Any, decoders: Decoders) -> Iterator[tuple[str, Any, Decoders]]:
     for i in range(count(value)):
-        yield "", index.take(value, (i,), Path())
+        yield "", index.take(value, (i,), Path()), decoders
 
 
-def _joined(begin: str, parts: Iterable[tuple[str, Any]], end: str, width: int) -> str:
+def _joined(begin: str, parts: Iterable[tuple[str, Any, Decoders]], end: str, width: int) -> str:
     texts: list[str] = []
     used = 2
-    for label, value in parts:
+    for label, value, decoders in parts:
         if used >= width:
             texts.append("...")
             break
-        text = label + cell(value, width - used - len(label))
+        text = label + cell(value, width - used - len(label), decoders)
         if texts and used + len(text) > width:
             texts.append("...")
             break
@@ -125,9 +141,20 @@ def _joined(begin: str, parts: Iterable[tuple[str, Any]], end: str, width: int) 
     return begin + ", ".join(texts) + end
 
 
-def _scalar(value: Any) -> str:
-    plain = value.numpy()
-    if isinstance(plain, bytes):
+def decoders_of_field(records: Any, name: str) -> Decoders:
+    """Returns how the values of a field of records are decoded; of rows, before they were cut."""
+    while hasattr(records, "row_splits"):
+        records = records.values
+    return decoders_of(type_of_field(records, name), None)
+
+
+def _is_decimal(value: Any) -> bool:
+    """Returns whether a tensor may be one decimal of several integers."""
+    return value.dtype == tf.int64 and value.shape in ([2], [4])
+
+
+def _scalar(plain: Any) -> str:
+    if isinstance(plain, (bytes, str)):
         text = repr(plain)
         return text if len(text) <= _STRING else f"{plain[: _STRING // 2]!r}..."
-    return str(plain.item()) if isinstance(plain, np.bool_) else str(plain)
+    return str(plain)

@@ -11,7 +11,14 @@ from html import escape
 from typing import Any
 
 from extensor._path import Path
-from extensor._struct.display.cells import cell, cell_at, count, has_values, narrowed
+from extensor._struct.display.cells import (
+    cell,
+    cell_at,
+    count,
+    decoders_of_field,
+    has_values,
+    narrowed,
+)
 from extensor._struct.display.schema import Node, printable, root
 from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import UnsupportedTypeError
@@ -108,12 +115,17 @@ def _table(records: Any) -> Iterator[str]:
     is_one = records.rank == 0
     size = 1 if is_one else count(records)
     fields = [_field(records, name) for name in names]
+    columns = [
+        (field, decoders_of_field(records, n)) for n, field in zip(names, fields, strict=True)
+    ]
     for i in range(min(size, _ROWS)):
         yield "<tr>"
-        for field in fields:
+        for field, decoders in columns:
             text = "..."
             if field is not None:
-                text = cell(field, _WIDTH) if is_one else cell_at(field, i, _WIDTH)
+                text = (
+                    cell(field, _WIDTH, decoders) if is_one else cell_at(field, i, _WIDTH, decoders)
+                )
             yield f"<td>{escape(printable(text))}</td>"
         yield "<td>...</td></tr>" if more else "</tr>"
     yield "</tbody></table>"

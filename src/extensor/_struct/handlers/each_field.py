@@ -24,7 +24,9 @@ from extensor._struct import dims, index, reshape
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Axes, Dims
 from extensor._struct.display import text
+from extensor._struct.field import spec_of_field
 from extensor._struct.masked import is_masked, is_union
+from extensor._struct.meaning import changed, common, not_the_same
 from extensor._struct.metadata import Metadata
 from extensor._struct.parts import row_parts
 from extensor._struct.ragged import RaggedStructuredTensor
@@ -146,6 +148,7 @@ def joined(values: Sequence[Any], op: Callable[[list[Any]], Any], axes: Axes, na
 def _joined(values: Sequence[Any], op: Callable[[list[Any]], Any], axes: Axes, name: str) -> Any:
     """Returns `joined`, for collections whose row splits all have one dtype."""
     expect_same_fields(values, name)
+    values = _with_one_meaning(values, name)
     if any(isinstance(value, RaggedStructuredTensor) for value in values):
         pairs = [index.numbered(value, value.rank) for value in values]
         result = index.gather(
@@ -165,25 +168,25 @@ def _joined(values: Sequence[Any], op: Callable[[list[Any]], Any], axes: Axes, n
             for one, begin in zip(sizes, begins, strict=True)
         ])  # fmt: skip
 
-    def of_field(parts: list[Any]) -> Any:
+    def of_field(parts: list[Any], at: str) -> Any:
         if all(isinstance(part, _DENSE) for part in parts):
             return op(parts)
         if all(isinstance(part, DenseStructuredTensor) for part in parts):
-            return _joined(parts, op, [*axes, *range(outer, parts[0].rank)], name)
+            return _joined(parts, op, [*axes, *range(outer, parts[0].rank)], at)
         if all(map(_is_dense_masked, parts)) and len({p.mask.shape.rank for p in parts}) == 1:
             inner, masks = [part.values for part in parts], [part.mask for part in parts]
-            return type(parts[0]).of_parts(of_field(inner), of_field(masks))
+            return type(parts[0]).of_parts(of_field(inner, at), of_field(masks, at))
         if not isinstance(parts[0], StructuredTensor) and any(map(_moves_itself, parts)) and (
             not all(map(is_masked, parts))
         ):  # fmt: skip
             return op(parts)
         flats = [_flat(part, sizes_of(value)) for part, value in zip(parts, values, strict=True)]
-        return index.gather(concatenated(flats, name), numbers())
+        return index.gather(concatenated(flats, at), numbers())
 
     columns = [_parts(value) for value in values]
     return _of_parts(
         len(axes),
-        {n: of_field([column[n] for column in columns]) for n in columns[0]},
+        {n: of_field([column[n] for column in columns], _inside(name, n)) for n in columns[0]},
         _joined_metadata(values).moved(axes),
     )
 
@@ -208,10 +211,11 @@ def concatenated(values: Sequence[Any], name: str) -> Any:
         return _concatenated_rows(values, name)
     if isinstance(first, DenseStructuredTensor):
         expect_same_fields(values, name)
+        values = _with_one_meaning(values, name)
         columns = [_parts(value) for value in values]
         return _of_parts(
             first.rank,
-            {n: concatenated([c[n] for c in columns], name) for n in columns[0]},
+            {n: concatenated([c[n] for c in columns], _inside(name, n)) for n in columns[0]},
             _joined_metadata(values),
         )
     if isinstance(first, (*_DENSE, tf.RaggedTensor)) or _moves_itself(first):
@@ -219,6 +223,52 @@ def concatenated(values: Sequence[Any], name: str) -> Any:
     spec: Any = stacked(unstacked(tf.type_spec_from_value(first)), None)
     rows = zip(*(box(spec, value, 1) for value in values), strict=True)
     return unbox(spec, [_concatenated_boxes(boxes) for boxes in rows])
+
+
+def _inside(name: str, field: str) -> str:
+    """Returns the path of a field, after the name of an operation or the path of records."""
+    return f"{name}{'.' if ': ' in name else ': '}{Path(field)}"
+
+
+def _with_one_meaning(values: Sequence[Any], name: str) -> Sequence[Any]:
+    """Returns dense records whose numbers mean the same; see `_struct.meaning`."""
+    dense = [value for value in values if isinstance(value, DenseStructuredTensor)]
+    meanings = [value._meanings() for value in dense]
+    if len(dense) < len(values) or all(each == meanings[0] for each in meanings):
+        return values
+    wanted: dict[str, Any] = {}
+    for each in meanings:
+        for field, meaning in each.items():
+            found, want = common(wanted.get(field), meaning)
+            if not found:
+                raise not_the_same(wanted[field], meaning, _inside(name, field))
+            wanted[field] = want
+    best = {  # values whose numbers have that meaning
+        field: next(v for v, m in zip(dense, meanings, strict=True) if m.get(field) == want)
+        for field, want in wanted.items()
+    }
+    types = {field: value._metadata.types[field] for field, value in best.items()}
+    return [
+        DenseStructuredTensor.of_parts(
+            value.rank,
+            {
+                field: changed(
+                    column,
+                    wanted[field],
+                    had[field],
+                    spec_of_field(best[field]._columns[field]),
+                    _inside(name, field),
+                )
+                if field in had
+                else column
+                for field, column in value._columns.items()
+            },
+            None,
+            None,
+            value._metadata._replace(types={**value._metadata.types, **types}),
+        )
+        for value, had in zip(dense, meanings, strict=True)
+    ]
 
 
 def _concatenated_rows(values: Sequence[Any], name: str) -> Any:
@@ -314,6 +364,12 @@ def _list_lengths(value: Any, path: Path) -> Iterator[tuple[Path, int]]:
             yield from _list_lengths(part, path)
 
 
+def _have_units(both: Sequence[Any], field: str) -> bool:
+    """Returns whether the numbers of a field have units in both collections."""
+    specs = [value.__tf_type_spec__().record for value in both]
+    return all(field in spec._meanings for spec in specs)
+
+
 def expect_same_fields(values: Sequence[Any], name: str) -> None:
     """Raises unless all values are records of one rank with the same fields and dtypes."""
     first = values[0]
@@ -340,9 +396,11 @@ def expect_same_fields(values: Sequence[Any], name: str) -> None:
             )
             wanted: Any = getattr(ours, "dtype", None)
             own: Any = getattr(theirs, "dtype", None)
-            if isinstance(wanted, tf.DType) and wanted != own:
+            if isinstance(wanted, tf.DType) and wanted != own and not _have_units(
+                (first, value), field
+            ):  # fmt: skip
                 raise DTypeError(
-                    path=f"{name}: {Path(field)}",
+                    path=_inside(name, field),
                     expected=f"dtype {wanted.name}, as in the first records",
                     received=f"{getattr(own, 'name', type(theirs).__name__)} in item {i}",
                     mend="Cast the field with with_updates and tf.cast.",

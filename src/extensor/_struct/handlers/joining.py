@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import tensorflow as tf
 from extensor._dispatch.handlers import implements
 from extensor._path import Path
 from extensor._protocol.box import as_list
+from extensor._protocol.casting import castable_type
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.handlers.each_field import appended, axis_of, expect_same_fields, joined
 from extensor._struct.masked import is_masked, is_union
@@ -62,7 +64,9 @@ def ragged_stack(values: Any, axis: Any = 0, *_: Any) -> Any:
         )
     expect_same_fields(values, "tf.ragged.stack")
     specs = [ranks_only(value.__tf_type_spec__()) for value in values]
-    common = specs[0].most_specific_common_supertype(specs[1:])
+    common: Any = functools.reduce(
+        lambda a, b: None if a is None else castable_type(a, b), specs[1:], specs[0]
+    )
     if common is None:
         raise StructureError(
             path="tf.ragged.stack",
@@ -72,7 +76,8 @@ def ragged_stack(values: Any, axis: Any = 0, *_: Any) -> Any:
         )
     dtypes = common._row_splits_dtypes()
     row = common._ragged_row(tf.int32 if dtypes == {tf.int32} else tf.int64)
-    columns = zip(*(as_list(row.to_boxed_tensor(value)) for value in values), strict=True)
+    cast = [common.cast(value) for value in values]
+    columns = zip(*(as_list(row.to_boxed_tensor(value)) for value in cast), strict=True)
     return row.stacked(len(values)).from_boxed_tensor([_stacked(boxes) for boxes in columns])
 
 

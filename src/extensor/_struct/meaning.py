@@ -1,0 +1,223 @@
+"""What the integers of a field mean: units of time, or decimals of a scale.
+
+Arrow's unit, its scale, whether a time has a zone, and date or timestamp are the meaning of a
+number. Specs with different meanings are not equal, and values of one change to the other only
+without loss. All else in an Arrow type is storage: its width, dictionaries, the name of a zone.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._memory import array_over
+from extensor._path import PathLike
+from extensor._struct.masked import is_masked, is_union
+from extensor.errors import DTypeError
+
+
+class Unit(NamedTuple):
+    """The meaning of the integers of a field.
+
+    Attributes:
+        kind: What they count, such as "timestamps without a zone".
+        size: The length of one unit in nanoseconds; for decimals, the scale.
+    """
+
+    kind: str
+    size: int
+
+    def __str__(self) -> str:
+        if self.kind.startswith(_DECIMAL):
+            return f"{self.kind}, scale {self.size}"
+        return f"{self.kind} in {_NAMES[self.size]}"
+
+
+Meaning = Unit | tuple[tuple[str, Any], ...] | None
+"""A Unit; for a union, pairs of the name and the meaning of each variant that has one."""
+
+_DECIMAL, _DATE, _LOCAL = "decimals", "dates", "timestamps without a zone"
+_SMALL = f"{_DECIMAL} of at most 18 digits"
+_UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_DAY = 86_400 * 10**9
+_NAMES = {**{size: name for name, size in _UNITS.items()}, _DAY: "days"}
+
+
+def meaning_of(arrow: pa.DataType) -> Meaning:
+    """Returns the meaning of the numbers of an Arrow type, also in lists; None if it has none.
+
+    >>> from extensor._struct.meaning import meaning_of
+    >>> import pyarrow as pa
+    >>> str(meaning_of(pa.list_(pa.timestamp("us", "UTC"))))
+    'timestamps with a zone in us'
+    >>> meaning_of(pa.decimal32(5, 2)) == meaning_of(pa.decimal128(18, 2))
+    True
+    """
+    while isinstance(arrow, pa.BaseExtensionType):  # such a type may have no hash
+        arrow = arrow.storage_type
+    try:
+        return _meaning_of(arrow)
+    except TypeError:  # a list of such a type
+        return _meaning_of.__wrapped__(arrow)
+
+
+@functools.lru_cache(maxsize=4096)
+def _meaning_of(arrow: pa.DataType) -> Meaning:
+    t = pa.types
+    if t.is_timestamp(arrow):
+        kind = _LOCAL if arrow.tz is None else "timestamps with a zone"
+        return Unit(kind, _UNITS[arrow.unit])
+    if t.is_date(arrow):
+        return Unit(_DATE, _DAY if t.is_date32(arrow) else _UNITS["ms"])
+    if t.is_time(arrow):
+        return Unit("times of day", _UNITS[arrow.unit])
+    if t.is_duration(arrow):
+        return Unit("durations", _UNITS[arrow.unit])
+    if t.is_decimal(arrow):
+        kind = _SMALL if arrow.precision <= 18 else f"{_DECIMAL} of {arrow.bit_width} bits"
+        return Unit(kind, arrow.scale)
+    if t.is_union(arrow):
+        fields = [arrow.field(i) for i in range(arrow.num_fields)]
+        pairs = ((field.name, meaning_of(field.type)) for field in fields)
+        return tuple(sorted(pair for pair in pairs if pair[1] is not None)) or None
+    if t.is_map(arrow):
+        return None  # its keys and values are fields of records
+    return meaning_of(arrow.value_type) if hasattr(arrow, "value_type") else None
+
+
+def common(a: Meaning, b: Meaning) -> tuple[bool, Meaning]:
+    """Returns whether numbers of both meanings change to one of them, and to which.
+
+    Args:
+        a: A meaning. Numbers without one take any.
+        b: Another meaning.
+    """
+    for want, have in ((a, b), (b, a)):
+        if have is None or _all(want, have, _keeps):
+            return True, want
+    return False, None
+
+
+def changes(want: Meaning, have: Meaning) -> bool:
+    """Returns whether numbers of one meaning may change to another one without loss.
+
+    Dates in milliseconds change to days, because they are whole days.
+    """
+    return want is None or _all(want, have, lambda w, h: _keeps(w, h) or w.kind == h.kind == _DATE)
+
+
+def _keeps(want: Unit, have: Unit) -> bool:
+    return want == have or bool(_factor(want, have))
+
+
+def _all(want: Meaning, have: Meaning, holds: Callable[[Unit, Unit], bool]) -> bool:
+    """Returns whether a condition holds for each unit of two meanings."""
+    if isinstance(want, Unit) and isinstance(have, Unit):
+        return holds(want, have)
+    if want is None or have is None or isinstance(want, Unit) or isinstance(have, Unit):
+        return have is None
+    wanted = dict(want)
+    return all(_all(wanted.get(name), each, holds) for name, each in have)
+
+
+def _factor(want: Unit, have: Unit) -> int:
+    """Returns by what numbers are multiplied to change their unit; 0 if that loses information."""
+    if want.kind == have.kind == _SMALL:
+        return 10 ** (want.size - have.size) if want.size >= have.size else 0
+    is_time = want.kind == have.kind and not want.kind.startswith(_DECIMAL)
+    if (is_time or (have.kind, want.kind) == (_DATE, _LOCAL)) and have.size % want.size == 0:
+        return have.size // want.size
+    return 0
+
+
+def changed(value: Any, want: Meaning, have: Meaning, spec: Any, path: PathLike) -> Any:
+    """Returns a field's value with its numbers changed to another meaning.
+
+    Args:
+        value: A tensor, or a ragged, masked or union value of tensors.
+        want: The meaning of the result.
+        have: The meaning of the value.
+        spec: The spec of the result.
+        path: The path of the field, for errors.
+
+    Raises:
+        DTypeError: If the change loses information, or a number does not fit. In a graph, numbers
+            are not checked (also a TypeError).
+    """
+    if want == have or want is None or have is None:
+        return value
+    if not changes(want, have):
+        raise not_the_same(want, have, path)
+    if is_union(value):
+        wanted, had = _by_variant(want), _by_variant(have)
+        variants = {
+            name: changed(rows, wanted.get(name), had.get(name), spec.variants[name], path)
+            for name, rows in value.variants.items()
+        }
+        return value.of_parts(value.codes, variants, value.names)
+    if is_masked(value):
+        inner = changed(value.values, want, have, spec.values, path)
+        return type(value).of_parts(inner, value.mask)
+    if isinstance(value, tf.RaggedTensor):
+        return value.with_flat_values(changed(value.flat_values, want, have, spec, path))
+    return _with_unit(value, want, have, spec.dtype, path)
+
+
+def _by_variant(meaning: Any) -> dict[str, Any]:
+    return dict(meaning)
+
+
+def _with_unit(value: Any, want: Any, have: Any, dtype: tf.DType, path: PathLike) -> Any:
+    """Returns a tensor with its integers changed from one unit to another one."""
+    factor = _factor(want, have)
+    days = 0 if factor else want.size // have.size
+    if hasattr(value, "numpy"):
+        numbers, most = array_over(value), dtype.max // (factor or 1)
+        fits = not (numbers % days).any() if days else (abs(numbers) <= most).all()
+        if not fits:
+            raise DTypeError(
+                path=path,
+                expected=f"numbers that {dtype.name} holds as {want}",
+                received=f"other numbers: {have}",
+                mend="Choose the type where the data is read, with schema=.",
+            )
+    wide = value if value.dtype == tf.int64 else tf.cast(value, tf.int64)
+    wide = wide // tf.constant(days, tf.int64) if days else wide * tf.constant(factor, tf.int64)
+    return wide if dtype == tf.int64 else tf.cast(wide, dtype)
+
+
+def retyped(spec: Any, like: Any) -> Any:
+    """Returns the spec of a field with the dtype of another spec of the same kind."""
+    if is_union(spec):
+        variants = {
+            name: retyped(each, like.variants[name]) if name in like.names else each
+            for name, each in spec.variants.items()
+        }
+        return type(spec)({name: variants[name] for name in spec.names}, codes=spec.codes)
+    if is_masked(spec):
+        return type(spec)(retyped(spec.values, like), spec.mask)
+    like = like.values if is_masked(like) else like
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return tf.RaggedTensorSpec(spec.shape, like.dtype, spec.ragged_rank, spec.row_splits_dtype)
+    return tf.TensorSpec(spec.shape, like.dtype)
+
+
+def not_the_same(want: Meaning, have: Meaning, path: PathLike) -> DTypeError:
+    """Returns the error for numbers of a meaning that does not change to another one."""
+    return DTypeError(
+        path=path,
+        expected=shown(want),
+        received=shown(have),
+        mend="Read both with one schema=, or change the type in Arrow: xt.to_arrow(records).cast.",
+    )
+
+
+def shown(meaning: Meaning) -> str:
+    """Returns a meaning as text."""
+    if meaning is None or isinstance(meaning, Unit):
+        return "numbers without a unit" if meaning is None else str(meaning)
+    return ", ".join(f"{name}: {shown(each)}" for name, each in meaning)
