@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from extensor._path import Path, PathLike
 from extensor._struct import to_python
+from extensor._struct.arrow_types import NONE, ArrowTypes
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Dims, checked_dims, named
@@ -50,7 +51,7 @@ class StructuredTensorValue:
     [{'x': 1}, {'x': 2}]
     """
 
-    __slots__ = ("_columns", "_dims", "_shape")
+    __slots__ = ("_columns", "_dims", "_shape", "_types")
 
     def __init__(self, shape: Any, fields: Mapping[str, Any], dims: Any = None) -> None:
         if not isinstance(fields, Mapping):
@@ -62,7 +63,7 @@ class StructuredTensorValue:
             )
         shape = known_rank(shape, type(self).__name__)
         names = checked_dims(dims, shape.rank, type(self).__name__)
-        self._init(shape, {name: _as_value(v) for name, v in fields.items()}, names)
+        self._init(shape, {name: _as_value(v) for name, v in fields.items()}, names, NONE)
         for name, field in self._columns.items():
             given = _shape_of(field)
             if given is not None and not self._shape.is_compatible_with(given[: self._shape.rank]):
@@ -73,8 +74,11 @@ class StructuredTensorValue:
                     mend="Give every field one value for each record.",
                 )
 
-    def _init(self, shape: tf.TensorShape, fields: dict[str, Any], dims: Dims) -> None:
+    def _init(
+        self, shape: tf.TensorShape, fields: dict[str, Any], dims: Dims, types: ArrowTypes
+    ) -> None:
         _set(self, "_dims", dims)
+        _set(self, "_types", types)
         _set(self, "_shape", shape)
         _set(self, "_columns", fields)
 
@@ -109,8 +113,9 @@ class StructuredTensorValue:
         """
         fields = {name: _tensor_of(field) for name, field in self._columns.items()}
         if None not in self._shape.as_list()[1:]:
-            return DenseStructuredTensor(self._shape, fields, self._dims or None)
-        return _ragged(self._shape, fields).with_dims(self._dims or None)
+            dense = DenseStructuredTensor(self._shape, fields, self._dims or None)
+            return dense._with_metadata(dense._metadata._replace(types=self._types))
+        return _ragged(self._shape, fields, self._types).with_dims(self._dims or None)
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -200,7 +205,8 @@ class StructuredTensorValue:
         )
 
     def __reduce__(self) -> Any:
-        return StructuredTensorValue, (self._shape.as_list(), self._columns, self._dims or None)
+        arguments = (self._shape.as_list(), self._columns, self._dims or None)
+        return _unpickled, (*arguments, dict(self._types))
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self._shape.as_list()))
@@ -209,13 +215,22 @@ class StructuredTensorValue:
         return f"StructuredTensorValue(shape={shape}, fields={self._columns!r}{dims})"
 
 
+def _unpickled(shape: Any, fields: Any, dims: Any, types: Any) -> StructuredTensorValue:
+    made = StructuredTensorValue(shape, fields, dims)
+    _set(made, "_types", types)
+    return made
+
+
 def _value_of(value: Any) -> Any:
     if isinstance(value, Records):
         made = StructuredTensorValue.__new__(StructuredTensorValue)
         records: Any = value
         names = records.field_names()
         fields = {n: _value_of(records.field_value((n,))) for n in names}
-        made._init(records.shape, fields, named(records.dims))
+        dense = records
+        while isinstance(dense, RaggedStructuredTensor):
+            dense = dense.values
+        made._init(records.shape, fields, named(records.dims), dense._metadata.types)
         return made
     if isinstance(value, tf.RaggedTensor):
         return _Ragged(_value_of(value.values), value.row_splits.numpy())
@@ -253,7 +268,7 @@ def _shape_of(value: Any) -> Any:
     return None if shape is None else tf.TensorShape(shape)
 
 
-def _ragged(shape: tf.TensorShape, fields: dict[str, Any]) -> Any:
+def _ragged(shape: tf.TensorShape, fields: dict[str, Any], types: ArrowTypes) -> Any:
     """Returns ragged records of fields that have the same rows."""
     if not fields:
         raise StructureError(
@@ -276,9 +291,10 @@ def _ragged(shape: tf.TensorShape, fields: dict[str, Any]) -> Any:
         values[name] = field.values
     inner = tf.TensorShape([int(splits[-1])]).concatenate(shape[2:])
     if None not in inner.as_list()[1:]:
-        below: Any = DenseStructuredTensor(inner, values)
+        dense = DenseStructuredTensor(inner, values)
+        below: Any = dense._with_metadata(dense._metadata._replace(types=types))
     else:
-        below = _ragged(inner, values)
+        below = _ragged(inner, values, types)
     return RaggedStructuredTensor.from_row_splits(below, splits)
 
 

@@ -132,9 +132,11 @@ class Columns:
         """Returns the kind of a column; None for a union."""
         if wanted is not None:
             expected = _wanted_kind(wanted, by_kind)
-            wanted_measure = isinstance(wanted, Leaf) and wanted.arrow is not None
+            arrow = wanted.arrow if isinstance(wanted, Leaf) else None
             for found, types in by_kind.items():
-                if expected != found and not (wanted_measure and found == kinds.NUMBER):
+                if expected != found and not (
+                    arrow is not None and (found == kinds.NUMBER or kinds.converts(found, arrow))
+                ):
                     index = first_of(values, types)
                     raise unfit(values[index], wanted, place.at(index))
             return next(iter(by_kind), expected)
@@ -292,8 +294,8 @@ class Columns:
             return pa.nulls(len(values)).cast(_arrow(dtype))
         if isinstance(wanted, Leaf):
             dtype = wanted.dtype
-            if wanted.arrow is not None and kinds.of_arrow(wanted.arrow) == kind:
-                return leaves.by_arrow(values, wanted.arrow, place)
+            if wanted.arrow is not None and kinds.converts(kind, wanted.arrow):
+                return leaves.of_type(values, wanted.arrow, place)
         else:
             dtype = self._dtypes.of(kind, types, values, place)
         if kind == kinds.STRING:
@@ -304,7 +306,7 @@ class Columns:
             if isinstance(wanted, Leaf):
                 index = next(i for i, value in enumerate(values) if value is not None)
                 raise unfit(values[index], wanted, place.at(index))
-            return leaves.by_arrow(values, None, place)
+            return leaves.by_arrow(values, place)
         return self._numbers(values, dtype, wanted, place)
 
     def _numbers(self, values: Any, dtype: tf.DType, wanted: Any, place: Place) -> pa.Array:

@@ -45,11 +45,11 @@ def constant(
     nulls: Any = None,
     conflicts: str = "error",
 ) -> StructuredTensor:
-    """Returns Python data as a StructuredTensor.
+    """Returns Python data as a StructuredTensor; floats are float32 unless `dtype=tf.float64`.
 
     Without a spec, the values decide. Python numbers get the dtypes that `tf.ragged.constant`
-    gives them: int32 (int64 if a number needs it), and float32. Numbers of NumPy keep their
-    dtypes. Empty lists are float32. A dict becomes a single record; lists of dicts become a
+    gives them: int32 (int64 if a number needs it), and float32. An integer that the floats of its
+    field do not hold exactly is an error. Numbers of NumPy keep their dtypes. Empty lists are float32. A dict becomes a single record; lists of dicts become a
     collection, which is dense if all lists of a level have one length. Lists inside of records
     are ragged; the outermost one of a single record is dense.
 
@@ -73,6 +73,8 @@ def constant(
         NullError: If a value is None or missing, and `nulls` is left out (also a ValueError).
         FieldError: If a record does not have the fields of the spec (also a KeyError).
         FormatError: If a str cannot be encoded as UTF-8 (also a ValueError).
+
+    `to_py` of the result is the data again.
 
     >>> import extensor as xt
     >>> recipes = xt.struct.constant([

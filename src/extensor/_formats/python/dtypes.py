@@ -121,13 +121,29 @@ class Dtypes:
             numbers = np.fromiter(values, np.float64, len(values))
         except (OverflowError, ValueError):
             raise _not_held(values, dtype, place, wanted) from None
-        if np_dtype == np.float64:
-            return numbers
         with np.errstate(over="ignore"):
             narrow = numbers.astype(np_dtype)
         if (np.isinf(narrow) & ~np.isinf(numbers)).any():
             raise _not_held(values, dtype, place, wanted)
+        if self.of_numbers(place.text, None) is None:
+            _expect_exact(values, types, narrow, place)
         return narrow
+
+
+def _expect_exact(values: Any, types: set[type], made: Any, place: Place) -> None:
+    """Raises DTypeError if an integer of Python is another number in floats."""
+    if not any(issubclass(cls, int) for cls in types):
+        return
+    exact = 2 ** (np.finfo(made.dtype).nmant + 1)
+    for index in np.flatnonzero(np.abs(made) >= exact).tolist():
+        value = values[index]
+        if isinstance(value, int) and int(made[index]) != value:
+            raise DTypeError(
+                path=place.at(index),
+                expected=f"an integer that {made.dtype.name} holds exactly",
+                received=shown(value),
+                mend="Choose the dtype of the field, such as dtype=tf.int64 or dtype=tf.float64.",
+            )
 
 
 def _dtype(dtype: Any) -> tf.DType:

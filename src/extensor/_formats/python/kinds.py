@@ -112,6 +112,17 @@ def of_arrow(arrow: pa.DataType) -> str | None:
     return UUID if getattr(arrow, "extension_name", "") == "arrow.uuid" else None
 
 
+def converts(kind: str, arrow: pa.DataType) -> bool:
+    """Returns whether Python values of a kind are converted to an Arrow type in `MEASURES`.
+
+    Numbers are decimals too, and dates are timestamps without a zone.
+    """
+    own = of_arrow(arrow)
+    if own == DATETIME and kind == DATE:
+        return arrow.tz is None
+    return kind == own or (kind, own) == (NUMBER, DECIMAL)
+
+
 def _is_number(cls: type) -> bool:
     try:
         dtype = tf.dtypes.as_dtype(np.dtype(cls))

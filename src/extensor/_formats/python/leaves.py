@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
@@ -39,17 +42,17 @@ def strings(values: Any, types: set[type], place: Place) -> pa.Array:
         return pa.array(values, pa.large_string() if text else pa.large_binary())
 
 
-def by_arrow(values: Any, arrow: Any, place: Place) -> pa.Array:
+def by_arrow(values: Any, place: Place) -> pa.Array:
     """Returns values of other types (dates, decimals) as Arrow converts them."""
     problem = "Arrow would make a list of it"
-    expect_one_zone(values, arrow, place)
+    expect_one_zone(values, None, place)
     try:
-        array = pa.array(values, arrow)
+        array = pa.array(values)
         if not pa.types.is_nested(array.type):
             return array
         index = next(i for i, value in enumerate(values) if value is not None)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        index, _ = first_failing(values, lambda value: pa.array([value], arrow))
+        index, _ = first_failing(values, lambda value: pa.array([value]))
         problem = "Arrow says: " + str(error).split("\n", 1)[0][:200]
     raise UnsupportedTypeError(
         path=place.at(index),
@@ -57,6 +60,48 @@ def by_arrow(values: Any, arrow: Any, place: Place) -> pa.Array:
         received=shown(values[index]),
         mend=f"Convert the value first. {problem}",
     )
+
+
+def of_type(values: Any, arrow: pa.DataType, place: Place) -> pa.Array:
+    """Returns times, decimals or UUIDs as an array of an Arrow type, without loss.
+
+    Raises:
+        DTypeError: If the type does not hold a value exactly (also a TypeError).
+    """
+    if pa.types.is_decimal(arrow):
+        values = [_decimal(value) for value in values]
+    elif pa.types.is_timestamp(arrow):
+        values = [_datetime(value) for value in values]
+    expect_one_zone(values, arrow, place)
+    # Arrow's conversion of Python times would cut their microseconds; its cast refuses that.
+    own = None if pa.types.is_temporal(arrow) else arrow
+    try:
+        return pa.array(values, own).cast(arrow)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        index, value = first_failing(values, lambda v: pa.array([v], own).cast(arrow))
+        problem = str(error).split("\n", 1)[0][:200]
+        raise DTypeError(
+            path=place.at(index),
+            expected=f"a value that {arrow} holds exactly",
+            received=shown(value),
+            mend=f"Round it first, or choose another type. Arrow says: {problem}",
+        ) from error
+
+
+def _decimal(value: Any) -> Any:
+    """Returns a number as a Decimal: of a float, the digits that Python prints."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return decimal.Decimal(repr(value))
+    return decimal.Decimal(value) if isinstance(value, int) else value
+
+
+def _datetime(value: Any) -> Any:
+    """Returns a date as the datetime at which it begins."""
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return datetime.datetime.combine(value, datetime.time())
+    return value
 
 
 def converted(values: Any, dtype: tf.DType, place: Place) -> tf.Tensor:

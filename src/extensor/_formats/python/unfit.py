@@ -101,7 +101,7 @@ def wanted_text(wanted: Any) -> str:
         return "a record, as a dict"
     if isinstance(wanted, Lists):
         return "a list"
-    return wanted.dtype.name
+    return wanted.dtype.name if wanted.arrow is None else str(wanted.arrow)
 
 
 def unfit(value: Any, wanted: Any, at: str) -> ExtensorError:
@@ -112,9 +112,9 @@ def unfit(value: Any, wanted: Any, at: str) -> ExtensorError:
     ):
         return DTypeError(
             path=at,
-            expected=wanted.dtype.name,
+            expected=wanted_text(wanted),
             received=shown(value),
-            mend=f"Give values that convert to {wanted.dtype.name}, or change the spec.",
+            mend=f"Give values that convert to {wanted_text(wanted)}, or change the spec.",
         )
     return StructureError(
         path=at,

@@ -116,7 +116,10 @@ def _field(spec: Any, outer: int, arrow: Any) -> Any:
         return Cast(_element(spec, outer))
     ragged_rank = spec.ragged_rank if isinstance(spec, tf.RaggedTensorSpec) else 0
     wanted: Any = Leaf(spec.dtype, _measure(arrow))
-    for axis in reversed(range(outer, spec.shape.rank)):
+    # A decimal of many digits is several integers.
+    kept = wanted.arrow
+    is_wide = kept is not None and pa.types.is_decimal(kept) and kept.precision > 18
+    for axis in reversed(range(outer, spec.shape.rank - is_wide)):
         wanted = Lists(wanted, not 0 < axis <= ragged_rank, spec.shape[axis])
     return wanted
 
