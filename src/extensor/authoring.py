@@ -8,7 +8,7 @@
   Boxed rows: `box_rows`, `unbox_rows`, `boxed_rows_specs`.
 - Pairs of positions in a batch, such as edges: `Pairs`, `first_positions`.
 - Lossless conversions: `lossless`, `integers`, `is_tensor_like`, `array_over`, `tensor_over`.
-  Casts: `cast_value`, `supertype`.
+  Casts: `cast_value`, `castable_type`, `supertype`.
 - Checks: in NumPy (`known_arrays`, `check_row_splits`), in a graph (`assertions`), or in both
   (`required`).
 - Static data: `FrozenDict`.
@@ -35,7 +35,7 @@ from extensor._declare.decorator import extension_type, replace
 from extensor._declare.static_data import FrozenDict
 from extensor._memory import array_over, tensor_over
 from extensor._protocol.box import box, boxed_specs, stacked_spec, unbox, unstacked_spec
-from extensor._protocol.casting import cast_value, required
+from extensor._protocol.casting import cast_value, castable_type, required
 from extensor._protocol.lossless import is_tensor_like, lossless
 from extensor._protocol.row_splits import check_row_splits
 from extensor._protocol.tree import supertype
@@ -52,6 +52,7 @@ __all__ = [
     "boxed_rows_specs",
     "boxed_specs",
     "cast_value",
+    "castable_type",
     "check_row_splits",
     "concat_rows",
     "cut_rows",

@@ -74,8 +74,8 @@ def from_arrow(
     >>> recipes = xt.from_arrow(table)
     >>> recipes
     <StructuredTensor shape=(2,) {title: string, steps: [*] {minutes: int64}}
-     [{title: b'Snickerdoodles', steps: [{minutes: 5}, {minutes: 20}]},
-      {title: b'Flapjacks', steps: [{minutes: 8}]}]>
+     [{title: 'Snickerdoodles', steps: [{minutes: 5}, {minutes: 20}]},
+      {title: 'Flapjacks', steps: [{minutes: 8}]}]>
     >>> recipes["steps.minutes"]
     <tf.RaggedTensor [[5, 20], [8]]>
     """

@@ -43,7 +43,7 @@ def fill(value: Any) -> Fill:
     >>> import extensor as xt
     >>> table = pa.table({"title": ["bread", None]})
     >>> xt.from_arrow(table, nulls={"title": xt.fill("unknown")}).to_py()
-    [{'title': b'bread'}, {'title': b'unknown'}]
+    [{'title': 'bread'}, {'title': 'unknown'}]
     """
     return Fill(value)
 

@@ -380,7 +380,7 @@ def write_arrow(
     >>> path = "recipes.arrow"
     >>> xt.write_arrow(xt.struct.constant([{"title": "bread"}, {"title": "tea"}]), path)
     >>> xt.read_arrow(path).to_py()
-    [{'title': b'bread'}, {'title': b'tea'}]
+    [{'title': 'bread'}, {'title': 'tea'}]
     """
     if compression not in (None, "lz4", "zstd"):
         raise DTypeError(

@@ -62,7 +62,7 @@ def read_delta(
     >>> folder = "."
     >>> deltalake.write_deltalake(folder, pa.table({"title": ["Tea"], "minutes": [[5, 2]]}))
     >>> xt.read_delta(folder).to_py()
-    [{'title': b'Tea', 'minutes': [5, 2]}]
+    [{'title': 'Tea', 'minutes': [5, 2]}]
     """
     deltalake = needed("deltalake", "delta", "read_delta")
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)

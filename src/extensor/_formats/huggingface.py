@@ -59,7 +59,7 @@ def from_huggingface(
     ...                                       {"title": "tea", "steps": []}])
     >>> xt.from_huggingface(dataset.select([1]))
     <StructuredTensor shape=(1,) {title: string, steps: [*] {minutes: int64}}
-     [{title: b'tea', steps: []}]>
+     [{title: 'tea', steps: []}]>
     """
     datasets = needed("datasets", "huggingface", "from_huggingface")
     if not isinstance(dataset, datasets.Dataset):

@@ -80,7 +80,7 @@ def read_database(
     >>> import duckdb
     >>> connection = duckdb.connect()
     >>> xt.read_database("select 'Tea' as title, [5, 2] as minutes", connection).to_py()
-    [{'title': b'Tea', 'minutes': [5, 2]}]
+    [{'title': 'Tea', 'minutes': [5, 2]}]
     """
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     batches = result_of(query, connection, params)

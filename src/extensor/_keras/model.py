@@ -19,7 +19,7 @@ from extensor._keras.graph_node import (
     with_fields,
     with_whole_values,
 )
-from extensor._keras.input_check import check_input
+from extensor._keras.input_check import cast_input, cast_units, check_input
 from extensor._keras.layer_call import TakesValues, is_called_by_keras
 from extensor._keras.lowering import (
     LoweredValue,
@@ -42,6 +42,7 @@ from extensor._keras.trainer import Trainer
 from extensor._keras.whole_value import is_whole
 from extensor._path import Path
 from extensor._struct.dense import DenseStructuredTensor
+from extensor.errors import DTypeError
 
 
 class Model(Trainer, Saver, TakesValues, keras.Model):
@@ -92,11 +93,26 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
             else:
                 received = CallSpec.of_call(self, args, kwargs).specs
             if name in received:
-                check_input(expected, received[name], self.name)
+                args = self._fitting(expected, received[name], args)
+        elif args and self._call_spec.specs:
+            expected = next(iter(self._call_spec.specs.values()))
+            args = (cast_units(expected, args[0], self.name), *args[1:])
         outputs = super().__call__(*args, **kwargs)
         if self._output_spec is None:
             self._output_spec = CallSpec.of_values({"": outputs})
         return outputs
+
+    def _fitting(self, expected: Any, received: Any, args: Any) -> Any:
+        """Returns the arguments of a call, with records cast to the type of the input."""
+        try:
+            check_input(expected, received, self.name)
+        except DTypeError:
+            is_value = bool(args) and not is_symbolic(args[0])
+            cast = cast_input(expected, args[0], self.name) if is_value else None
+            if cast is None or cast is args[0]:
+                raise
+            return (cast, *args[1:])
+        return args
 
     def summary(self, *args: Any, **kwargs: Any) -> None:
         """Prints the layers, as `keras.Model.summary`, and the fields of inputs and outputs."""

@@ -20,7 +20,7 @@ from extensor._data.prunable import is_prunable
 from extensor._keras._keras_private import OwnBuild, inference_arguments
 from extensor._keras.compiled_step import compiles_steps, named_errors, run_compiled
 from extensor._keras.fit_data import fit_arguments
-from extensor._keras.input_check import check_input
+from extensor._keras.input_check import cast_input, changes_input, check_input
 from extensor._keras.loss_by_field import by_field, by_values, check_fields, chosen_fields
 from extensor._keras.loss_function import FunctionLoss, check_losses, with_function_losses
 from extensor._keras.lowering import (
@@ -237,6 +237,7 @@ class Trainer(OwnBuild, keras.Model):
         narrowed = self._narrowed if replicas == 1 else lambda x: (x, None)
         given = fit_arguments(method, args, kwargs, replicas, self._as_input, narrowed)
         if isinstance(given["x"], tf.data.Dataset):
+            given["x"] = self._cast_batches(given["x"])
             self._check_batch(given["x"].element_spec)
             self._build_for_strategy(given["x"].element_spec)
         return given
@@ -294,6 +295,19 @@ class Trainer(OwnBuild, keras.Model):
         if self._declares_input and contains(x, is_extension_spec):
             [expected, *_] = self._call_spec.specs.values()
             check_input(expected, map_leaves(_any_batch, x), self.name)
+
+    def _cast_batches(self, dataset: tf.data.Dataset) -> tf.data.Dataset:
+        """Returns a dataset whose batches are cast to the type of the model's input."""
+        specs = (
+            None if self._call_spec is None else next(iter(self._call_spec.specs.values()), None)
+        )
+        element = dataset.element_spec
+        x = element[0] if isinstance(element, tuple) and element else element
+        if specs is None or not changes_input(specs, map_leaves(_any_batch, x), self.name):
+            return dataset
+        if not isinstance(element, tuple):
+            return dataset.map(lambda x: cast_input(specs, x, self.name))
+        return dataset.map(lambda x, *rest: (cast_input(specs, x, self.name), *rest))
 
     def _build_for_strategy(self, data: Any) -> None:
         """Creates all variables, if the model has a strategy.

@@ -19,12 +19,13 @@ from extensor._protocol.stackable_spec import any_length, any_length_shape, ragg
 from extensor._protocol.stand_in import plain_spec
 from extensor._protocol.tree import compatible, supertype
 from extensor._struct import arrow_types
+from extensor._struct.change import changed, needs_change, nulls_of, retyped, target
 from extensor._struct.code import code_of, shape_code
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Dims, checked_dims
 from extensor._struct.field import batchable, expect_fields, marks_rows, spec_of_field
-from extensor._struct.meaning import changed, common, retyped
+from extensor._struct.masked import is_nullable
 from extensor._struct.metadata import NONE, Metadata
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import (
@@ -251,14 +252,14 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         path = type(self).__name__
         if self._counts_rows:
             return self.from_components((cast_value(self._components[0], value._rows, path),))
-        columns, at = value._columns, Path()
-        had = value._meanings()
-        if had != self._meanings:
-            columns = {**columns, **{
-                name: changed(columns[name], wanted, had[name], self._field_specs[name], at / name)
-                for name, wanted in self._meanings.items()
-                if name in had
-            }}  # fmt: skip
+        columns, had = dict(value._columns), value._meanings()
+        for name, spec in self._field_specs.items():
+            if name not in columns:
+                columns[name] = nulls_of(spec, value)
+                continue
+            meanings = self._meanings.get(name), had.get(name)
+            if needs_change(spec, columns[name], meanings):
+                columns[name] = changed(columns[name], *meanings, spec, Path(name))
         cast = self._with_fields(
             {
                 name: spec._cast_castable(columns[name])
@@ -304,24 +305,24 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         self, other: DenseStructuredTensorSpec, join: Callable[[Any, Any], Any]
     ) -> DenseStructuredTensorSpec | None:
         """Returns the spec with each field's spec joined with the other's, or None."""
-        if self._order != other._order or (
-            join is not castable_type and self._meanings != other._meanings
-        ):
+        casts = join is castable_type
+        if not casts and (self._order != other._order or self._meanings != other._meanings):
             return None
         shape = self._shape.most_specific_compatible_shape(other._shape)
         if shape.rank is None:
             return None
         metadata = self._metadata.joined(other._metadata)
-        own_fields, other_fields = self._field_specs, other._field_specs
-        if self._meanings != other._meanings:
-            alike = _with_one_meaning(self, other)
+        if casts:
+            alike = _made_alike(self, other)
             if alike is None:
                 return None
-            own_fields, other_fields, types = alike
+            *both, types = alike
             metadata = metadata._replace(types=types)
+        else:
+            both = self._field_specs, other._field_specs
         fields: dict[str, tf.TypeSpec] = {}
-        for name, spec in own_fields.items():
-            joined = join(spec, other_fields[name])
+        for name, spec in both[0].items():
+            joined = join(spec, both[1][name])
             if joined is None:
                 return None
             fields[name] = joined
@@ -419,25 +420,37 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         )
 
 
-def _with_one_meaning(
+def _made_alike(
     one: DenseStructuredTensorSpec, other: DenseStructuredTensorSpec
 ) -> tuple[Any, Any, arrow_types.ArrowTypes] | None:
-    """Returns the fields of two specs with the same meanings, and the Arrow types of these.
+    """Returns the fields of two specs with the same names, meanings and dtypes, and their types.
 
     Returns:
-        None if the numbers of a field do not change to one meaning without loss.
+        None if the numbers of a field do not change to those of the other without loss, or a
+        field that only one has cannot be null.
     """
+    both = one, other
     fields = dict(one._field_specs), dict(other._field_specs)
     types = dict(one._metadata.joined(other._metadata).types)
-    for name in {**one._meanings, **other._meanings}:
-        both = one._meanings.get(name), other._meanings.get(name)
-        found, want = common(*both)
-        if not found:
+    for name in {**fields[0], **fields[1]}:
+        if name not in fields[0] or name not in fields[1]:
+            has = int(name in fields[1])
+            if not is_nullable(fields[has][name], one.rank):
+                return None
+            fields[1 - has][name] = fields[has][name]
+            continue
+        specs = fields[0][name], fields[1][name]
+        meanings = one._meanings.get(name), other._meanings.get(name)
+        want = target(specs, meanings)
+        if want is None:
             return None
-        i = both.index(want)
-        types[name] = (one, other)[i]._metadata.types[name]
-        if both[0] != both[1] and None not in both:
-            fields[1 - i][name] = retyped(fields[1 - i][name], fields[i][name])
+        have = 1 - want
+        if needs_change(specs[want], specs[have], (meanings[want], meanings[have])):
+            fields[have][name] = retyped(specs[have], specs[want])
+        if meanings[0] != meanings[1] or fields[have][name] is not specs[have]:
+            types.pop(name, None)
+            if name in both[want]._metadata.types:
+                types[name] = both[want]._metadata.types[name]
     return *fields, types
 
 

@@ -34,6 +34,11 @@ def combined(values: Any, mask: Any) -> Any:
     return MaskedTensor.combined(values, mask)
 
 
+def is_nullable(spec: Any, rank: int) -> bool:
+    """Returns whether each value of a field may be null, in records of a rank."""
+    return is_masked(spec) and spec.mask.shape.rank == rank
+
+
 def is_union(value: Any) -> bool:
     """Returns whether a value is a UnionTensor, or a spec the spec of one."""
     from extensor._types.union.value import UnionTensor

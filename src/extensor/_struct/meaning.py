@@ -12,11 +12,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import tensorflow as tf
 
-from extensor._memory import array_over
 from extensor._path import PathLike
-from extensor._struct.masked import is_masked, is_union
 from extensor.errors import DTypeError
 
 
@@ -111,7 +108,7 @@ def changes(want: Meaning, have: Meaning) -> bool:
 
 
 def _keeps(want: Unit, have: Unit) -> bool:
-    return want == have or bool(_factor(want, have))
+    return want == have or bool(factor_of(want, have))
 
 
 def _all(want: Meaning, have: Meaning, holds: Callable[[Unit, Unit], bool]) -> bool:
@@ -124,7 +121,7 @@ def _all(want: Meaning, have: Meaning, holds: Callable[[Unit, Unit], bool]) -> b
     return all(_all(wanted.get(name), each, holds) for name, each in have)
 
 
-def _factor(want: Unit, have: Unit) -> int:
+def factor_of(want: Unit, have: Unit) -> int:
     """Returns by what numbers are multiplied to change their unit; 0 if that loses information."""
     if want.kind == have.kind == _SMALL:
         return 10 ** (want.size - have.size) if want.size >= have.size else 0
@@ -132,78 +129,6 @@ def _factor(want: Unit, have: Unit) -> int:
     if (is_time or (have.kind, want.kind) == (_DATE, _LOCAL)) and have.size % want.size == 0:
         return have.size // want.size
     return 0
-
-
-def changed(value: Any, want: Meaning, have: Meaning, spec: Any, path: PathLike) -> Any:
-    """Returns a field's value with its numbers changed to another meaning.
-
-    Args:
-        value: A tensor, or a ragged, masked or union value of tensors.
-        want: The meaning of the result.
-        have: The meaning of the value.
-        spec: The spec of the result.
-        path: The path of the field, for errors.
-
-    Raises:
-        DTypeError: If the change loses information, or a number does not fit. In a graph, numbers
-            are not checked (also a TypeError).
-    """
-    if want == have or want is None or have is None:
-        return value
-    if not changes(want, have):
-        raise not_the_same(want, have, path)
-    if is_union(value):
-        wanted, had = _by_variant(want), _by_variant(have)
-        variants = {
-            name: changed(rows, wanted.get(name), had.get(name), spec.variants[name], path)
-            for name, rows in value.variants.items()
-        }
-        return value.of_parts(value.codes, variants, value.names)
-    if is_masked(value):
-        inner = changed(value.values, want, have, spec.values, path)
-        return type(value).of_parts(inner, value.mask)
-    if isinstance(value, tf.RaggedTensor):
-        return value.with_flat_values(changed(value.flat_values, want, have, spec, path))
-    return _with_unit(value, want, have, spec.dtype, path)
-
-
-def _by_variant(meaning: Any) -> dict[str, Any]:
-    return dict(meaning)
-
-
-def _with_unit(value: Any, want: Any, have: Any, dtype: tf.DType, path: PathLike) -> Any:
-    """Returns a tensor with its integers changed from one unit to another one."""
-    factor = _factor(want, have)
-    days = 0 if factor else want.size // have.size
-    if hasattr(value, "numpy"):
-        numbers, most = array_over(value), dtype.max // (factor or 1)
-        fits = not (numbers % days).any() if days else (abs(numbers) <= most).all()
-        if not fits:
-            raise DTypeError(
-                path=path,
-                expected=f"numbers that {dtype.name} holds as {want}",
-                received=f"other numbers: {have}",
-                mend="Choose the type where the data is read, with schema=.",
-            )
-    wide = value if value.dtype == tf.int64 else tf.cast(value, tf.int64)
-    wide = wide // tf.constant(days, tf.int64) if days else wide * tf.constant(factor, tf.int64)
-    return wide if dtype == tf.int64 else tf.cast(wide, dtype)
-
-
-def retyped(spec: Any, like: Any) -> Any:
-    """Returns the spec of a field with the dtype of another spec of the same kind."""
-    if is_union(spec):
-        variants = {
-            name: retyped(each, like.variants[name]) if name in like.names else each
-            for name, each in spec.variants.items()
-        }
-        return type(spec)({name: variants[name] for name in spec.names}, codes=spec.codes)
-    if is_masked(spec):
-        return type(spec)(retyped(spec.values, like), spec.mask)
-    like = like.values if is_masked(like) else like
-    if isinstance(spec, tf.RaggedTensorSpec):
-        return tf.RaggedTensorSpec(spec.shape, like.dtype, spec.ragged_rank, spec.row_splits_dtype)
-    return tf.TensorSpec(spec.shape, like.dtype)
 
 
 def not_the_same(want: Meaning, have: Meaning, path: PathLike) -> DTypeError:

@@ -39,9 +39,9 @@ def _texts(items: list[Any]) -> list[Any]:
         ]
 
 
-def type_of_field(records: Any, name: str) -> pa.DataType | None:
+def type_of_field(records: Any, name: str) -> Any:
     """Returns the Arrow type of a field of dense records; None if it has none."""
-    kept = records._metadata.types.get(name)
+    kept: Any = records._metadata.types.get(name)
     is_kept = kept is not None and fits(kept, records._columns[name], records.rank)
     return kept.field.type if is_kept else None
 

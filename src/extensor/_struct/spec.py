@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tensorflow as tf
@@ -15,7 +15,6 @@ import tensorflow as tf
 from extensor._path import Path, PathLike
 from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._protocol.box_ragged import ragged_of_rows
-from extensor._protocol.casting import castable_type, shortened
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.tree import reshaped
 from extensor._struct.dims import Dims
@@ -144,8 +143,11 @@ class StructuredTensorSpec(StackableTypeSpec):
             done.append(name)
         return spec
 
-    def cast(self, value: Any, casting_context: Any = None) -> Any:
+    def cast(self, value: Any, casting_context: Any = None, *, extra: str = "error") -> Any:
         """Returns records of this spec that are equivalent to `value`.
+
+        Numbers change to a wider dtype or a finer unit, and values without a mask to masked ones.
+        A field that may be null may be missing. docs/casting.md has the table.
 
         Args:
             value: A StructuredTensor with the same fields. Dense records cast to ragged, and
@@ -153,9 +155,12 @@ class StructuredTensorSpec(StackableTypeSpec):
                 as many nested lists as the spec has dimensions; for dense records also one dict
                 from names to the values of all records.
             casting_context: The context that TensorFlow passes when it casts arguments.
+            extra: What becomes of fields that the spec does not have, at any depth: `"error"` (the
+                default), or `"ignore"` to leave them out.
 
         Raises:
-            DTypeError: If the records have other fields or another rank (also a TypeError).
+            DTypeError: If the records have other fields or another rank, or a cast may lose
+                information; the error lists all paths (also a TypeError).
             StructureError: If shapes do not fit, or rows differ in length (also a ValueError).
             FieldError: If a dict has other keys than the fields (also a KeyError).
 
@@ -165,28 +170,33 @@ class StructuredTensorSpec(StackableTypeSpec):
         >>> spec.cast([{"minutes": 5}, {"minutes": 20}])["minutes"].numpy()
         array([ 5., 20.], dtype=float32)
         """
+        if extra not in ("error", "ignore"):
+            raise DTypeError(
+                path="cast: extra",
+                expected='"error" or "ignore"',
+                received=repr(extra)[:60],
+                mend="Leave it out for an error.",
+            )
         describe = getattr(value, "__tf_type_spec__", None)
         if describe is None and not isinstance(value, tf.TypeSpec):
             from extensor._formats.python.constant import is_data, of_spec
 
             if is_data(value):
-                return of_spec(value, self)
+                return of_spec(value, self, extra=extra)
         spec = None if describe is None else describe()
         if not isinstance(spec, StructuredTensorSpec):
             return super().cast(value, casting_context)
         hash(self)  # all specs inside keep their hash, which shows at once which of them differ
         if self._accepts(spec):
             return value
-        if self.castable_type(spec) is None:
-            at, expected, received = difference(
-                self, spec, lambda a, b: castable_type(a, b) is not None
-            )
-            raise DTypeError(
-                path=at or type(self).__name__,
-                expected=expected,
-                received=received,
-                mend="Change the fields with with_only, without or with_updates.",
-            )
+        from extensor._struct.difference import mismatch, without_extra
+
+        if extra == "ignore":
+            value = without_extra(value, self)
+            spec = value.__tf_type_spec__()
+        wrong = mismatch(self, spec, type(self).__name__)
+        if wrong is not None:
+            raise wrong
         return self._cast_records(value)
 
     def to_tensors(self, value: Any) -> Any:
@@ -276,6 +286,19 @@ class StructuredTensorSpec(StackableTypeSpec):
             spec: Any = unmasked(field)
             if isinstance(spec, StructuredTensorSpec):
                 yield from spec._field_paths(path / name)
+
+    def _units(self) -> dict[Path, Any]:
+        """Returns the meaning of the numbers of each field that has one, by path."""
+        return self._once("_meanings_by_path", lambda: dict(self._find_units(Path())))
+
+    def _find_units(self, path: Path) -> Iterator[tuple[Path, Any]]:
+        record = self.record
+        for name, meaning in record._meanings.items():
+            yield path / name, meaning
+        for name, field in record.field_specs.items():
+            spec: Any = unmasked(field)
+            if isinstance(spec, StructuredTensorSpec):
+                yield from spec._find_units(path / name)
 
     def _repr_html_(self) -> str:
         from extensor._struct.display.html import of_spec
@@ -516,33 +539,6 @@ def no_such_field(path: Path, names: tuple[str, ...]) -> FieldError:
         received=f"{Path(path.names[-1])}",
         mend=f"{meant}Check the spelling; quote a name that contains a dot.",
     )
-
-
-def difference(
-    want: Any, have: Any, fits: Callable[[Any, Any], bool], path: Path | None = None
-) -> tuple[Path, str, str]:
-    """Returns where two specs first differ: the path, what was expected and what was received.
-
-    Args:
-        want: The expected spec.
-        have: The spec that does not fit.
-        fits: Returns whether the spec of a field, the second, fits the expected one, the first.
-        path: The path of both. Default: the records themselves.
-    """
-    path = Path() if path is None else path
-    if isinstance(want, StructuredTensorSpec) and isinstance(have, StructuredTensorSpec):
-        if not want.shape.is_compatible_with(have.shape):
-            return path, f"records of shape {want.shape}", f"shape {have.shape}"
-        wanted, had = want.record.field_specs, have.record.field_specs
-        for name in wanted:
-            if name not in had:
-                return path / name, "this field", "records without this field"
-            if not fits(wanted[name], had[name]):
-                return difference(wanted[name], had[name], fits, path / name)
-        for name in had:
-            if name not in wanted:
-                return path / name, "records without this field", "a field of this name"
-    return path, shortened(want), shortened(have)
 
 
 def nothing_to_unstack(spec: tf.TypeSpec) -> StructureError:

@@ -81,7 +81,7 @@ def read_json(
     >>> import extensor as xt
     >>> xt.read_json(b'{"title": "Tea", "minutes": [5]}\n{"title": "Bread", "minutes": []}')
     <StructuredTensor shape=(2,) {title: string, minutes: int64[*]}
-     [{title: b'Tea', minutes: [5]}, {title: b'Bread', minutes: []}]>
+     [{title: 'Tea', minutes: [5]}, {title: 'Bread', minutes: []}]>
     """
     if conflicts not in ("error", "union"):
         raise DTypeError(

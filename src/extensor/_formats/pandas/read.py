@@ -79,10 +79,10 @@ def from_pandas(
     >>> frame = pd.DataFrame({"title": ["bread", "tea"], "minutes": [90, 5]})
     >>> xt.from_pandas(frame)
     <StructuredTensor shape=(2,) {title: string, minutes: int64}
-     [{title: b'bread', minutes: 90},
-      {title: b'tea', minutes: 5}]>
+     [{title: 'bread', minutes: 90},
+      {title: 'tea', minutes: 5}]>
     >>> xt.from_pandas(frame.set_index("title")).to_py()
-    [{'minutes': 90, '_index_': b'bread'}, {'minutes': 5, '_index_': b'tea'}]
+    [{'minutes': 90, '_index_': 'bread'}, {'minutes': 5, '_index_': 'tea'}]
     """
     pd = needed("pandas", "pandas", "from_pandas")
     if not isinstance(frame, pd.DataFrame):

@@ -54,6 +54,7 @@ class Columns:
         unions: Whether values of different types become a union.
         expect_few: Raises if records may have too many fields. It gets the number of fields, of
             records, of values of all records, and the path.
+        drops_extra: Whether fields are left out that are not wanted.
     """
 
     def __init__(
@@ -62,12 +63,14 @@ class Columns:
         nulls: Any,
         unions: bool,
         expect_few: Callable[[int, int, int, str], None] | None = None,
+        drops_extra: bool = False,
     ) -> None:
         self._dtypes = dtypes
         self._expect_few = expect_few
         self._policies = Nulls(nulls)
         self._nulls = not self._policies.are_errors
         self._unions = unions
+        self._drops_extra = drops_extra
         self.policies: dict[str, str] = {}
         """The policies for nulls that follow from spec and values, by path."""
         self.tensors: list[tuple[tuple[str, ...], Any]] = []
@@ -257,7 +260,7 @@ class Columns:
             for name, each in wanted.fields.items()
             if name not in value and not (each.nullable or self._fills(place.field(name)))
         ]
-        if unknown or missing:
+        if missing or (unknown and not self._drops_extra):
             raise other_fields(wanted.fields, value, missing, place.at(index))
 
     # Lists.

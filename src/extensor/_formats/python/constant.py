@@ -47,11 +47,12 @@ def constant(
 ) -> StructuredTensor:
     """Returns Python data as a StructuredTensor; floats are float32 unless `dtype=tf.float64`.
 
-    Without a spec, the values decide. Python numbers get the dtypes that `tf.ragged.constant`
-    gives them: int32 (int64 if a number needs it), and float32. An integer that the floats of its
-    field do not hold exactly is an error. Numbers of NumPy keep their dtypes. Empty lists are float32. A dict becomes a single record; lists of dicts become a
-    collection, which is dense if all lists of a level have one length. Lists inside of records
-    are ragged; the outermost one of a single record is dense.
+    Without a spec, the values decide. Python numbers get the dtypes that `tf.ragged.constant` gives
+    them: int32 (int64 if a number needs it), and float32. An integer that the floats of its field
+    do not hold exactly is an error. Numbers of NumPy keep their dtypes. Empty lists are float32. A
+    dict becomes a single record; lists of dicts become a collection, which is dense if all lists of
+    a level have one length. Lists inside of records are ragged; the outermost one of a single
+    record is dense.
 
     Args:
         pyval: A dict, or (nested) lists of dicts. A record may also be an object of a dataclass,
@@ -176,6 +177,7 @@ def of_spec(
     nulls: Any = None,
     path: str = "",
     name_of: Callable[[int], str] | None = None,
+    extra: str = "error",
 ) -> Any:
     """Returns records of a spec from Python data; see `StructuredTensorSpec.cast`.
 
@@ -185,12 +187,13 @@ def of_spec(
         nulls: As in `constant`.
         path: The path of the records, for errors.
         name_of: Returns the name of a record from its number, for errors.
+        extra: What becomes of fields that the spec does not have: "error" or "ignore".
     """
     if isinstance(pyval, Mapping) and spec.rank:
-        return _of_columns(pyval, spec, path)
+        return _of_columns(pyval, spec, path, extra)
     place = Place(path, (path,) if path else (), name_of=name_of)
     wanted: Any = collection_levels(spec)
-    columns = Columns(Dtypes(None), nulls, unions=False)
+    columns = Columns(Dtypes(None), nulls, unions=False, drops_extra=extra == "ignore")
     flat: Any = [pyval]
     levels: list[Any] = []
     while isinstance(wanted, Lists):
@@ -234,7 +237,7 @@ def _policy(columns: Columns, nulls: Any) -> Any:
     return {**columns.policies, **given}
 
 
-def _of_columns(values: Mapping[str, Any], spec: Any, path: str) -> Any:
+def _of_columns(values: Mapping[str, Any], spec: Any, path: str, extra: str) -> Any:
     """Returns records of a dense spec from one dict of the values of all records."""
     names = spec.record.field_specs
     if spec.record is not spec:
@@ -244,7 +247,8 @@ def _of_columns(values: Mapping[str, Any], spec: Any, path: str) -> Any:
             received="a dict",
             mend="Nest one list for each dimension of the records.",
         )
-    if set(values) != set(names):
+    unknown = set(values) - set(names)
+    if set(names) - set(values) or (unknown and extra == "error"):
         missing = [name for name in names if name not in values]
         raise other_fields(names, values, missing, path or "records")
     if not names and not spec.shape.is_fully_defined():
@@ -259,7 +263,7 @@ def _of_columns(values: Mapping[str, Any], spec: Any, path: str) -> Any:
         at = str(Place(path).field(name).text)
         value = values[name]
         if isinstance(each, StructuredTensorSpec) and isinstance(value, (list, tuple, Mapping)):
-            fields[name] = of_spec(value, each, path=at)
+            fields[name] = of_spec(value, each, path=at, extra=extra)
         else:
             fields[name] = cast_value(each, value, at)
     return spec._with_fields(fields)

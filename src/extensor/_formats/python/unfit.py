@@ -87,7 +87,8 @@ def other_fields(
         path=at,
         expected=f"the fields {_listed(names, 20)}",
         received=_listed(keys, 20) or "an empty dict",
-        mend=f"Give exactly these fields. {text[:1].upper()}{text[1:]}.",
+        mend=f"Give exactly these fields. {text[:1].upper()}{text[1:]}."
+        + (' extra="ignore" leaves unknown fields out.' if unknown else ""),
     )
 
 

@@ -71,7 +71,7 @@ def from_tf_example(
     ...                               {"title": "Toast", "minutes": []}])
     >>> serialized = xt.to_tf_example(recipes)
     >>> xt.from_tf_example(serialized, xt.spec_of(recipes)).to_py()
-    [{'title': b'Tea', 'minutes': [5, 2]}, {'title': b'Toast', 'minutes': []}]
+    [{'title': 'Tea', 'minutes': [5, 2]}, {'title': 'Toast', 'minutes': []}]
     """
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     spec = wanted_spec(wanted, schema, row_splits_dtype)
@@ -113,7 +113,7 @@ def from_tf_sequence_example(
     >>> recipes = xt.struct.constant([{"title": "Tea", "words": [["boil"], ["pour", "wait"]]}])
     >>> serialized = xt.to_tf_sequence_example(recipes)
     >>> xt.from_tf_sequence_example(serialized, xt.spec_of(recipes)).to_py()
-    [{'title': b'Tea', 'words': [[b'boil'], [b'pour', b'wait']]}]
+    [{'title': 'Tea', 'words': [['boil'], ['pour', 'wait']]}]
     """
     wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
     spec = wanted_spec(wanted, schema, row_splits_dtype)

@@ -21,12 +21,13 @@ from extensor._path import Path
 from extensor._protocol.box import box, unbox
 from extensor._protocol.row_splits import expect_splits_fit
 from extensor._struct import dims, index, reshape
+from extensor._struct.change import changed
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Axes, Dims
 from extensor._struct.display import text
 from extensor._struct.field import spec_of_field
 from extensor._struct.masked import is_masked, is_union
-from extensor._struct.meaning import changed, common, not_the_same
+from extensor._struct.meaning import common, not_the_same
 from extensor._struct.metadata import Metadata
 from extensor._struct.parts import row_parts
 from extensor._struct.ragged import RaggedStructuredTensor

@@ -1,0 +1,202 @@
+"""Changes of the numbers of a field without loss: to another unit, scale or dtype."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._memory import array_over
+from extensor._path import PathLike
+from extensor._struct import index
+from extensor._struct.masked import is_masked, is_union
+from extensor._struct.meaning import Meaning, changes, common, factor_of, not_the_same
+from extensor._struct.row_splits import outer_sizes
+from extensor._tf import stacked, unstacked
+from extensor.errors import DTypeError
+
+
+@functools.cache
+def holds(want: tf.DType, have: tf.DType) -> bool:
+    """Returns whether a dtype holds the numbers of another one, as NumPy's safe cast.
+
+    int64 becomes float64; an integer that float64 does not hold is found when it is cast.
+
+    >>> from extensor._struct.change import holds
+    >>> import tensorflow as tf
+    >>> holds(tf.float64, tf.int32), holds(tf.float32, tf.int32), holds(tf.int32, tf.bool)
+    (True, False, False)
+    """
+    if want == have:
+        return True
+    numbers = all(d.is_integer or d.is_floating or d.is_complex for d in (want, have))
+    return numbers and bool(np.can_cast(have.as_numpy_dtype, want.as_numpy_dtype))
+
+
+def fits(want: Any, have: Any, meanings: tuple[Meaning, Meaning]) -> bool:
+    """Returns whether the numbers of a field change to those of another field without loss.
+
+    Args:
+        want: The spec of the other field.
+        have: The spec of the field.
+        meanings: The meaning of the numbers of the other field, and of the field.
+    """
+    dtypes = dtype_of(want), dtype_of(have)
+    if None in dtypes:
+        return changes(*meanings)
+    if meanings[0] is None and meanings[1] is not None:
+        return dtypes[0] == dtypes[1]
+    has_units = meanings[0] is not None and meanings[1] is not None
+    return changes(*meanings) and (has_units or holds(*dtypes))
+
+
+def target(specs: tuple[Any, Any], meanings: tuple[Meaning, Meaning]) -> int | None:
+    """Returns which of two fields holds the numbers of both: 0 or 1; None if neither does.
+
+    Args:
+        specs: The specs of the fields.
+        meanings: What their numbers mean.
+    """
+    order: tuple[int, ...] = (0, 1)
+    if meanings[0] != meanings[1]:
+        found, want = common(*meanings)
+        order = (meanings.index(want),) if found else ()
+    for want in order:
+        have = 1 - want
+        if fits(specs[want], specs[have], (meanings[want], meanings[have])):
+            return want
+    return None
+
+
+def needs_change(want: Any, have: Any, meanings: tuple[Meaning, Meaning]) -> bool:
+    """Returns whether the numbers of a field have another unit or dtype than wanted."""
+    if None not in meanings and meanings[0] != meanings[1]:
+        return True
+    dtypes = dtype_of(want), dtype_of(have)
+    return None not in dtypes and dtypes[0] != dtypes[1]
+
+
+def dtype_of(value_or_spec: Any) -> tf.DType | None:
+    """Returns the dtype of tensors, also ragged or masked; None for values of other types."""
+    while is_masked(value_or_spec):
+        value_or_spec = value_or_spec.values
+    return value_or_spec.dtype if isinstance(value_or_spec, _TENSORS) else None
+
+
+_TENSORS = (tf.Tensor, tf.Variable, tf.RaggedTensor, tf.TensorSpec, tf.RaggedTensorSpec)
+
+
+def changed(value: Any, want: Meaning, have: Meaning, spec: Any, path: PathLike) -> Any:
+    """Returns a field's value with its numbers changed to another meaning and dtype.
+
+    Args:
+        value: A tensor, or a ragged, masked or union value of tensors.
+        want: The meaning of the result.
+        have: The meaning of the value.
+        spec: The spec of the result.
+        path: The path of the field, for errors.
+
+    Raises:
+        DTypeError: If the change loses information, or a number does not fit. In a graph, numbers
+            are not checked (also a TypeError).
+    """
+    if not changes(want, have):
+        raise not_the_same(want, have, path)
+    if is_union(value):
+        wanted, had = _by_variant(want), _by_variant(have)
+        variants = {
+            name: changed(rows, wanted.get(name), had.get(name), spec.variants[name], path)
+            if _is_changed(spec.variants[name], rows)
+            else rows
+            for name, rows in value.variants.items()
+        }
+        return value.of_parts(value.codes, variants, value.names)
+    spec = spec.values if is_masked(spec) else spec
+    if is_masked(value):
+        inner = changed(value.values, want, have, spec, path)
+        return type(value).of_parts(inner, value.mask)
+    if isinstance(value, tf.RaggedTensor):
+        return value.with_flat_values(changed(value.flat_values, want, have, spec, path))
+    if want is None or have is None or want == have:
+        return _with_dtype(value, spec.dtype, path)
+    return _with_unit(value, want, have, spec.dtype, path)
+
+
+def _with_dtype(value: Any, dtype: tf.DType, path: PathLike) -> Any:
+    if value.dtype == dtype:
+        return value
+    cast = tf.cast(value, dtype)
+    if value.dtype in (tf.int64, tf.uint64) and hasattr(value, "numpy"):
+        back = array_over(tf.cast(cast, value.dtype))
+        if (back != array_over(value)).any():
+            raise DTypeError(
+                path=path,
+                expected=f"integers that {dtype.name} holds exactly",
+                received=f"other numbers of {value.dtype.name}",
+                mend="Choose the dtype where the data is read, with schema=.",
+            )
+    return cast
+
+
+def _is_changed(want: Any, have: Any) -> bool:
+    """Returns whether the rows of a variant may be changed: they are numbers of a fitting dtype."""
+    dtypes = dtype_of(want), dtype_of(have)
+    return None not in dtypes and holds(*dtypes)
+
+
+def _by_variant(meaning: Any) -> dict[str, Any]:
+    return dict(meaning or ())
+
+
+def _with_unit(value: Any, want: Any, have: Any, dtype: tf.DType, path: PathLike) -> Any:
+    """Returns a tensor with its integers changed from one unit to another one."""
+    factor = factor_of(want, have)
+    days = 0 if factor else want.size // have.size
+    if hasattr(value, "numpy"):
+        numbers, most = array_over(value), dtype.max // (factor or 1)
+        fits = not (numbers % days).any() if days else (abs(numbers) <= most).all()
+        if not fits:
+            raise DTypeError(
+                path=path,
+                expected=f"numbers that {dtype.name} holds as {want}",
+                received=f"other numbers: {have}",
+                mend="Choose the type where the data is read, with schema=.",
+            )
+    wide = value if value.dtype == tf.int64 else tf.cast(value, tf.int64)
+    wide = wide // tf.constant(days, tf.int64) if days else wide * tf.constant(factor, tf.int64)
+    return wide if dtype == tf.int64 else tf.cast(wide, dtype)
+
+
+def retyped(spec: Any, like: Any) -> Any:
+    """Returns the spec of a field with the dtype of another spec of the same kind."""
+    like = like.values if is_masked(like) else like
+    if is_masked(spec):
+        return type(spec)(retyped(spec.values, like), spec.mask)
+    if is_union(spec):
+        variants = {
+            name: retyped(spec.variants[name], like.variants[name])
+            if name in like.names and _is_changed(like.variants[name], spec.variants[name])
+            else spec.variants[name]
+            for name in spec.names
+        }
+        return type(spec)(variants, codes=spec.codes)
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return tf.RaggedTensorSpec(spec.shape, like.dtype, spec.ragged_rank, spec.row_splits_dtype)
+    return tf.TensorSpec(spec.shape, like.dtype)
+
+
+def nulls_of(spec: Any, records: Any) -> Any:
+    """Returns a field of records in which all values are null.
+
+    Args:
+        spec: The spec of the field.
+        records: The records.
+    """
+    row = spec
+    for _ in range(records.rank):
+        row = unstacked(row)
+    one = stacked(row, 1).cast([None])
+    sizes = outer_sizes(records, records.rank) if records.rank else []
+    return index.gather(one, tf.zeros(sizes, tf.int32))

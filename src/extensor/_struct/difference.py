@@ -1,0 +1,192 @@
+"""Where the records of one spec do not cast to another spec: a table of paths for errors."""
+
+# This file reads attributes of specs that are private to this package.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from extensor._path import Path
+from extensor._protocol.casting import castable_type, shortened
+from extensor._struct.change import fits, needs_change, retyped
+from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.display.schema import node
+from extensor._struct.masked import is_masked, is_nullable
+from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.spec import StructuredTensorSpec
+from extensor.errors import DTypeError
+
+_MOST = 20
+"""How many differences an error shows."""
+
+
+class Difference(NamedTuple):
+    """A place at which two specs differ.
+
+    Attributes:
+        path: The path of the field.
+        expected: What is expected there.
+        received: What is there.
+        mend: Code, or a sentence, that mends it.
+    """
+
+    path: Path
+    expected: str
+    received: str
+    mend: str
+
+
+def mismatch(
+    want: Any, have: Any, at: str, where: str = "", path: Path | None = None
+) -> DTypeError | None:
+    """Returns the error for records whose spec does not cast to another one, or None if it does.
+
+    Args:
+        want: The expected spec.
+        have: The spec of the records.
+        at: The path of the records, for the error.
+        where: The text before the path of a field, such as "model: input ".
+        path: The path of both specs. Default: the records themselves.
+    """
+    top = Path() if path is None else path
+    rows = list(differences(want, have, top))
+    if not rows:
+        return None
+    if len(rows) == 1:
+        [row] = rows
+        place = f"{where}{row.path}" if row.path else at
+        return DTypeError(
+            path=place, expected=row.expected, received=row.received, mend=f"Mend: {row.mend}"
+        )
+    shown = [(str(row.path) or at, *row[1:]) for row in rows[:_MOST]]
+    table = [("path", "expected", "got", "mend"), *shown]
+    widths = [max(len(row[i]) for row in table) for i in range(3)]
+    lines = ["  " + "  ".join([*map(str.ljust, row[:3], widths), row[3]]).rstrip() for row in table]
+    if len(rows) > _MOST:
+        lines.append(f"  ... {len(rows) - _MOST} more")
+    return DTypeError(
+        path=at,
+        expected="the fields of the spec",
+        received=f"{len(rows)} differences",
+        mend="\n".join(["Mend each:", *lines]),
+    )
+
+
+def differences(want: Any, have: Any, path: Path) -> Iterator[Difference]:
+    """Yields why values of a spec do not cast to another spec.
+
+    Args:
+        want: The expected spec.
+        have: The spec of the values.
+        path: The path of both.
+    """
+    if not isinstance(want, StructuredTensorSpec) or not isinstance(have, StructuredTensorSpec):
+        if castable_type(want, have) is None:
+            yield Difference(path, shortened(want), shortened(have), "convert it before")
+        return
+    if want.rank != have.rank or not want.shape.is_compatible_with(have.shape):
+        yield Difference(
+            path,
+            f"records of shape {want.shape}",
+            f"shape {have.shape}",
+            "give a spec with an open number of records (None)"
+            if want.rank == have.rank
+            else "give records of the same dimensions",
+        )
+        return
+    yield from _of_fields(want.record, have.record, path)
+
+
+def _of_fields(want: Any, have: Any, path: Path) -> Iterator[Difference]:
+    for name, spec in want.field_specs.items():
+        at = path / name
+        kept = want.arrow_types.get(name)
+        if name in have.field_specs:
+            meanings = want._meanings.get(name), have._meanings.get(name)
+            own = have.field_specs[name], have.rank, have.arrow_types.get(name)
+            yield from _of_field((spec, want.rank, kept), own, meanings, at)
+        elif not is_nullable(spec, want.rank):
+            yield Difference(at, node(name, spec, want.rank, kept).label, "no such field", _add(at))
+    for name, spec in have.field_specs.items():
+        if name not in want.field_specs:
+            label = node(name, spec, have.rank, have.arrow_types.get(name)).label
+            yield Difference(
+                path / name, "no such field", label, 'spec.cast(records, extra="ignore")'
+            )
+
+
+def _of_field(want: Any, have: Any, meanings: Any, path: Path) -> Iterator[Difference]:
+    """Yields the differences of a field: of its records, or of its numbers.
+
+    Args:
+        want: The expected spec, the rank of the records around it, and its Arrow type.
+        have: The same of the values.
+        meanings: The meaning of the numbers of both.
+        path: The path of the field.
+    """
+    specs: tuple[Any, Any] = want[0], have[0]
+    inner: list[Any] = [spec.values if is_masked(spec) else spec for spec in specs]
+    are_records = [isinstance(spec, StructuredTensorSpec) for spec in inner]
+    if all(are_records) and (is_masked(specs[0]) or not is_masked(specs[1])):
+        yield from differences(inner[0], inner[1], path)
+        return
+    changed = have[0]
+    fit = fits(*specs, meanings)
+    if fit and needs_change(*specs, meanings):
+        changed = retyped(have[0], want[0])
+    if fit and castable_type(want[0], changed) is not None and (
+        is_masked(specs[0]) or not is_masked(specs[1])
+    ):  # fmt: skip
+        return
+    names = [node(path.names[-1], *each).label for each in (want, have)]
+    if names[0] == names[1]:
+        names = [shortened(spec) for spec in specs]
+    yield Difference(path, names[0], names[1], _mend(specs, meanings, path))
+
+
+def _mend(specs: tuple[Any, Any], meanings: Any, path: Path) -> str:
+    want, have = specs
+    key = repr(str(path))
+    if is_masked(have) and not is_masked(want):
+        return f"xt.struct.fill_null(records, {key}, value)"
+    if meanings[0] != meanings[1]:
+        return "read both with one schema="
+    dtype = getattr(want, "dtype", None)
+    if dtype is not None and dtype != getattr(have, "dtype", None) and hasattr(dtype, "name"):
+        return f"xt.struct.cast(records, {{{key}: tf.{dtype.name}}})"
+    return f"records.with_updates({{{key}: ...}})"
+
+
+def _add(path: Path) -> str:
+    return f"records.with_updates({{{str(path)!r}: ...}})"
+
+
+def without_extra(value: Any, spec: Any) -> Any:
+    """Returns a value without the fields that a spec does not have, at any depth.
+
+    Args:
+        value: Records, or the value of a field.
+        spec: The spec of the result.
+    """
+    if is_masked(value):
+        inner = without_extra(value.values, spec.values if is_masked(spec) else spec)
+        return value if inner is value.values else type(value).of_parts(inner, value.mask)
+    spec = spec.values if is_masked(spec) else spec
+    if not isinstance(spec, StructuredTensorSpec):
+        return value
+    if isinstance(value, RaggedStructuredTensor):
+        values = without_extra(value.values, spec)
+        if values is value.values:
+            return value
+        return RaggedStructuredTensor.of_parts(values, value.row_splits)._with_dims(value._dims)
+    if not isinstance(value, DenseStructuredTensor):
+        return value
+    wanted = spec.record.field_specs
+    if any(name not in wanted for name in value.field_names()):
+        value = value._selected([name for name in value.field_names() if name in wanted])
+    nested = {name: without_extra(part, wanted[name]) for name, part in value._columns.items()}
+    if all(nested[name] is part for name, part in value._columns.items()):
+        return value
+    return value.map_parts(lambda part, name: nested.get(name, part))

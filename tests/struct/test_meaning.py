@@ -1,0 +1,343 @@
+"""What numbers mean is part of their spec: units, scales, zones. Arrow's casts are the reference."""
+
+import datetime as dt
+import decimal
+
+import pyarrow as pa
+import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+
+import extensor as xt
+from extensor import errors
+
+# Two types, of which the numbers of the first change to the second without loss.
+FINER = [
+    (pa.timestamp("s"), pa.timestamp("ms")),
+    (pa.timestamp("s", "UTC"), pa.timestamp("us", "Asia/Tokyo")),
+    (pa.timestamp("us"), pa.timestamp("ns")),
+    (pa.date32(), pa.date64()),
+    (pa.date32(), pa.timestamp("s")),
+    (pa.date64(), pa.timestamp("us")),
+    (pa.time32("s"), pa.time32("ms")),
+    (pa.time32("ms"), pa.time64("us")),
+    (pa.duration("s"), pa.duration("ns")),
+    (pa.decimal32(5, 1), pa.decimal32(7, 2)),
+    (pa.decimal128(9, 1), pa.decimal64(12, 4)),
+    (pa.decimal256(12, 0), pa.decimal128(18, 3)),
+    (pa.decimal128(10, -2), pa.decimal128(12, 0)),
+]
+# Two types, of which neither changes to the other.
+APART = [
+    (pa.timestamp("s"), pa.timestamp("s", "UTC")),
+    (pa.date32(), pa.timestamp("s", "UTC")),
+    (pa.duration("s"), pa.timestamp("s")),
+    (pa.time64("us"), pa.duration("us")),
+    (pa.decimal128(10, 2), pa.timestamp("s")),
+    (pa.time32("ms"), pa.date32()),
+]
+# Two types that store the same numbers in other ways.
+SAME = [
+    (pa.timestamp("us", "UTC"), pa.timestamp("us", "Europe/Paris")),
+    (pa.decimal32(5, 2), pa.decimal128(18, 2)),
+    (pa.timestamp("s"), pa.dictionary(pa.int32(), pa.timestamp("s"))),
+    (pa.string(), pa.large_string()),
+    (pa.list_(pa.duration("s")), pa.large_list(pa.duration("s"))),
+]
+NUMBERS = [3, 1, 2]
+KINDS = {
+    "flat": (lambda array: array, lambda arrow: arrow),
+    "lists": (
+        lambda array: pa.ListArray.from_arrays(pa.array([0, 2, 2, 3], pa.int32()), array),
+        pa.list_,
+    ),
+    "nulls": (
+        lambda array: pa.concat_arrays([array[:2], pa.nulls(1, array.type)]),
+        lambda arrow: arrow,
+    ),
+    "records": (
+        lambda array: pa.StructArray.from_arrays([array], ["inner"]),
+        lambda arrow: pa.struct({"inner": arrow}),
+    ),
+    "null records": (
+        lambda array: pa.StructArray.from_arrays(
+            [array], ["inner"], mask=pa.array([False, True, False])
+        ),
+        lambda arrow: pa.struct({"inner": arrow}),
+    ),
+    "records in lists": (
+        lambda array: pa.ListArray.from_arrays(
+            pa.array([0, 1, 1, 3], pa.int32()), pa.StructArray.from_arrays([array], ["inner"])
+        ),
+        lambda arrow: pa.list_(pa.struct({"inner": arrow})),
+    ),
+}
+
+
+def column(arrow, kind="flat"):
+    storage = pa.array(NUMBERS, pa.int32() if arrow.bit_width == 32 else pa.int64())
+    if pa.types.is_decimal(arrow):
+        array = pa.array([decimal.Decimal(n).scaleb(-arrow.scale) for n in NUMBERS], arrow)
+    elif pa.types.is_date64(arrow):
+        array = pa.array([n * 86_400_000 for n in NUMBERS], pa.int64()).view(arrow)
+    else:
+        array = storage.view(arrow)
+    return KINDS[kind][0](array)
+
+
+def table(arrow, kind="flat"):
+    return pa.table({"n": [0, 1, 2], "x": column(arrow, kind)})
+
+
+def records(arrow, kind="flat"):
+    nulls = {"nulls": {"x": "mask"}, "null records": {"x": "mask"}}.get(kind, "error")
+    return xt.from_arrow(table(arrow, kind), nulls=nulls)
+
+
+def expected(coarse, fine, kind):
+    """Returns both columns as Python data of the finer type, by Arrow's own safe cast."""
+    target = KINDS[kind][1](fine)
+    return [column(arrow, kind).cast(target).to_pylist() for arrow in (coarse, fine)]
+
+
+def in_graph(op):
+    return lambda a, b: tf.function(op)(a, b)
+
+
+def slices(a):
+    return tf.data.Dataset.from_tensor_slices(a)
+
+
+def rows(a):
+    return xt.RaggedStructuredTensor.from_row_splits(a, [0, 2, 3])
+
+
+def stacked(dataset):
+    return next(iter(dataset.ragged_batch(10)))
+
+
+BOTH = {  # the records of both, one after another
+    "concat": lambda a, b: tf.concat([a, b], 0),
+    "concat in a graph": in_graph(lambda a, b: tf.concat([a, b], 0)),
+    "concat of rows": lambda a, b: tf.concat([rows(a), rows(b)], 0).values,
+    "stack": lambda a, b: tf.reshape(tf.stack([a, b]), [-1]),
+    "ragged stack": lambda a, b: tf.ragged.stack([a, b]).values,
+    "where": lambda a, b: tf.concat([tf.where([True] * 3, a, b), tf.where([False] * 3, a, b)], 0),
+    "datasets": lambda a, b: stacked(slices(a).concatenate(slices(b))),
+}
+FIRST = {  # the records of the first, as the second
+    "cast": lambda a, b: xt.spec_of(b).cast(a),
+    "cond": in_graph(lambda a, b: tf.cond(a["n"][0] == 0, lambda: a, lambda: b)),
+    "switch_case": in_graph(
+        lambda a, b: tf.switch_case(tf.cast(a["n"][0], tf.int32), [lambda: a, lambda: b])
+    ),
+    "signature": lambda a, b: tf.function(lambda x: x, input_signature=[xt.spec_of(b)])(a),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("types", FINER, ids=str)
+@pytest.mark.parametrize("joint", BOTH)
+def test_records_that_are_joined_get_the_finer_unit(joint, types, kind):
+    coarse, fine = expected(*types, kind)
+    ours, theirs = (records(arrow, kind) for arrow in types)
+    for a, b, want in ((ours, theirs, coarse + fine), (theirs, ours, fine + coarse)):
+        result = BOTH[joint](a, b)
+        assert xt.to_arrow(result).column("x").to_pylist() == want
+        assert result["n"].numpy().tolist() == [0, 1, 2, 0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("types", FINER, ids=str)
+@pytest.mark.parametrize("joint", FIRST)
+def test_records_that_are_cast_get_the_unit_of_the_spec(joint, types, kind):
+    coarse, _ = expected(*types, kind)
+    ours, theirs = (records(arrow, kind) for arrow in types)
+    result = FIRST[joint](ours, theirs)
+    assert xt.to_arrow(result).column("x").to_pylist() == coarse
+    assert xt.spec_of(result).is_compatible_with(xt.spec_of(theirs))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("types", APART, ids=str)
+@pytest.mark.parametrize("joint", {**BOTH, **FIRST})
+def test_numbers_that_differ_in_more_than_the_unit_are_an_error(joint, types, kind):
+    ours, theirs = (records(arrow, kind) for arrow in types)
+    with pytest.raises(
+        TypeError, match=r"decimal|timestamp|time of day|times? |time64|duration|date"
+    ):
+        ({**BOTH, **FIRST})[joint](ours, theirs)
+
+
+@pytest.mark.parametrize("types", SAME, ids=str)
+def test_what_is_stored_in_another_way_means_the_same(types):
+    ours, theirs = map(xt.spec_from_schema, (pa.schema({"x": arrow}) for arrow in types))
+    assert ours == theirs
+    assert hash(ours) == hash(theirs)
+    assert ours.is_compatible_with(theirs)
+    traces = []
+    function = tf.function(lambda value: traces.append(value))
+    for spec in (ours, theirs):
+        function.get_concrete_function(spec)
+    assert len(traces) == 1
+
+
+@pytest.mark.parametrize("types", FINER + APART, ids=str)
+def test_specs_that_differ_in_meaning_are_not_equal(types):
+    ours, theirs = map(xt.spec_from_schema, (pa.schema({"x": arrow}) for arrow in types))
+    assert ours != theirs
+    assert not ours.is_compatible_with(theirs)
+    assert not theirs.is_compatible_with(ours)
+    assert ours.most_specific_compatible_type(theirs) is None
+    assert not ours.is_subtype_of(theirs)
+    traces = []
+    function = tf.function(lambda value: traces.append(value))
+    for spec in (ours, theirs):
+        function.get_concrete_function(spec)
+    assert len(traces) == 2
+
+
+@pytest.mark.parametrize("types", FINER, ids=str)
+def test_a_coarser_unit_is_an_error_that_says_both(types):
+    coarse, fine = (xt.from_arrow(pa.table({"in": column(t, "records")})) for t in types)
+    spec = xt.spec_of(coarse)
+    if pa.types.is_date64(types[1]):
+        assert spec.cast(fine).to_py() == coarse.to_py()  # whole days
+        return
+    with pytest.raises(errors.DTypeError, match=r"inner: expected .+ got .+ schema=") as caught:
+        spec.cast(fine)
+    assert caught.value.path.endswith("inner")
+
+
+def ops(function, *specs):
+    graph = tf.function(function, autograph=False).get_concrete_function(*specs).graph
+    return [op.type for op in graph.get_operations()]
+
+
+NO_WORK = {"Placeholder", "Identity", "Const", "NoOp"}
+
+
+@pytest.mark.parametrize(("types", "work"), [(FINER[0], ["Mul"]), (FINER[2], ["Mul"]),
+                                             (FINER[4], ["Cast", "Mul"]), (SAME[0], [])])  # fmt: skip
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_a_graph_the_change_is_one_multiply(types, work, kind):
+    ours, theirs = (xt.spec_of(records(arrow, kind)) for arrow in types)
+    found = ops(theirs.cast, ours)
+    assert [op for op in found if op not in NO_WORK] == work
+
+
+def test_numbers_without_a_meaning_take_that_of_the_field():
+    typed = xt.from_arrow(pa.table({"x": column(pa.timestamp("s"))}))
+    plain = xt.DenseStructuredTensor([3], {"x": tf.constant([7, 8, 9], tf.int64)})
+    assert xt.spec_of(typed) != xt.spec_of(plain)
+    want = pa.array([7, 8, 9]).view(pa.timestamp("s")).to_pylist()
+    for given in (
+        xt.spec_of(typed).cast(plain),
+        tf.concat([typed, plain], 0)[3:],
+        tf.concat([plain, typed], 0)[:3],
+        typed.with_updates(x=plain["x"]),
+    ):
+        assert [each["x"] for each in given.to_py()] == want
+    back = xt.spec_of(plain).cast(typed)
+    assert back.to_py() == [{"x": 3}, {"x": 1}, {"x": 2}]
+    assert xt.spec_of(back) == xt.spec_of(plain)
+    assert ops(xt.spec_of(typed).cast, xt.spec_of(plain)) == ops(lambda x: x, xt.spec_of(plain))
+
+
+def test_a_number_that_does_not_fit_the_finer_unit_is_an_error():
+    seconds = xt.from_arrow(pa.table({"x": pa.array([2**40], pa.int64()).view(pa.timestamp("s"))}))
+    spec = xt.spec_from_schema(pa.schema({"x": pa.timestamp("ns")}))
+    with pytest.raises(errors.DTypeError, match=r"x: expected numbers that int64 holds"):
+        spec.cast(seconds)
+    with pytest.raises(pa.ArrowInvalid, match="out of bounds"):
+        xt.to_arrow(seconds)["x"].cast(pa.timestamp("ns"))
+    half = xt.from_arrow(pa.table({"x": pa.array([43_200_000], pa.int64()).view(pa.date64())}))
+    with pytest.raises(errors.DTypeError, match=r"x: expected .+ dates in days"):
+        xt.spec_from_schema(pa.schema({"x": pa.date32()})).cast(half)
+
+
+@given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=5), st.sampled_from(FINER))
+def test_every_number_is_changed_as_arrow_changes_it_or_refused(numbers, types):
+    coarse, fine = types
+    width = pa.int32() if coarse.bit_width == 32 else pa.int64()
+    limit = 10 ** getattr(coarse, "precision", 18) - 1
+    numbers = [max(min(n, limit), -limit) for n in numbers]
+    if width == pa.int32():
+        numbers = [n % 2**30 for n in numbers]
+    if pa.types.is_decimal(coarse):
+        array = pa.array(
+            [decimal.Decimal(n % limit).scaleb(-coarse.scale) for n in numbers], coarse
+        )
+    elif pa.types.is_date64(coarse):
+        array = pa.array([n // 2**30 * 86_400_000 for n in numbers], pa.int64()).view(coarse)
+    else:
+        array = pa.array(numbers, width).view(coarse)
+    ours = xt.from_arrow(pa.table({"x": array}))
+    spec = xt.spec_from_schema(pa.schema({"x": fine}))
+    # Decimals of any size that int64 holds are decimals; to_arrow refuses more digits.
+    wide = pa.decimal128(38, fine.scale) if pa.types.is_decimal(fine) else fine
+    try:
+        want = array.cast(wide)
+    except pa.ArrowInvalid:
+        with pytest.raises(errors.DTypeError, match="x: expected"):
+            spec.cast(ours)
+        return
+    try:
+        result = spec.cast(ours)
+    except errors.DTypeError:
+        digits = max(abs(int(n.as_py().scaleb(fine.scale))) for n in want)
+        assert digits >= 2**63
+        return
+    assert [each["x"] for each in result.to_py()] == want.to_pylist()
+
+
+def test_the_variants_of_a_union_change_each():
+    def union(arrow):
+        codes, offsets = pa.array([0, 1, 0], pa.int8()), pa.array([0, 0, 1], pa.int32())
+        parts = [column(arrow)[:2], pa.array(["a"])]
+        return xt.from_arrow(pa.table({
+            "x": pa.UnionArray.from_dense(codes, offsets, parts, ["when", "text"])
+        }))  # fmt: skip
+
+    coarse, fine, other = map(union, (pa.timestamp("s"), pa.timestamp("us"), pa.date32()))
+    assert xt.spec_of(coarse) != xt.spec_of(fine)
+    assert xt.spec_of(fine).cast(coarse).to_py() == coarse.to_py()
+    assert tf.concat([fine, coarse], 0).to_py() == fine.to_py() + coarse.to_py()
+    assert tf.concat([other, coarse], 0).to_py()[0]["x"] == dt.datetime(1970, 1, 4)
+    with pytest.raises(errors.DTypeError, match=r"x: expected"):
+        xt.spec_of(coarse).cast(fine)
+
+
+def test_a_spec_written_by_hand_has_units():
+    spec = xt.DenseStructuredTensorSpec(
+        [None],
+        {
+            "when": tf.TensorSpec([None], tf.int64),
+            "days": tf.RaggedTensorSpec([None, None], tf.int32),
+            "price": tf.TensorSpec([None], tf.int64),
+        },
+        types={"when": "timestamp[us, tz=UTC]", "days": "date32", "price": pa.decimal128(9, 2)},
+    )
+    schema = pa.schema({
+        "when": pa.timestamp("us", "UTC"), "days": pa.list_(pa.date32()), "price": pa.decimal64(12, 2)
+    })  # fmt: skip
+    assert spec == xt.spec_from_schema(schema)
+    rows = [{
+        "when": dt.datetime(2026, 5, 1, tzinfo=dt.timezone.utc),
+        "days": [dt.date(2026, 5, 1)], "price": decimal.Decimal("1.25"),
+    }]  # fmt: skip
+    made = spec.cast(rows)
+    assert made.to_py() == rows
+    assert xt.to_arrow(made).schema.field("days").type == pa.list_(pa.date32())
+    with pytest.raises(errors.DTypeError, match=r"types: x: expected a type of Arrow"):
+        xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None])}, {"x": "timestamp[m]"})
+    with pytest.raises(errors.DTypeError, match=r"types: x: expected a field of integers"):
+        xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None])}, {"x": "timestamp[s]"})
+    with pytest.raises(errors.FieldError, match="y"):
+        xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None])}, {"y": "date32"})
+
+
+@pytest.mark.parametrize("types", FINER[:3], ids=str)
+def test_the_laws_hold_with_units(types):
+    xt.testing.check([records(arrow, "lists") for arrow in types])
