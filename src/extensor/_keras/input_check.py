@@ -1,8 +1,5 @@
 """The check that an input has the type that a model was built for."""
 
-# This file calls a method of specs that is private to `_struct`.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from typing import Any
@@ -13,9 +10,9 @@ from extensor._keras.open_spec import any_batch_size
 from extensor._path import Path
 from extensor._protocol.symbolic import is_symbolic
 from extensor._struct.difference import mismatch
-from extensor._struct.meaning import changes
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
+from extensor._struct.units import have_other_units, with_units_of
 from extensor.errors import DTypeError
 
 
@@ -34,72 +31,45 @@ def check_input(expected: Any, received: Any, model: str) -> None:
     _check(_without_list(expected), _without_list(received), Path(), model)
 
 
-def cast_input(expected: Any, given: Any, model: str) -> Any:
-    """Returns an input with records cast to the specs that a model was built for.
-
-    Records are cast where that loses nothing: to a finer unit, a wider dtype, fields that may be
-    null. All else stays as it is, and `check_input` tells what is wrong with it.
+def cast_input(expected: Any, given: Any, is_declared: bool) -> Any:
+    """Returns an input with records cast to the specs that a model was built for, without loss.
 
     Args:
         expected: The nest of specs that the model was built for.
         given: The nest of values.
-        model: The model's name, for errors.
+        is_declared: Whether the model declares its input. Records are cast to it: to a finer unit,
+            a wider dtype, fields that may be null. `check_input` tells what is wrong with others.
+            A model without such an input takes any records, with the units of those before.
 
     Raises:
         DTypeError: If numbers mean something else than expected (also a TypeError).
     """
     if isinstance(given, StructuredTensor):
-        own = any_batch_size(given.__tf_type_spec__())
-        return expected.cast(given) if changes_input(expected, own, model) else given
+        if is_symbolic(given) or not is_cast(expected, given.__tf_type_spec__(), is_declared):
+            return given
+        return expected.cast(given) if is_declared else with_units_of(expected, given)
     if isinstance(expected, dict) and isinstance(given, dict):
-        return {n: cast_input(expected.get(n), item, model) for n, item in given.items()}
+        return {n: cast_input(expected.get(n), item, is_declared) for n, item in given.items()}
     if _are_lists(expected, given):
         pairs = zip(expected, given, strict=True)
-        return type(given)([cast_input(*each, model) for each in pairs])
+        return type(given)([cast_input(*each, is_declared) for each in pairs])
     return given
 
 
-def changes_input(expected: Any, received: Any, model: str) -> bool:
-    """Returns whether `cast_input` changes an input.
-
-    Args:
-        expected: The nest of specs that the model was built for.
-        received: The nest of specs of the input.
-        model: The model's name, for errors.
-
-    Raises:
-        DTypeError: If numbers mean something else than expected (also a TypeError).
-    """
-    if isinstance(expected, StructuredTensorSpec) and isinstance(received, StructuredTensorSpec):
-        if expected.is_compatible_with(received):
+def is_cast(expected: Any, received: Any, is_declared: bool) -> bool:
+    """Returns whether `cast_input` changes an input of these specs."""
+    if isinstance(received, StructuredTensorSpec):
+        if not isinstance(expected, StructuredTensorSpec):
             return False
-        wrong = mismatch(expected, received, f"{model}: input", f"{model}: input ")
-        if wrong is not None and _has_other_units(expected, received):
-            raise wrong
-        return wrong is None
+        if not is_declared:
+            return have_other_units(expected, received)
+        received = any_batch_size(received)
+        return not expected.is_compatible_with(received) and not mismatch(expected, received, "")
     if isinstance(expected, dict) and isinstance(received, dict):
-        return any(changes_input(expected.get(n), item, model) for n, item in received.items())
+        return any(is_cast(expected.get(n), item, is_declared) for n, item in received.items())
     return _are_lists(expected, received) and any(
-        changes_input(*each, model) for each in zip(expected, received, strict=True)
+        is_cast(*each, is_declared) for each in zip(expected, received, strict=True)
     )
-
-
-def cast_units(expected: Any, given: Any, model: str) -> Any:
-    """Returns `cast_input`, but only where numbers have another unit than expected.
-
-    A model that declares no input takes records of any other kind.
-    """
-    if not isinstance(given, StructuredTensor) or not isinstance(expected, StructuredTensorSpec):
-        return given
-    own = given.__tf_type_spec__()
-    if expected._units() == own._units() or is_symbolic(given):
-        return given
-    return cast_input(expected, given, model)
-
-
-def _has_other_units(expected: StructuredTensorSpec, received: StructuredTensorSpec) -> bool:
-    wanted = expected._units()
-    return any(not changes(wanted.get(path), unit) for path, unit in received._units().items())
 
 
 def _are_lists(one: Any, other: Any) -> bool:

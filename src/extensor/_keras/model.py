@@ -19,7 +19,7 @@ from extensor._keras.graph_node import (
     with_fields,
     with_whole_values,
 )
-from extensor._keras.input_check import cast_input, cast_units, check_input
+from extensor._keras.input_check import cast_input, check_input
 from extensor._keras.layer_call import TakesValues, is_called_by_keras
 from extensor._keras.lowering import (
     LoweredValue,
@@ -96,7 +96,7 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
                 args = self._fitting(expected, received[name], args)
         elif args and self._call_spec.specs:
             expected = next(iter(self._call_spec.specs.values()))
-            args = (cast_units(expected, args[0], self.name), *args[1:])
+            args = (cast_input(expected, args[0], is_declared=False), *args[1:])
         outputs = super().__call__(*args, **kwargs)
         if self._output_spec is None:
             self._output_spec = CallSpec.of_values({"": outputs})
@@ -107,8 +107,7 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
         try:
             check_input(expected, received, self.name)
         except DTypeError:
-            is_value = bool(args) and not is_symbolic(args[0])
-            cast = cast_input(expected, args[0], self.name) if is_value else None
+            cast = cast_input(expected, args[0], is_declared=True) if args else None
             if cast is None or cast is args[0]:
                 raise
             return (cast, *args[1:])

@@ -7,7 +7,6 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._arrow.read import read_records
-from extensor._keras.input_check import cast_input
 from extensor._keras.lowering import contains, is_extension
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
@@ -42,7 +41,7 @@ def as_batch(data: Any, specs: Any, model: str) -> Any:
             mend="For one record, give [record]; for columns, xt.from_arrow(pa.table(columns)).",
         )
     if not is_table and not _is_list_of_records(data):
-        return data if specs is None else cast_input(specs, data, model)
+        return data
     if not isinstance(specs, StructuredTensorSpec):
         raise StructureError(
             path=f"{model}: input",

@@ -20,7 +20,7 @@ from extensor._data.prunable import is_prunable
 from extensor._keras._keras_private import OwnBuild, inference_arguments
 from extensor._keras.compiled_step import compiles_steps, named_errors, run_compiled
 from extensor._keras.fit_data import fit_arguments
-from extensor._keras.input_check import cast_input, changes_input, check_input
+from extensor._keras.input_check import cast_input, check_input, is_cast
 from extensor._keras.loss_by_field import by_field, by_values, check_fields, chosen_fields
 from extensor._keras.loss_function import FunctionLoss, check_losses, with_function_losses
 from extensor._keras.lowering import (
@@ -262,8 +262,7 @@ class Trainer(OwnBuild, keras.Model):
 
     def _as_input(self, x: Any) -> Any:
         """Returns the input, with Python records and Arrow tables as values."""
-        specs = {} if self._call_spec is None else self._call_spec.specs
-        return as_batch(x, next(iter(specs.values()), None), self.name)
+        return self._cast(as_batch(x, self._input_specs(), self.name))
 
     @contextlib.contextmanager
     def _named_errors(self, data: Any) -> Any:
@@ -298,16 +297,23 @@ class Trainer(OwnBuild, keras.Model):
 
     def _cast_batches(self, dataset: tf.data.Dataset) -> tf.data.Dataset:
         """Returns a dataset whose batches are cast to the type of the model's input."""
-        specs = (
-            None if self._call_spec is None else next(iter(self._call_spec.specs.values()), None)
-        )
         element = dataset.element_spec
-        x = element[0] if isinstance(element, tuple) and element else element
-        if specs is None or not changes_input(specs, map_leaves(_any_batch, x), self.name):
+        is_tuple = isinstance(element, tuple) and bool(element)
+        x = map_leaves(_any_batch, element[0] if is_tuple else element)
+        if not is_cast(self._input_specs(), x, self._declares_input):
             return dataset
-        if not isinstance(element, tuple):
-            return dataset.map(lambda x: cast_input(specs, x, self.name))
-        return dataset.map(lambda x, *rest: (cast_input(specs, x, self.name), *rest))
+        if is_tuple:
+            return dataset.map(lambda x, *rest: (self._cast(x), *rest))
+        return dataset.map(self._cast)
+
+    def _cast(self, x: Any) -> Any:
+        """Returns an input that is cast to the type of the model's input, without loss."""
+        return cast_input(self._input_specs(), x, self._declares_input)
+
+    def _input_specs(self) -> Any:
+        """Returns the nest of specs of the model's input, or None if it is not known."""
+        given = {} if self._call_spec is None else self._call_spec.specs
+        return next(iter(given.values()), None)
 
     def _build_for_strategy(self, data: Any) -> None:
         """Creates all variables, if the model has a strategy.

@@ -42,8 +42,9 @@ def _texts(items: list[Any]) -> list[Any]:
 def type_of_field(records: Any, name: str) -> Any:
     """Returns the Arrow type of a field of dense records; None if it has none."""
     kept: Any = records._metadata.types.get(name)
-    is_kept = kept is not None and fits(kept, records._columns[name], records.rank)
-    return kept.field.type if is_kept else None
+    if kept is None or not fits(kept, records._columns[name], records.rank):
+        return None
+    return kept.field.type
 
 
 def decoders_of(arrow: Any, text: bool | None) -> Decoders:

@@ -13,10 +13,13 @@ from extensor._keras.layers.combine import combined
 from extensor._keras.layers.default_features import adapted_layers, spec_layers
 from extensor._keras.layers.lists import Lists
 from extensor._keras.layers.unions import field_at
+from extensor._keras.open_spec import any_batch_size
+from extensor._keras.spec_key import key_of_spec, spec_of_key
 from extensor._path import Path
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.tensor import StructuredTensor
+from extensor._struct.units import have_other_units, with_units_of
 from extensor._types.masked.value import MaskedTensor
 from extensor._types.union.value import UnionTensor
 from extensor.errors import ArgumentError, StructureError, UnsupportedTypeError
@@ -81,6 +84,7 @@ class RecordFeatures(Layer):
             )
         self.output_mode, self.num_bins, self.max_tokens = output_mode, num_bins, max_tokens
         self._chosen = layers is not None
+        self._spec: Any = None
         self.layers: dict[str, Any] = {}
         self._set_layers({str(Path.of(path)): layer for path, layer in (layers or {}).items()})
 
@@ -100,7 +104,9 @@ class RecordFeatures(Layer):
         >>> features(xt.from_arrow(pa.table({"title": ["Scones"]}))).numpy()
         array([[1., 0., 0., 0.]], dtype=float32)
         """
-        return cls(spec_layers(spec, num_bins), **kwargs)
+        made = cls(spec_layers(spec, num_bins), **kwargs)
+        made._spec = spec
+        return made
 
     def adapt(self, data: Any, steps: int | None = None) -> None:
         """Adapts the layers to data, in one pass over the data for each field.
@@ -114,6 +120,7 @@ class RecordFeatures(Layer):
         if isinstance(data.element_spec, tuple):
             data = data.map(lambda records, *_: records)
         data = data if steps is None else data.take(steps)
+        self._spec = any_batch_size(data.element_spec)
         layers = dict(self.layers)
         if not self._chosen:
             layers = adapted_layers(data.element_spec, self.num_bins, self.max_tokens)
@@ -136,6 +143,8 @@ class RecordFeatures(Layer):
                 received="none",
                 mend="Call adapt(dataset) first, or use RecordFeatures.from_spec(spec).",
             )
+        if self._spec is not None and have_other_units(self._spec, inputs):
+            inputs = with_units_of(self._spec, inputs)
         return self._of(inputs)
 
     def _of(self, value: Any) -> Any:
@@ -235,6 +244,7 @@ class RecordFeatures(Layer):
             "output_mode": self.output_mode,
             "num_bins": self.num_bins,
             "max_tokens": self.max_tokens,
+            **({} if self._spec is None else {"spec": str(key_of_spec(self._spec))}),
         }
 
     @classmethod
@@ -243,7 +253,11 @@ class RecordFeatures(Layer):
         layers = config["layers"]
         if layers is not None:
             layers = {path: keras.saving.deserialize_keras_object(x) for path, x in layers.items()}
-        return super().from_config({**config, "layers": layers})
+        own = {name: value for name, value in config.items() if name != "spec"}
+        made = super().from_config({**own, "layers": layers})
+        if "spec" in config:
+            made._spec = spec_of_key(config["spec"])
+        return made
 
 
 def _check_field(value: Any, path: str) -> None:
