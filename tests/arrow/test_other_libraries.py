@@ -77,14 +77,14 @@ def test_relations_of_duckdb_come_in(database):
     assert xt.from_arrow(database.sql("select * from recipes")).to_py() == ROWS
     reader = database.sql("select * from recipes where minutes > 9").to_arrow_reader(1)
     assert xt.read_arrow(reader, columns=["title"]).to_py() == [
-        {"title": b"bread"},
-        {"title": b"soup"},
+        {"title": "bread"},
+        {"title": "soup"},
     ]
 
 
 def test_kinds_of_duckdb(database):
     kinds = ["map {'a': 1} as m", "[1, 2]::int[2] as f", "'x'::enum('x') as e", "[[1], []] as l"]
-    expected = {"m": [{"key": b"a", "value": 1}], "f": [1, 2], "e": b"x", "l": [[1], []]}
+    expected = {"m": [{"key": "a", "value": 1}], "f": [1, 2], "e": "x", "l": [[1], []]}
     assert xt.from_arrow(database.sql(f"select {', '.join(kinds)}")).to_py() == [expected]
 
 

@@ -19,7 +19,7 @@ def lines(*values):
 
 
 TWO = [{"title": "Tea", "minutes": [5, 2]}, {"title": "Bread", "minutes": []}]
-READ = [{"title": b"Tea", "minutes": [5, 2]}, {"title": b"Bread", "minutes": []}]
+READ = [{"title": "Tea", "minutes": [5, 2]}, {"title": "Bread", "minutes": []}]
 
 
 @pytest.fixture(params=["fast", "exact"])
@@ -98,12 +98,12 @@ def test_records_in_one_object(reader):
     assert reader(json.dumps({"rows": []}).encode(), records="rows").to_py() == []
     schema = pa.schema({"title": pa.string()})
     assert reader(text, schema=schema, records="data.rows").to_py() == [
-        {"title": b"Tea"}, {"title": b"Bread"}]  # fmt: skip
+        {"title": "Tea"}, {"title": "Bread"}]  # fmt: skip
 
 
 def test_an_object_of_records(reader):
     text = json.dumps({"AD": {"people": 84}, "AE": {"people": 9630}}).encode()
-    rows = [{"key": b"AD", "value": {"people": 84}}, {"key": b"AE", "value": {"people": 9630}}]
+    rows = [{"key": "AD", "value": {"people": 84}}, {"key": "AE", "value": {"people": 9630}}]
     assert reader(text, records=()).to_py() == rows
     assert reader(b'{"of": ' + text + b"}", records="of").to_py() == rows
     assert reader(text, records=(), columns=["value.people"]).to_py() == [
@@ -147,13 +147,13 @@ def test_the_types_follow_from_all_records(reader, monkeypatch, block):
     assert records["a"].values.field_names() == ("b", "e")
     found = records.to_py()
     assert found == [
-        {"a": None, "l": [], "n": 1.0, "s": b"2020-01-01",
+        {"a": None, "l": [], "n": 1.0, "s": "2020-01-01",
          "d": {"x": None, "t": None}, "new": None},
-        {"a": {"b": 1, "e": None}, "l": [{"c": [1]}], "n": 2.5, "s": b"x",
-         "d": {"x": b"2020-01-01", "t": None}, "new": None},
-        {"a": {"b": 2, "e": b"2020-01-01"}, "l": [], "n": 3.0, "s": b"y",
-         "d": {"x": b"z", "t": []}, "new": None},
-        {"a": None, "l": None, "n": None, "s": None, "d": None, "new": b"2020-01-01 00:00:00"},
+        {"a": {"b": 1, "e": None}, "l": [{"c": [1]}], "n": 2.5, "s": "x",
+         "d": {"x": "2020-01-01", "t": None}, "new": None},
+        {"a": {"b": 2, "e": "2020-01-01"}, "l": [], "n": 3.0, "s": "y",
+         "d": {"x": "z", "t": []}, "new": None},
+        {"a": None, "l": None, "n": None, "s": None, "d": None, "new": "2020-01-01 00:00:00"},
     ]  # fmt: skip
 
 
@@ -173,7 +173,7 @@ def test_many_records_need_no_python(fast_only):
     values = [{"i": i, "when": "2020-01-01", "l": [{"s": str(i)}] * (i % 3)} for i in range(50_000)]
     records = xt.read_json(lines(*values))
     assert records["i"].numpy().tolist() == list(range(50_000))
-    assert records[49_999].to_py() == {"i": 49_999, "when": b"2020-01-01", "l": [{"s": b"49999"}]}
+    assert records[49_999].to_py() == {"i": 49_999, "when": "2020-01-01", "l": [{"s": "49999"}]}
 
 
 def test_numbers_that_are_not_finite(reader):
@@ -322,7 +322,7 @@ def test_columns_are_read_in_spite_of_conflicts_in_others(reader):
         {"a": 1, "b": "x", "c": {"d": 1, "e": 2}}, {"a": "y", "b": "z", "c": {"d": 3, "e": []}}
     )
     assert reader(text, ["c.d", "b"]).to_py() == [
-        {"c": {"d": 1}, "b": b"x"}, {"c": {"d": 3}, "b": b"z"}]  # fmt: skip
+        {"c": {"d": 1}, "b": "x"}, {"c": {"d": 3}, "b": "z"}]  # fmt: skip
     with pytest.raises(xt.errors.DTypeError, match="a, line 2"):
         reader(text, ["a"])
     with pytest.raises(xt.errors.FieldError, match="nothing"):
@@ -373,7 +373,7 @@ def test_a_conflict_becomes_a_union(reader, values, path, names):
 def test_a_union_with_nulls(reader):
     values = [{"v": "x"}, {"v": None}, {"v": True}, {}]
     records = reader(lines(*values), conflicts="union", nulls="mask")
-    assert records.to_py() == [{"v": b"x"}, {"v": None}, {"v": True}, {"v": None}]
+    assert records.to_py() == [{"v": "x"}, {"v": None}, {"v": True}, {"v": None}]
 
 
 # Objects that are maps.
@@ -385,8 +385,8 @@ SUPPORT = [{"id": "a", "support": {"chrome": {"since": 1}, "edge": {"since": Non
 def test_maps_become_lists_of_key_and_value():
     records = xt.read_json(lines(*SUPPORT), nulls={"support.value.since": "mask"}, maps=["support"])
     assert records.to_py()[0]["support"] == [
-        {"key": b"chrome", "value": {"since": 1}},
-        {"key": b"edge", "value": {"since": None}},
+        {"key": "chrome", "value": {"since": 1}},
+        {"key": "edge", "value": {"since": None}},
     ]
     assert records["support.key"].to_list() == [[b"chrome", b"edge"], [], [b"opera"]]
     # The type is part of the schema, so that maps= need not be given again.
@@ -399,7 +399,7 @@ def test_maps_in_lists_and_in_maps():
     value = {"l": [{"m": {"x": {"deep": {"y": 1}}}}, {"m": {}}]}
     records = xt.read_json(lines(value), maps=["l.m", "l.m.value.deep"])
     assert records.to_py() == [
-        {"l": [{"m": [{"key": b"x", "value": {"deep": [{"key": b"y", "value": 1}]}}]}, {"m": []}]}
+        {"l": [{"m": [{"key": "x", "value": {"deep": [{"key": "y", "value": 1}]}}]}, {"m": []}]}
     ]
     with pytest.raises(xt.errors.FieldError, match="n, where there are none"):
         xt.read_json(lines(value), maps=["n"])

@@ -197,7 +197,7 @@ def test_levels_of_columns_are_nested_records():
     labels = [("title", ""), ("time", "rest"), ("time", "bake")]
     frame = pd.DataFrame([["bread", 60, 30]], columns=pd.MultiIndex.from_tuples(labels))
     records = xt.from_pandas(frame)
-    assert records.to_py() == [{"title": b"bread", "time": {"rest": 60, "bake": 30}}]
+    assert records.to_py() == [{"title": "bread", "time": {"rest": 60, "bake": 30}}]
     same(records.to_pandas(), frame)
     same(xt.from_pandas(frame[["title"]]).to_pandas(), frame[["title"]])
 

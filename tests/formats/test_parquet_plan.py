@@ -75,7 +75,7 @@ def test_folders_named_by_keys_become_columns(root):
     expected = dataset_of(root).to_table()
     plan = ParquetPlan(root)
     assert plan.schema == expected.schema
-    records = xt.read_parquet(root, nulls={"country": b"none"})
+    records = xt.read_parquet(root, nulls={"country": "none"})
     assert records.field_names() == ("x", "y", "word", "in", "country", "month")
     rows = [{**row, "country": row["country"] or "none"} for row in expected.to_pylist()]
     assert records.to_py() == bytes_of(rows)
@@ -235,7 +235,7 @@ def test_filters_of_types_that_pyarrow_does_not_filter(tmp_path, arrow, above):
 
 
 def test_where_folders_count(root):
-    wanted = {"nulls": {"country": b""}}
+    wanted = {"nulls": {"country": ""}}
     everywhere = (f"{root}/**/part*.parquet", [f"{root}/{PARTS[0]}/part-0.parquet"])
     for paths in everywhere:
         assert "country" in xt.read_parquet(paths, **wanted).field_names()

@@ -45,7 +45,7 @@ def test_masked_fields_and_lists_are_those_of_python(scores, data):
 
 
 def test_bytes_that_are_not_text_are_an_error_that_names_their_path():
-    records = xt.struct.constant([{"r": {"raw": b"a"}}, {"r": {"raw": b"\xff"}}])
+    records = xt.struct.constant([{"r": {"raw": "a"}}, {"r": {"raw": b"\xff"}}])
     assert records.to_py()[1] == {"r": {"raw": b"\xff"}}
     with pytest.raises(
         FormatError, match=r"^r\.raw, record 1: expected text in UTF-8, got b'\\xff'"

@@ -83,7 +83,7 @@ def read_parquet(
     >>> path = "recipes.parquet"
     >>> xt.write_parquet(xt.DenseStructuredTensor([2], {"title": ["a", "b"], "x": [1, 2]}), path)
     >>> xt.read_parquet(path, columns=["title"], filters=[("x", ">", 1)])
-    <StructuredTensor shape=(1,) {title: string} [{title: b'b'}]>
+    <StructuredTensor shape=(1,) {title: string} [{title: 'b'}]>
     """
     if isinstance(columns, FieldsUsed):
         columns = smallest_columns(paths, columns)
