@@ -93,7 +93,8 @@ def read_tfrecord(
     [{'minutes': [5, 2], 'title': b'Tea'}]
     """
     expect_message(message)
-    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    whole = WantedTable(columns, schema, nulls, row_splits_dtype)
+    wanted = whole.without_auto()
     files = files_at(paths)
     parts = [_serialized(file) for file in files]
     ends = np.cumsum([int(tf.size(part)) for part in parts]).tolist()
@@ -132,7 +133,7 @@ def read_tfrecord(
                 received="a tf.Example with a list",
                 mend='Give message="Example" or "SequenceExample", or context=.',
             )
-    return parser.records(serialized, name_of)
+    return whole.settled(parser.records(serialized, name_of))
 
 
 def _counted(messages: Iterable[bytes], advance: Callable[[int], Any]) -> Iterator[bytes]:

@@ -73,9 +73,11 @@ def from_tf_example(
     >>> xt.from_tf_example(serialized, xt.spec_of(recipes)).to_py()
     [{'title': b'Tea', 'minutes': [5, 2]}, {'title': b'Toast', 'minutes': []}]
     """
-    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    whole, strings = WantedTable(columns, schema, nulls, row_splits_dtype), _strings(serialized)
+    # In a graph, "auto" is an error: no data is known.
+    wanted = whole if tf.is_symbolic_tensor(strings) else whole.without_auto()
     spec = wanted_spec(wanted, schema, row_splits_dtype)
-    return Parser(spec, EXAMPLE, wanted.nulls, keys).records(_strings(serialized))
+    return whole.settled(Parser(spec, EXAMPLE, wanted.nulls, keys).records(strings))
 
 
 def from_tf_sequence_example(
@@ -115,9 +117,11 @@ def from_tf_sequence_example(
     >>> xt.from_tf_sequence_example(serialized, xt.spec_of(recipes)).to_py()
     [{'title': b'Tea', 'words': [[b'boil'], [b'pour', b'wait']]}]
     """
-    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    whole, strings = WantedTable(columns, schema, nulls, row_splits_dtype), _strings(serialized)
+    # In a graph, "auto" is an error: no data is known.
+    wanted = whole if tf.is_symbolic_tensor(strings) else whole.without_auto()
     spec = wanted_spec(wanted, schema, row_splits_dtype)
-    return Parser(spec, SEQUENCE, wanted.nulls, keys, context).records(_strings(serialized))
+    return whole.settled(Parser(spec, SEQUENCE, wanted.nulls, keys, context).records(strings))
 
 
 def wanted_spec(wanted: WantedTable, schema: Any, row_splits_dtype: Any) -> StructuredTensorSpec:
