@@ -13,6 +13,7 @@ from extensor._path import Path
 from extensor._protocol.symbolic import is_symbolic
 from extensor._struct import index
 from extensor._struct.display.schema import name_text
+from extensor._struct.masked import is_masked
 from extensor._struct.records import Records
 from extensor._struct.row_splits import outer_sizes
 
@@ -94,6 +95,8 @@ def _cell(value: Any, width: int) -> str:
         names: Any = value.field_names()  # pyright: ignore[reportAttributeAccessIssue]
         fields = ((f"{name_text(n)}: ", value._field(n, Path(n))) for n in names)  # pyright: ignore[reportPrivateUsage]
         return _joined("{", fields, "}", width)
+    if is_masked(value) and not value.mask.shape.rank:
+        return cell(value.values, width) if value.mask else "None"
     if is_symbolic(value) or (isinstance(value, tf.Tensor) and not hasattr(value, "numpy")):
         return "?"
     shape: Any = getattr(value, "shape", None)
