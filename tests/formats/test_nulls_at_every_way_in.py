@@ -205,3 +205,26 @@ def test_an_error_for_a_missing_key_has_the_same_parts():
     assert "the first of 2 without the key" in text
     assert pasted(text) == {"r.xs": "mask"}
     assert xt.struct.constant(data, nulls={"r.xs": "empty"})["r.xs"].to_list() == [[1], [], []]
+
+
+def test_auto_masks_the_features_that_messages_lack(tmp_path):
+    data = [{"id": 1, "n": None, "xs": [1]}, {"id": 2, "n": 5, "xs": []}]
+    path = tmp_path / "rows.tfrecord"
+    xt.write_tfrecord(xt.struct.constant(data, nulls={"n": "mask"}), path)
+    for found in (xt.read_tfrecord(path, nulls="auto"), xt.data.tfrecord(path, 2, nulls="auto")):
+        assert masked(spec_of(found)) == {"n"}
+        assert plain(found) == data
+    pinned = xt.data.tfrecord(path, 2, schema=spec_of(found))
+    assert spec_of(pinned) == spec_of(found)
+    without = xt.data.tfrecord(path, 2, columns=["id", "xs"], nulls="auto")
+    assert masked(spec_of(without)) == set()
+
+
+@pytest.mark.parametrize("way", ["data.parquet", "data.arrow", "data.json"])
+def test_another_process_and_a_pruned_dataset_have_the_same_masks(files, way):
+    found = WAYS[way](files, nulls="auto")
+    shard = WAYS[way](files, nulls="auto", shard=(1, 2))
+    assert shard.element_spec == found.element_spec
+    one = files["place"].split(".")[0] or "num"
+    narrow = WAYS[way](files, columns=[one], nulls="auto")
+    assert masked(spec_of(narrow)) == {key for key in keys(files["place"]) if key.startswith(one)}

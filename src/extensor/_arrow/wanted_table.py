@@ -83,13 +83,18 @@ class WantedTable:
             masks = policies_of(masks, [str(Path(*p)) for p in leaf_paths(self.pruned(schema))])
         return masks if nulls is None else with_masks_in_auto(nulls, masks)
 
-    def without_auto(self) -> WantedTable:
+    def without_auto(self, nullable: Iterable[str] | None = None) -> WantedTable:
         """Returns these arguments with "mask" in place of "auto", to parse records by a spec.
 
         `settled` takes away the masks that are not needed.
+
+        Args:
+            nullable: The paths that may be null in the format, as `nulls` names them. Default: all.
         """
-        wanted = copy.copy(self)
-        wanted.nulls = masking(self.nulls)
+        if not has_auto(self.nulls):
+            return self
+        wanted, nulls = copy.copy(self), self.nulls
+        wanted.nulls = masking(nulls) if nullable is None else with_masks_in_auto(nulls, nullable)
         return wanted
 
     def settled(self, records: StructuredTensor) -> StructuredTensor:

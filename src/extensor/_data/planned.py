@@ -160,7 +160,7 @@ def makes_again(format: Format, files_at: Callable[[Any], list[File]]) -> Format
 def _feed(
     format: Format, files: Sequence[File], wanted: WantedTable, passes: Passes, **own: Any
 ) -> tuple[Feed, Groups]:
-    source = format.opened(files, wanted.without_auto(), **own)
+    source = format.opened(files, wanted, **own)
     nulls = _settled(source, wanted.nulls)
     plan = passes.plan(source, PART_ROWS, PART_BYTES)
     conversion = Conversion(plan, source.schema, wanted.row_splits_dtype, nulls)
