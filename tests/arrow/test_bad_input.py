@@ -112,7 +112,7 @@ def test_a_null_names_its_path_and_the_first_record(place, form):
 def test_of_several_nulls_the_first_is_named():
     table = pa.table({"x": [[1], [2, None], [], [None, None]]})
     fails(NullError, xt.from_arrow, table, path="x[*]", expected="without nulls",
-          received="3 nulls, the first in record 1", mend="nulls={'x[*]': ...}")  # fmt: skip
+          received="3 nulls, the first in record 1", mend='nulls={"x[*]": "mask"}')  # fmt: skip
 
 
 def test_a_null_record_is_an_error():

@@ -9,6 +9,7 @@ import tensorflow as tf
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 
 import extensor as xt
+from extensor._arrow.schema import masks_of_spec
 from tests.formats import emulators, test_firestore, test_realtime_database, test_spanner
 from tests.formats.test_realtime_database import app, server  # noqa: F401
 from tests.samples.proto_types import add, file_of, message_class
@@ -216,6 +217,36 @@ def test_nulls_are_an_error_or_what_was_asked_for(door):
     assert plain(door(columns=["n"], nulls="mask")) == [{"n": 1}, {"n": None}, {"n": 3}]
 
 
+def test_auto_masks_the_fields_that_have_nulls(door):
+    found = door(nulls="auto").with_only(*TABLE.column_names)
+    assert masks_of_spec(xt.spec_of(found)) == {"n": "mask"}
+    assert plain(found) == ROWS
+    few = door(columns=["id", "name"], nulls="auto")
+    assert masks_of_spec(xt.spec_of(few)) == {}
+    # The spec can be pinned, also for records without nulls.
+    spec = xt.spec_of(found)
+    for words in ({}, {"nulls": "auto"}, {"nulls": {"n": "auto"}}):
+        again = door(schema=spec, **words)
+        assert xt.spec_of(again) == spec
+        assert plain(again) == ROWS
+    every = xt.spec_of(door(columns=["id", "name"], nulls="mask"))
+    assert xt.spec_of(door(schema=every, nulls="auto")) == every
+    # A field that the spec does not mask has no nulls.
+    with pytest.raises(xt.errors.NullError):
+        door(schema=xt.spec_of(xt.from_arrow(TABLE, nulls={"n": 0})), nulls="auto")
+
+
+def test_an_error_ends_in_an_argument_that_mends_it(door):
+    if door.name == "proto":  # no value is a list without one
+        return
+    with pytest.raises(xt.errors.NullError) as caught:
+        door()
+    line = str(caught.value).splitlines()[-1]
+    assert line == 'nulls={"n": "mask"}'
+    found = door(nulls=eval(line.removeprefix("nulls="))).with_only(*TABLE.column_names)
+    assert plain(found) == ROWS
+
+
 def test_columns_are_paths(door):
     found = door(columns=["steps.minutes", "id"])
     assert plain(found) == [
@@ -323,6 +354,12 @@ def test_messages_of_tensorflow(kind, tmp_path):
         return xt.from_tf_example(serialized, **words)
 
     assert plain(read(schema=TABLE.schema, nulls={"n": "mask"})) == ROWS
+    for nulls in ("auto", {"n": "auto"}):
+        found = read(schema=TABLE.schema, nulls=nulls)
+        assert masks_of_spec(xt.spec_of(found)) == {"n": "mask"}
+        assert plain(found) == ROWS
+    few = read(schema=TABLE.schema, columns=["id"], nulls="auto")
+    assert masks_of_spec(xt.spec_of(few)) == {}
     spec = xt.spec_of(xt.from_arrow(TABLE, nulls={"n": 0}))
     assert plain(read(schema=spec, nulls={"n": 7}, columns=["n"])) == [{"n": i} for i in (1, 7, 3)]
     with pytest.raises(xt.errors.NullError, match=r"\bn\b"):

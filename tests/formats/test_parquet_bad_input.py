@@ -135,12 +135,12 @@ READS = {
     ),
     "null": ("recipes.parquet", None, errors.NullError, ValueError,
         ("steps[*].minutes", "without nulls", "1 null, the first in record 1",
-         "nulls={'steps.minutes': ...}"),
+         'nulls={"steps.minutes": "mask"}'),
     ),
     "null in the second file": (["other.parquet", "recipes.parquet"], None, errors.NullError,
         ValueError,
         ("steps[*].minutes", "without nulls", "1 null, the first in record 2",
-         "nulls={'steps.minutes': ...}"),
+         'nulls={"steps.minutes": "mask"}'),
     ),
 }  # fmt: skip
 

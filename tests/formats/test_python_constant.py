@@ -101,7 +101,7 @@ def test_a_scalar_a_vector_and_a_matrix_are_encoded_as_the_reference_shows():
             [{"c": {"x": 1}}, {"c": {"y": 1}}],
             NullError,
             r"^c\.y, record 0: expected a value, as record 1 has \(int 1\), got a record with the "
-            r"keys 'x'; record 1 has the keys 'y'\..*nulls=",
+            r"keys 'x'; record 1 has the keys 'y'\.(?:.|\n)*nulls=",
         ),
     ],
 )

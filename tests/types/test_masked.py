@@ -166,8 +166,10 @@ def test_the_repr_shows_values_and_mask():
         repr(MaskedTensor([1, 2], [True, False])) == "<MaskedTensor shape=(2,) dtype=int32 [1 --]>"
     )
     assert repr(MaskedTensor(1, False)) == "<MaskedTensor shape=() dtype=int32 -->"
-    assert repr(LISTS) == "<MaskedTensor of RaggedTensor shape=(4, None) dtype=int32>"
-    assert repr(RECORDS) == "<MaskedTensor of DenseStructuredTensor shape=(3,)>"
+    assert repr(LISTS) == (
+        "<MaskedTensor of RaggedTensor shape=(4, None) dtype=int32 [[1, 2], [], --, [3]]>"
+    )
+    assert repr(RECORDS).startswith("<MaskedTensor of DenseStructuredTensor shape=(3,) [{")
 
     @tf.function
     def shown(x):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,9 @@ from extensor._path import Path
 from extensor._struct.masked import is_masked
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, StructureError
+
+Inner = tuple["ColumnType", pa.Array, Location]
+"""A column inside another one: its type, the column, and its location."""
 
 
 class ColumnType(abc.ABC):
@@ -112,6 +115,13 @@ class ColumnType(abc.ABC):
         Some types have no validity bitmap of their own, such as dictionaries whose values are null.
         """
         return is_valid(array)
+
+    def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
+        """Returns the columns inside a validated column; all its nulls are hidden at its location.
+
+        `read` reads these columns, each with its type at its location.
+        """
+        return ()
 
     @abc.abstractmethod
     def _read(self, array: pa.Array, location: Location) -> Any:

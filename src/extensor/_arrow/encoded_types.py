@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,8 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow import buffers
-from extensor._arrow.arrow_type import is_string, is_string_view
-from extensor._arrow.column_type import ColumnType
+from extensor._arrow.arrow_type import decoded, is_string, is_string_view
+from extensor._arrow.column_type import ColumnType, Inner
 from extensor._arrow.location import Location
 from extensor._arrow.nulls import is_valid, nulls_of
 from extensor._arrow.selection import taken
@@ -80,17 +80,27 @@ class DictionaryType(ColumnType):
         pointed = words[array.indices.fill_null(0).to_numpy()]
         return pointed if own is None else pointed & own
 
+    def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
+        """Returns the decoded values, if they may have columns inside."""
+        if not pa.types.is_nested(decoded(self.arrow)):
+            return ()
+        return [(self.words, self._decoded(array), location)]
+
     def _read(self, array: pa.Array, location: Location) -> Any:
-        if not pa.types.is_dictionary(array.type):  # chunks that were decoded already
-            return self.words.read(array, location)
-        if is_string(self.arrow.value_type) and not array.dictionary.null_count:
+        is_encoded = pa.types.is_dictionary(array.type)
+        if is_encoded and is_string(self.arrow.value_type) and not array.dictionary.null_count:
             words = self.words.read(array.dictionary, location.alone())
             return buffers.categories_in(array, words)
+        return self.words.read(self._decoded(array), location)
+
+    def _decoded(self, array: pa.Array) -> pa.Array:
+        """Returns the values of an array. Those of null indices may be anything."""
+        if not pa.types.is_dictionary(array.type):  # chunks that were decoded already
+            return array
         # After decoding, a null is found only if an index points to it. Null indices are hidden.
         if not len(array.dictionary):
-            return self.words.read(nulls_of(array.dictionary.type, len(array)), location)
-        places = array.indices.fill_null(0).to_numpy()
-        return self.words.read(taken(array.dictionary, places), location)
+            return nulls_of(array.dictionary.type, len(array))
+        return taken(array.dictionary, array.indices.fill_null(0).to_numpy())
 
     def _write_masked(self, value: Any, path: Path) -> pa.Array:
         return self._write(value, path)  # the values have the nulls
@@ -172,10 +182,19 @@ class RunEndEncodedType(ColumnType):
         runs = self.values.valid(array.values)
         return None if runs is None else runs[_runs(array)]
 
+    def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
+        """Returns the decoded values, if they may have columns inside."""
+        if not pa.types.is_nested(decoded(self.arrow)):
+            return ()
+        return [(self.values, self._decoded(array), location)]
+
     def _read(self, array: pa.Array, location: Location) -> Any:
-        if pa.types.is_run_end_encoded(array.type):
-            array = taken(array.values, _runs(array))
-        return self.values.read(array, location)
+        return self.values.read(self._decoded(array), location)
+
+    def _decoded(self, array: pa.Array) -> pa.Array:
+        if not pa.types.is_run_end_encoded(array.type):
+            return array
+        return taken(array.values, _runs(array))
 
     def _write_masked(self, value: Any, path: Path) -> pa.Array:
         return self._write(value, path)  # the values have the nulls

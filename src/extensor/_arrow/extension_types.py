@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.column_type import ColumnType, is_flat
+from extensor._arrow.column_type import ColumnType, Inner, is_flat
 from extensor._arrow.location import Location
 from extensor._path import Path
 from extensor._struct.masked import is_masked
@@ -55,6 +55,10 @@ class ExtensionStorageType(ColumnType):
     def with_vocabulary(self, words: pa.Array) -> ColumnType:
         """Returns this type with the values of the dictionary in its storage."""
         return type(self)(self.arrow, self.storage.with_vocabulary(words))
+
+    def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
+        """Returns the storage."""
+        return [(self.storage, _storage_of(array), location)]
 
     def _read(self, array: pa.Array, location: Location) -> Any:
         return self.storage.read(_storage_of(array), location)

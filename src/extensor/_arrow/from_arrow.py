@@ -41,11 +41,12 @@ def from_arrow(
             - `"error"` (the default): a null raises.
             - `"mask"`: the field is a MaskedTensor, whether the data has nulls or not. Under
               `nulls="mask"` all fields, items and records are.
+            - `"auto"`: as `"mask"`, for the fields that have nulls. The others have no mask.
             - `xt.fill(value)`, or a value that is not a string: the value takes the place of nulls.
             - `"empty"`: null lists are empty lists.
 
             A value or `"empty"` that is not for one path applies to the fields that it fits.
-            With a spec, the default is the masks of the spec.
+            With a spec, the default is the masks of the spec; "auto" is the same then.
         row_splits_dtype: The dtype of the row splits of lists. Default: tf.int64, or that of the
             spec. tf.int32 shares the offsets of Arrow's `list` type instead of widening them.
 
@@ -59,8 +60,8 @@ def from_arrow(
         DTypeError: If `data` is not records, or does not fit the schema (also a TypeError).
         UnsupportedTypeError: If a type has no counterpart; the error names path and type (also a
             TypeError).
-        NullError: If there is a null, and its policy is "error"; the error names the path and the
-            first record with a null (also a ValueError).
+        NullError: If there is a null, and its policy is "error"; the error names all fields with
+            such nulls, and ends in an argument `nulls` to paste (also a ValueError).
         FieldError: If there is a policy for a path, or a column, that does not exist (also a
             KeyError).
         StructureError: If two fields of one record have the same name, the data is corrupt, or its

@@ -27,7 +27,7 @@ class ListViewType(ListType):
         super().check(array, path)
         buffers.views_of(array, path)
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def _uncut(self, array: pa.Array, location: Location) -> tuple[pa.Array, tf.Tensor, Location]:
         offsets, sizes = buffers.views_of(array, location)
         if location.hidden is not None:
             sizes = np.where(location.hidden, 0, sizes)
@@ -41,7 +41,7 @@ class ListViewType(ListType):
             expect_selectable(array.values, location)
             places = np.repeat(offsets - splits[:-1], sizes) + np.arange(total)
             values = taken(array.values, places)
-        return self._rows(values, row_splits, location.below(splits))
+        return values, row_splits, location.below(splits)
 
     def _of_offsets(self, inner: pa.Array, offsets: Any, count: int) -> pa.Array:
         if isinstance(offsets, tf.Tensor):

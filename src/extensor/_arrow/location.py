@@ -85,6 +85,16 @@ class Location:
             return f"{outer}.{name}" if outer else name
         return outer + "[*]" if self.offsets is not None or self.size else outer
 
+    @property
+    def place(self) -> tuple[tuple[str, ...], int]:
+        """The names of the path, and the number of lists around a value of the last one."""
+        if self.parent is None:
+            return self.path.names, 0
+        names, items = self.parent.place
+        if self._name is not None:
+            return (*names, self._name), 0
+        return names, items + (self.offsets is not None or bool(self.size))
+
     def below(self, offsets: Any = None, size: int = 0) -> Location:
         """Returns the location of the values of a list, given its offsets or its fixed size."""
         # Hidden lists of any length are empty (`nulls.without_hidden`), so they hide nothing.

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from extensor._arrow import buffers
 from extensor._arrow.arrow_type import holds, is_large_list, names_of, without_fields
-from extensor._arrow.column_type import ColumnType, is_rectangular
+from extensor._arrow.column_type import ColumnType, Inner, is_rectangular
 from extensor._arrow.dim_names import item_dim, with_item_dim
 from extensor._arrow.location import Location
 from extensor._arrow.nulls import shown_lists
@@ -107,6 +107,11 @@ class StructType(ColumnType):
             self._checked = path, paths
         for i, field in enumerate(self.fields.values()):
             field.check(array.field(i), paths[i])
+
+    def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
+        """Returns the fields."""
+        fields = enumerate(self.fields.items())
+        return [(field, array.field(i), location.field(name)) for i, (name, field) in fields]
 
     def _read(self, array: pa.Array, location: Location) -> DenseStructuredTensor:
         columns = [array.field(i) for i in range(len(self.fields))]
@@ -269,7 +274,16 @@ class ListType(ColumnType):
         """Returns this type with the values of the dictionary inside."""
         return type(self)(self.arrow, self.values.with_vocabulary(words))
 
+    def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
+        """Returns the values of all lists."""
+        values, _, below = self._uncut(array, location)
+        return [(self.values, values, below)]
+
     def _read(self, array: pa.Array, location: Location) -> Any:
+        return self._rows(*self._uncut(array, location))
+
+    def _uncut(self, array: pa.Array, location: Location) -> tuple[pa.Array, tf.Tensor, Location]:
+        """Returns the values of all lists, the row splits, and the location of the values."""
         offsets = buffers.offsets_of(array, location)
         if array.null_count or location.hidden is not None:
             shown = shown_lists(array, offsets, location)
@@ -279,7 +293,7 @@ class ListType(ColumnType):
         values = array.values.slice(first, last - first)
         row_splits = buffers.row_splits_in(array, offsets, location.splits, location)
         starts = offsets - first if first else offsets
-        return self._rows(values, row_splits, location.below(starts))
+        return values, row_splits, location.below(starts)
 
     def _rows(self, values: pa.Array, row_splits: tf.Tensor, location: Location) -> Any:
         """Returns the values of all lists, cut into rows."""
@@ -342,11 +356,16 @@ class FixedSizeListType(ListType):
         buffers.check_fixed_size(array, path)
         super().check(array, path)
 
-    def _read(self, array: pa.Array, location: Location) -> Any:
+    def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
+        """Returns the values of all lists."""
         size = self.arrow.list_size
         values = array.values.slice(array.offset * size, len(array) * size)
-        inner = self.values.read(values, location.below(size=size))
-        return with_item_dim(split(inner, [len(array), size]), self._dim)
+        return [(self.values, values, location.below(size=size))]
+
+    def _read(self, array: pa.Array, location: Location) -> Any:
+        described, values, below = self.inner(array, location)[0]
+        inner = described.read(values, below)
+        return with_item_dim(split(inner, [len(array), self.arrow.list_size]), self._dim)
 
     def _write(self, value: Any, path: Path) -> pa.Array:
         rows = uncut_rows(value)
@@ -355,7 +374,7 @@ class FixedSizeListType(ListType):
             self._expect_size(np.diff(splits), path)
             inner = self.values.write(rows[0], path)
             check_row_splits(splits, len(inner), str(path))
-            return self._uncut(inner, len(splits) - 1)
+            return self._of_values(inner, len(splits) - 1)
         if not is_rectangular(value):
             return super()._write(value, path)
         if isinstance(value, DenseStructuredTensor):
@@ -369,9 +388,9 @@ class FixedSizeListType(ListType):
                 received=f"lists of {size}",
                 mend="Change the schema.",
             )
-        return self._uncut(self.values.write(merged(value, [nrows, size]), path), nrows)
+        return self._of_values(self.values.write(merged(value, [nrows, size]), path), nrows)
 
-    def _uncut(self, inner: pa.Array, count: int) -> pa.Array:
+    def _of_values(self, inner: pa.Array, count: int) -> pa.Array:
         return pa.Array.from_buffers(self.arrow, count, [None], children=[inner])
 
     def _expect_size(self, lengths: np.ndarray[Any, Any], path: Path) -> None:

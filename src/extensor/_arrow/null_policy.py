@@ -11,11 +11,13 @@ from typing import Any, cast
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import decoded, is_encoded, is_list, may_be_empty
-from extensor._path import Path, quoted
+from extensor._path import Path, PathLike, quoted
 from extensor.errors import DTypeError, FieldError, StructureError
 
-_WORDS = ("error", "mask", "empty")
-_REST = "*"
+_WORDS = ("error", "mask", "auto", "empty")
+_OF_ANY_TYPE = ("error", "mask", "auto")
+REST = "*"
+"""The path of all other fields."""
 
 Place = tuple[tuple[str, ...], int]
 """The names of a field, and the number of lists around a value: 1 for the items of a list."""
@@ -67,10 +69,10 @@ class Nulls:
             self._default = _policy(nulls, "nulls")
             return
         for path, policy in cast("Mapping[Any, Any]", nulls).items():
-            if path == _REST:
+            if path == REST:
                 self._default = _policy(policy, "nulls")
             else:
-                place = _place(path)
+                place = place_of(path)
                 self._by_place[place] = _policy(policy, f"nulls, {text_of(place)}")
 
     @property
@@ -80,7 +82,7 @@ class Nulls:
 
     def chosen(self, text: str) -> Any:
         """Returns the policy that was chosen for a path, or for all, whatever its type."""
-        return self._by_place.get(_place(text), self._default)
+        return self._by_place.get(place_of(text), self._default)
 
     def of_variants(self, union: Place, arrow: pa.DataType) -> Any:
         """Returns the policy of variants without one, in a union, which has no nulls of its own.
@@ -91,7 +93,7 @@ class Nulls:
         return policy if home(policy, arrow) is None else "error"
 
     def at(self, place: Place, arrow: pa.DataType, default: Any = None) -> Any:
-        """Returns the policy of a place: "error", "mask", "empty" or a Fill.
+        """Returns the policy of a place: "error", "mask", "auto", "empty" or a Fill.
 
         Args:
             place: The place.
@@ -112,7 +114,7 @@ class Nulls:
             _expect_fit(policy, arrow, text_of(place))
             return policy
         default = self._default if default is None else default
-        if default in ("error", "mask"):
+        if default in _OF_ANY_TYPE:
             return default
         try:
             _expect_fit(default, arrow, text_of(place))
@@ -131,12 +133,12 @@ class Nulls:
         for place in self._by_place:
             if place not in self._seen:
                 raise _no_place(text_of(place), [text_of(p) for p in self._seen if p[0]])
-        if self._default not in ("error", "mask") and not self._is_used:
+        if self._default not in _OF_ANY_TYPE and not self._is_used:
             fields = "a list" if self._default == "empty" else "a field of its type"
             raise _does_not_fit("*", fields, f"no such field, for nulls={self._default!r}")
 
 
-def policies_of(nulls: Any, columns: Iterable[str]) -> Any:
+def policies_of(nulls: Any, columns: Iterable[PathLike]) -> Any:
     """Returns the argument `nulls` without the policies of fields that are not read.
 
     Args:
@@ -149,9 +151,9 @@ def policies_of(nulls: Any, columns: Iterable[str]) -> Any:
 
     def kept(path: Any, policy: Any) -> Any:
         """Returns the policy of a path without fields that are not read; None if it is not read."""
-        if path == _REST:
+        if path == REST:
             return policy
-        names, items = _place(path)
+        names, items = place_of(path)
         if not any(a[: len(names)] == names or names[: len(a)] == a for a in read):
             return None
         value = policy.value if isinstance(policy, Fill) else policy
@@ -164,12 +166,23 @@ def policies_of(nulls: Any, columns: Iterable[str]) -> Any:
     return {path: policy for path, policy in found.items() if policy is not None}
 
 
+def is_auto(policy: Any) -> bool:
+    """Returns whether a policy is "auto": a field is masked if it has nulls."""
+    return isinstance(policy, str) and policy == "auto"
+
+
+def is_error(policy: Any) -> bool:
+    """Returns whether a policy is "error", the default."""
+    return policy is None or (isinstance(policy, str) and policy == "error")
+
+
 def text_of(place: Place) -> str:
     """Returns the text of a place, such as `steps.tools[*]`."""
     return str(Path(*place[0])) + "[*]" * place[1]
 
 
-def _place(path: Any) -> Place:
+def place_of(path: Any) -> Place:
+    """Returns the place of a path in the argument `nulls`."""
     if not isinstance(path, str):
         return Path.of(path).names, 0
     stem = path
@@ -188,11 +201,22 @@ def _policy(policy: Any, where: str) -> Any:
     near = difflib.get_close_matches(policy, _WORDS, 1)
     raise StructureError(
         path=where,
-        expected='"error", "mask", "empty", or a value in place of nulls',
+        expected='"error", "mask", "auto", "empty", or a value in place of nulls',
         received=repr(policy),
         mend=f"Did you mean {near[0]!r}?" if near else f"To fill with a string, write "
         f"xt.fill({policy!r}).",
     )  # fmt: skip
+
+
+def needs_data(where: str) -> StructureError:
+    """Returns the error for "auto" where no data is read that says which fields have nulls."""
+    return StructureError(
+        path=f"nulls, {where}" if where else "nulls",
+        expected="a policy that is known before the data is read",
+        received="'auto'",
+        mend='Choose "mask", which masks a field whether it has nulls or not. Or read some of the '
+        'records with nulls="auto", and give schema=xt.spec_of(records).',
+    )
 
 
 def _no_place(text: str, places: list[str]) -> FieldError:
@@ -210,11 +234,11 @@ def _no_place(text: str, places: list[str]) -> FieldError:
 def home(policy: Any, union: pa.DataType) -> int | None:
     """Returns the number of the variant that all nulls of a union are read into, or None.
 
-    Under "mask" it is the variant of nulls, if there is one; else each variant keeps its nulls. A
-    value in place of nulls is a row of the first variant that it fits.
+    Under "mask" and "auto" it is the variant of nulls, if there is one; else each variant keeps its
+    nulls. A value in place of nulls is a row of the first variant that it fits.
     """
     fields = [union.field(i) for i in range(union.num_fields)]
-    if policy == "mask":
+    if policy in ("mask", "auto"):
         return next((i for i, field in enumerate(fields) if pa.types.is_null(field.type)), None)
     if not isinstance(policy, Fill):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,9 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import decoded, is_string
-from extensor._arrow.column_type import ColumnType, over_rows
+from extensor._arrow.column_type import ColumnType, Inner, over_rows
 from extensor._arrow.location import Location
-from extensor._arrow.null_policy import Fill
+from extensor._arrow.null_policy import Fill, is_auto, needs_data
 from extensor._arrow.selection import expect_selectable, taken
 from extensor._path import Path
 
@@ -21,7 +22,7 @@ class NullableType(ColumnType):
 
     Args:
         values: The type of the values.
-        policy: "mask", "empty" or a Fill; see `null_policy`.
+        policy: "mask", "empty" or a Fill; see `null_policy`. "auto" only counts the nulls.
     """
 
     def __init__(self, values: ColumnType, policy: Any) -> None:
@@ -41,6 +42,8 @@ class NullableType(ColumnType):
 
     def spec(self, count: int | None, location: Location) -> Any:
         """Returns the spec of the values; under "mask", of a MaskedTensor of them."""
+        if is_auto(self.policy):
+            raise needs_data(location.text())
         values = self.values.spec(count, location)
         if self.policy != "mask":
             return values
@@ -65,6 +68,10 @@ class NullableType(ColumnType):
     def valid(self, array: pa.Array) -> np.ndarray[Any, Any] | None:
         """Returns which elements of a validated column are not null."""
         return self.values.valid(array)
+
+    def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
+        """Returns the columns inside the values."""
+        return self.values.inner(array, location)
 
     def read(self, array: pa.Array, location: Location) -> Any:
         """Returns a validated column; no null of it is an error."""

@@ -51,29 +51,15 @@ def refuse_nulls(array: pa.Array, location: Location) -> None:
     count = int(np.count_nonzero(nulls))
     if not count:
         return
-    path = location.text()
-    choices = (
-        'xt.fill(value), "mask" or "empty"'
-        if may_be_empty(array.type)
-        else 'xt.fill(value) or "mask"'
-    )
     raise NullError(
-        path=path or "records",
+        path=location.text() or "records",
         expected="a column without nulls",
         received=f"{count} null{'s' if count > 1 else ''}, the first in record "
         f"{location.record(int(np.argmax(nulls)))}",
-        mend=f"Choose what to do with nulls: nulls={{{key(path)!r}: ...}} with {choices}."
+        mend=None  # `refused_nulls` adds it
         if location.path
         else "Leave these records out before the conversion: an Arrow array has drop_null for it.",
     )
-
-
-def key(path: str) -> str:
-    """Returns the key of a path in the argument `nulls`: with `[*]` at its end only."""
-    stem = path
-    while stem.endswith("[*]"):
-        stem = stem[:-3]
-    return stem.replace("[*]", "") + path[len(stem) :]
 
 
 def with_nulls(array: pa.Array, valid: Any, path: Path) -> pa.Array:

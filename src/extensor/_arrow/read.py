@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,14 +13,23 @@ import tensorflow as tf
 from extensor._arrow.arrow_type import holds_records, without_dictionaries
 from extensor._arrow.buffers import check_start
 from extensor._arrow.column_type import ColumnType
+from extensor._arrow.found_nulls import FoundNulls, found_nulls, refused_nulls, settled
 from extensor._arrow.location import Location, splits_dtype
+from extensor._arrow.nested_types import StructType
+from extensor._arrow.null_argument import has_auto
 from extensor._arrow.reader import records_reader, rows_reader
 from extensor._arrow.struct_fields import batch_of
 from extensor._counted import counted
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError, FormatError, StructureError, UnsupportedTypeError
+from extensor.errors import (
+    DTypeError,
+    FormatError,
+    NullError,
+    StructureError,
+    UnsupportedTypeError,
+)
 
 
 @refuse_deep_nesting("from_arrow")
@@ -28,6 +38,7 @@ def read_records(
     row_splits_dtype: Any = tf.int64,
     nulls: Any = "error",
     schema: pa.Schema | None = None,
+    is_part: bool = False,
 ) -> StructuredTensor:
     """Returns Arrow records as a StructuredTensor.
 
@@ -37,9 +48,10 @@ def read_records(
         nulls: As in `from_arrow`, but not None.
         schema: The schema of a table in which columns of strings may be dictionaries. Default: that
             of the data.
+        is_part: Whether other parts of the data may have nulls in other fields, for errors.
     """
     with tf.init_scope():  # converts eagerly, also while a graph is being traced
-        return _converted(data, splits_dtype(row_splits_dtype), nulls, schema)
+        return _converted(data, splits_dtype(row_splits_dtype), nulls, schema, is_part)
 
 
 def table_of(data: Any, name: str) -> pa.Table:
@@ -102,7 +114,11 @@ def _imported(data: Any, name: str) -> pa.Array | pa.ChunkedArray:
 
 
 def _converted(
-    data: Any, splits: tf.DType, nulls: Any, schema: pa.Schema | None = None
+    data: Any,
+    splits: tf.DType,
+    nulls: Any,
+    schema: pa.Schema | None = None,
+    is_part: bool = False,
 ) -> StructuredTensor:
     if isinstance(data, pa.StructScalar):
         # pa.array makes no unions of scalars.
@@ -111,25 +127,71 @@ def _converted(
         if not holds_records(data.type):
             raise _no_records(f"Arrow type {data.type}")
         rows = rows_reader(data.type, nulls)
-        return rows.read(_one_chunk(data, rows, Path()), Location(Path(), splits))
+        column = _one_chunk(data, rows, Path())
+        found = functools.partial(found_nulls, rows, column, Location(Path(), splits))
+        if has_auto(nulls):
+            rows = rows_reader(data.type, settled(nulls, found()))
+        with _refusing(nulls, found, is_part):
+            return rows.read(column, Location(Path(), splits))
     if not isinstance(data, (pa.Table, pa.RecordBatch)):
         return _converted(_imported(data, type(data).__name__), splits, nulls)
-    records = records_reader(data.schema if schema is None else schema, nulls)
-    count = data.num_rows
+    schema = data.schema if schema is None else schema
+    records = records_reader(schema, nulls)
+    columns = _columns(data, records)
+    found = functools.partial(_found_in, records, columns, splits)
+    if has_auto(nulls):
+        records = records_reader(schema, settled(nulls, found()))
+    with _refusing(nulls, found, is_part):
+        return records.read_columns(columns, data.num_rows, Location(Path(), splits))
+
+
+@contextlib.contextmanager
+def _refusing(
+    nulls: Any, found: Callable[[], Iterator[FoundNulls]], is_part: bool
+) -> Generator[None]:
+    """Adds all fields with nulls to the error for a null."""
+    try:
+        yield
+    except NullError as error:
+        raise refused_nulls(error, nulls, found(), is_part) from None
+
+
+def _columns(data: pa.Table | pa.RecordBatch, records: StructType) -> list[pa.Array]:
+    """Returns the columns of a table, each as one validated array."""
     columns: list[pa.Array] = []
     for array, path, field in zip(
         data.columns, records.paths, records.fields.values(), strict=True
     ):
         column = _one_chunk(array, field, path)
         columns.append(column)
-        if len(column) != count:
+        if len(column) != data.num_rows:
             raise StructureError(
                 path=path,
-                expected=counted(count, "values, one for each record"),
+                expected=counted(data.num_rows, "values, one for each record"),
                 received=counted(len(column), "values"),
                 mend="The Arrow data is corrupt; validate() gives details.",
             )
-    return records.read_columns(columns, count, Location(Path(), splits))
+    return columns
+
+
+def _found_in(
+    records: StructType, columns: Sequence[pa.Array], splits: tf.DType
+) -> Iterator[FoundNulls]:
+    """Yields the nulls of validated columns of records."""
+    location = Location(Path(), splits)
+    for column, (name, field) in zip(columns, records.fields.items(), strict=True):
+        yield from found_nulls(field, column, location.field(name))
+
+
+def nulls_in_table(table: pa.Table, nulls: Any) -> list[FoundNulls]:
+    """Returns the nulls of the fields of a table; see `found_nulls`.
+
+    Args:
+        table: The table, not validated yet.
+        nulls: The argument `nulls` for its fields.
+    """
+    records = records_reader(table.schema, nulls)
+    return list(_found_in(records, _columns(table, records), tf.int64))
 
 
 def _expect_no_objects(data: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,10 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import names_of
-from extensor._arrow.column_type import ColumnType
+from extensor._arrow.column_type import ColumnType, Inner
 from extensor._arrow.flat_types import NullType
 from extensor._arrow.location import Location
-from extensor._arrow.null_policy import home
+from extensor._arrow.null_policy import Fill, home
 from extensor._arrow.nullable_type import NullableType, array_of_one
 from extensor._arrow.nulls import nulls_of
 from extensor._arrow.selection import expect_selectable, taken
@@ -32,6 +32,7 @@ class UnionType(ColumnType):
         variants: The type of each variant, in the order of the codes of a UnionTensor.
         home: The number of the variant that the nulls of all variants are read into, and an array
             of the value in their place. Nulls of a variant with a policy of its own stay there.
+        policy: The policy for nulls with this home.
     """
 
     def __init__(
@@ -39,9 +40,11 @@ class UnionType(ColumnType):
         arrow: pa.DataType,
         variants: dict[str, ColumnType],
         home: tuple[int, pa.Array] | None = None,
+        policy: Any = "error",
     ) -> None:
         super().__init__(arrow)
         self._home = home
+        self.policy = policy
         self.variants = variants
         self.copies_strings = any(inner.copies_strings for inner in variants.values())
         self._is_dense = arrow.mode == "dense"
@@ -62,8 +65,9 @@ class UnionType(ColumnType):
         if number is None:
             return self
         arrow = self.arrow.field(number).type
-        value = nulls_of(arrow, 1) if policy == "mask" else array_of_one(policy.value, arrow)
-        return UnionType(self.arrow, self.variants, (number, value))
+        is_fill = isinstance(policy, Fill)
+        value = array_of_one(policy.value, arrow) if is_fill else nulls_of(arrow, 1)
+        return UnionType(self.arrow, self.variants, (number, value), policy)
 
     def spec(self, count: int | None, location: Location) -> tf.TypeSpec:
         """Returns the spec of a UnionTensor."""
@@ -146,29 +150,33 @@ class UnionType(ColumnType):
             parts[number] = every[order], taken(pa.concat_arrays([rows, value]), places)
         return parts
 
+    def inner(self, array: pa.Array, location: Location) -> Sequence[Inner]:
+        """Returns the rows of each variant."""
+        return [(inner, rows, at) for _, inner, rows, at in self._parts(array, location)]
+
+    def _parts(
+        self, array: pa.Array, location: Location
+    ) -> Iterator[tuple[Any, ColumnType, pa.Array, Location]]:
+        """Yields for each variant the numbers of its records, its type, rows and location."""
+        parts = self._without_nulls(self._rows(array, location.path), location.path)
+        hidden = location.hidden
+        for (name, inner), (records, rows) in zip(self.variants.items(), parts, strict=True):
+            below = None if hidden is None else hidden[records]
+            # The searched numbers are those after the record's own: see `Location.record`.
+            ends = _ends(records)
+            at = Location(None, location.splits, location, ends, hidden=below, name=name)
+            yield records, inner, rows, at
+
     def _read(self, array: pa.Array, location: Location) -> Any:
         from extensor._types.union.value import UnionTensor
 
-        variants: dict[str, Any] = {}
-        parts = self._without_nulls(self._rows(array, location.path), location.path)
+        variants: list[Any] = []
         codes = np.zeros(len(array), np.int8)
-        for code, (name, inner) in enumerate(self.variants.items()):
-            records, rows = parts[code]
+        for code, (records, inner, rows, at) in enumerate(self._parts(array, location)):
             codes[records] = code
-            hidden = location.hidden
-            # The searched numbers are those after the record's own: see `Location.record`.
-            variants[name] = inner.read(
-                rows,
-                Location(
-                    None,
-                    location.splits,
-                    location,
-                    _ends(records),
-                    hidden=None if hidden is None else hidden[records],
-                    name=name,
-                ),
-            )
-        return UnionTensor.of_parts(tf.constant(codes, tf.int8), variants, tuple(self.variants))
+            variants.append(inner.read(rows, at))
+        named = dict(zip(self.variants, variants, strict=True))
+        return UnionTensor.of_parts(tf.constant(codes, tf.int8), named, tuple(self.variants))
 
     def _codes(self, array: pa.Array, path: Path) -> np.ndarray[Any, Any]:
         return _numbers(array, 1, np.int8, path)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,10 +13,13 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.buffers import check_start
-from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
+from extensor._arrow.chosen_columns import chosen_columns, leaf_paths, pruned_schema
 from extensor._arrow.location import splits_dtype
+from extensor._arrow.null_argument import has_auto, masking, with_masks_in_auto
+from extensor._arrow.null_policy import policies_of
 from extensor._arrow.read import read_records
 from extensor._arrow.schema import masks_of_spec, schema_from_spec, spec_from_schema
+from extensor._arrow.write import to_arrow
 from extensor._path import Path, PathLike
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
@@ -30,7 +34,8 @@ class WantedTable:
         columns: Paths of the fields to read; None for all.
         schema: The spec of a StructuredTensor of rank 1, a pyarrow Schema, or None for the schema
             of the source. A spec describes any number of records, whatever its own number is.
-        nulls: The policies for nulls. None is "error", or, with a spec, the masks of the spec.
+        nulls: The policies for nulls. None is "error", or, with a spec, the masks of the spec. With
+            a spec, "auto" is the masks of the spec too.
         row_splits_dtype: The dtype of row splits; None for tf.int64, or, with a spec, its own.
 
     Raises:
@@ -54,7 +59,7 @@ class WantedTable:
             self._spec = self._spec._any_length()
         if self._spec is not None:
             schema = schema_from_spec(self._spec)
-            nulls = masks_of_spec(self._spec) if nulls is None else nulls
+            nulls = self._nulls_of_spec(self._spec, schema, nulls)
             if row_splits_dtype is None:
                 row_splits_dtype = next(iter(self._spec._row_splits_dtypes()), None)
         elif schema is not None and not isinstance(schema, pa.Schema):
@@ -68,6 +73,35 @@ class WantedTable:
         self.row_splits_dtype = splits_dtype(row_splits_dtype or tf.int64)
         self.schema: pa.Schema | None = None if schema is None else self.pruned(schema)
         """The Arrow schema of the records, or None if it follows from the source."""
+
+    def _nulls_of_spec(self, spec: StructuredTensorSpec, schema: pa.Schema, nulls: Any) -> Any:
+        """Returns the policies for nulls; the spec says what None and "auto" mask."""
+        if nulls is not None and not has_auto(nulls):
+            return nulls
+        masks: Any = masks_of_spec(spec)
+        if self.columns is not None:
+            masks = policies_of(masks, [str(Path(*p)) for p in leaf_paths(self.pruned(schema))])
+        return masks if nulls is None else with_masks_in_auto(nulls, masks)
+
+    def without_auto(self, nullable: Iterable[str] | None = None) -> WantedTable:
+        """Returns these arguments with "mask" in place of "auto", to parse records by a spec.
+
+        `settled` takes away the masks that are not needed.
+
+        Args:
+            nullable: The paths that may be null in the format, as `nulls` names them. Default: all.
+        """
+        if not has_auto(self.nulls):
+            return self
+        wanted, nulls = copy.copy(self), self.nulls
+        wanted.nulls = masking(nulls) if nullable is None else with_masks_in_auto(nulls, nullable)
+        return wanted
+
+    def settled(self, records: StructuredTensor) -> StructuredTensor:
+        """Returns the records of the spec of `without_auto` with the masks that "auto" leaves."""
+        if not has_auto(self.nulls):
+            return records
+        return self.records(pa.Table.from_batches([to_arrow(records, self.schema)]))
 
     def pruned(self, schema: pa.Schema) -> pa.Schema:
         """Returns the schema of the chosen columns of a source.

@@ -64,7 +64,9 @@ class Conversion:
         return joined(made)
 
     def _converted(self, table: pa.Table, size: int) -> tf.data.Dataset:
-        return batches_of(read_records(table, self.splits, self.nulls), size, self.spec)
+        return batches_of(
+            read_records(table, self.splits, self.nulls, is_part=True), size, self.spec
+        )
 
     def _first_wrong(self, table: pa.Table) -> int:
         """Returns the number of the first record that cannot be converted."""
@@ -76,7 +78,7 @@ class Conversion:
 
     def _fails(self, table: pa.Table) -> bool:
         try:
-            read_records(table, self.splits, self.nulls)
+            read_records(table, self.splits, self.nulls, is_part=True)
         except ExtensorError:
             return True
         return False

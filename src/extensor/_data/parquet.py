@@ -11,21 +11,25 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.found_nulls import FoundNulls, settled
+from extensor._arrow.null_argument import has_auto
 from extensor._arrow.null_policy import policies_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._data.argument import listed
 from extensor._data.conversion import Conversion
 from extensor._data.feed import Feed
+from extensor._data.first_pass import auto_fields, nulls_in
 from extensor._data.plan import PART_BYTES, PART_ROWS, Passes
 from extensor._data.position import Shuffle
 from extensor._data.prunable import prunable
 from extensor._data.recipe import arguments_of, passes_of, recipe
 from extensor._data.stream import MAKERS, stream
 from extensor._files.files import FilePath
+from extensor._formats.parquet.null_counts import nulls_of_footers
 from extensor._formats.parquet.plan import ParquetPlan, PlannedFile
 from extensor._formats.parquet.read import batches_of
 from extensor._formats.parquet.smallest import smallest_columns
-from extensor._path import PathLike
+from extensor._path import Path, PathLike
 from extensor._pruning.fields import FieldsUsed
 
 
@@ -130,6 +134,8 @@ def _feed(
 ) -> Feed:
     """Returns the feed of `parquet`."""
     source = _ParquetSource(paths, columns, schema)
+    if has_auto(nulls):
+        nulls = settled(nulls, source.nulls(nulls))
     plan = passes.plan(source, _SLAB_ROWS, _SLAB_BYTES)
     conversion = Conversion(plan, source.schema, row_splits_dtype, nulls)
     text = recipe(
@@ -157,6 +163,7 @@ class _ParquetSource:
     """The row groups of Parquet files."""
 
     def __init__(self, paths: Any, columns: Any, schema: pa.Schema | None) -> None:
+        self._paths, self._schema = paths, schema
         self._plan = plan = ParquetPlan(paths, WantedTable(columns, schema))
         files = [file.file for file in plan.files]
         self.paths = [file.inner if file.is_local else file.path for file in files]
@@ -172,6 +179,23 @@ class _ParquetSource:
         for _, run in itertools.groupby(found, lambda each: each[0].file.path):
             of_file = list(run)
             yield from batches_of(self._plan, of_file[0][0], [g for _, g in of_file], rows)
+
+    def nulls(self, nulls: Any) -> Iterator[FoundNulls]:
+        """Yields the nulls of all records; reads only the fields of which the footers do not tell.
+
+        Args:
+            nulls: The argument `nulls`.
+        """
+        found, unknown = nulls_of_footers(self._plan, nulls)
+        yield from found
+        autos = auto_fields(self.schema, nulls)
+        fields = [Path(name) for name in unknown if name in autos]
+        if not fields:
+            return
+        plan = ParquetPlan(self._paths, WantedTable(fields, self._schema))
+        own = policies_of(nulls, fields)
+        for file in plan.files:
+            yield from nulls_in(batches_of(plan, file, file.row_groups, PART_ROWS), own)
 
     def place(self, group: int) -> str:
         """Returns the file and number of a row group."""

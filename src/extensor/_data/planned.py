@@ -12,15 +12,20 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
+from extensor._arrow.found_nulls import settled
+from extensor._arrow.null_argument import has_auto
 from extensor._arrow.null_policy import policies_of
+from extensor._arrow.reader import records_reader
 from extensor._arrow.wanted_table import WantedTable
 from extensor._data.conversion import Conversion
 from extensor._data.feed import Feed
+from extensor._data.first_pass import auto_fields, nulls_in
 from extensor._data.plan import PART_BYTES, PART_ROWS, Passes
 from extensor._data.prunable import prunable
 from extensor._data.recipe import arguments_of, passes_of, recipe
 from extensor._data.stream import MAKERS, stream
 from extensor._files.files import File
+from extensor._path import Path, PathLike
 from extensor._pruning.fields import FieldsUsed
 from extensor.errors import FormatError
 
@@ -85,7 +90,7 @@ class Groups:
                     mend="Make the dataset again.",
                 )
 
-    def with_fields(self, paths: Sequence[str]) -> Groups:
+    def with_fields(self, paths: Sequence[PathLike]) -> Groups:
         """Returns the same records with some of their fields."""
         schema = pruned_schema(self.schema, chosen_columns(paths, self.schema))
         return Groups(schema, self._groups, self._reader)
@@ -140,7 +145,7 @@ def planned(
         narrow = source.with_fields(fields)
         plan = passes._replace(state=None).plan(narrow, PART_ROWS, PART_BYTES)
         plan.position = feed.plan.position
-        nulls = policies_of(wanted.nulls, fields)
+        nulls = policies_of(feed.conversion.nulls, fields)
         return stream(Feed(plan, Conversion(plan, narrow.schema, wanted.row_splits_dtype, nulls)))
 
     return prunable(stream(feed), reread)
@@ -156,16 +161,37 @@ def _feed(
     format: Format, files: Sequence[File], wanted: WantedTable, passes: Passes, **own: Any
 ) -> tuple[Feed, Groups]:
     source = format.opened(files, wanted, **own)
+    nulls = _settled(source, wanted.nulls)
     plan = passes.plan(source, PART_ROWS, PART_BYTES)
-    conversion = Conversion(plan, source.schema, wanted.row_splits_dtype, wanted.nulls)
+    conversion = Conversion(plan, source.schema, wanted.row_splits_dtype, nulls)
     text = recipe(
         format.kind,
         files=[file.inner if file.is_local else file.path for file in files],
-        wanted=[wanted.columns, wanted.schema, wanted.nulls, wanted.row_splits_dtype],
+        wanted=[wanted.columns, wanted.schema, nulls, wanted.row_splits_dtype],
         passes=passes.of(plan),
         **own,
     )
     return Feed(plan, conversion, text), source
+
+
+def _settled(source: Groups, nulls: Any) -> Any:
+    """Returns the argument `nulls` without "auto", after a pass over the fields that have it.
+
+    Args:
+        source: The records of all files, also of those of other shards.
+        nulls: The argument.
+
+    Raises:
+        FieldError, DTypeError: If there are policies that fit no field.
+        The errors of reading the files.
+    """
+    if not has_auto(nulls):
+        return nulls
+    records_reader(source.schema, nulls)  # raises for policies that fit no field
+    fields = [Path(name) for name in auto_fields(source.schema, nulls)]
+    narrow = source if len(fields) == len(source.schema) else source.with_fields(fields)
+    batches = narrow.read(range(len(source.rows)), PART_ROWS)
+    return settled(nulls, nulls_in(batches, policies_of(nulls, fields)))
 
 
 def _feed_again(format: Format, files_at: Callable[[Any], list[File]], text: str) -> Feed:

@@ -22,7 +22,7 @@ from extensor._files.files import File, FilePath, files_at
 from extensor._formats.tfrecord.files import expect_message, message_of
 from extensor._formats.tfrecord.inferred import inferred
 from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE
-from extensor._formats.tfrecord.parsed import Parser
+from extensor._formats.tfrecord.parsed import Parser, with_nullable
 from extensor._path import Path, PathLike
 from extensor.errors import StructureError
 
@@ -121,6 +121,8 @@ def _opened(
         context = [path for path in lists if path[0] in kept] if message == SEQUENCE else ()
     else:
         schema = wanted.schema
+
+    wanted = with_nullable(wanted, schema)
 
     def reader(fields: pa.Schema) -> Callable[[Group], Iterator[pa.RecordBatch]]:
         nulls = policies_of(wanted.nulls, [str(Path(*names)) for names in leaf_paths(fields)])

@@ -102,7 +102,9 @@ def read_realtime_database(
     if wanted.schema is not None:
         fields = pa.struct(list(wanted.schema))
         values = [_chosen(row, fields) for row in rows]
-        return wanted.cast(of_spec(values, wanted.spec(), wanted.nulls, name_of=paths.__getitem__))
+        parsed = wanted.without_auto()
+        made = of_spec(values, parsed.spec(), parsed.nulls, name_of=paths.__getitem__)
+        return wanted.settled(wanted.cast(made))
     if wanted.columns is not None:
         names = {next(iter(Path.of(path))) for path in wanted.columns}
         rows = [{name: each for name, each in row.items() if name in names} for row in rows]

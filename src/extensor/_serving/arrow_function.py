@@ -17,6 +17,8 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import holds, inner_fields, is_large_list, with_inner_fields
+from extensor._arrow.null_argument import has_auto
+from extensor._arrow.null_policy import needs_data
 from extensor._arrow.schema import schema_from_spec
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
@@ -123,6 +125,8 @@ class ArrowFunction:
                 received=repr(spec),
                 mend="Give xt.spec_of(records), or the schema of a table.",
             )
+        if has_auto(self._wanted.nulls):
+            raise needs_data("arrow_function")
         self._model: Any = None
         self._lock = threading.Lock()
         self._loaded: tuple[Callable[[Any], Any], pa.Schema] | None = None

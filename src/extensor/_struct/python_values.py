@@ -9,7 +9,7 @@ import decimal
 import functools
 import itertools
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ import pyarrow as pa
 from extensor._struct.arrow_types import fits
 from extensor._struct.meaning import Unit, meaning_of
 
-Decoder = Callable[[Any], Any]
+Decoder = functools.partial[Any]
 """Returns the Python objects of numbers or bytes in nested lists, in which None stays None."""
 
 Decoders = Decoder | Mapping[str, Any] | None
@@ -26,25 +26,23 @@ Decoders = Decoder | Mapping[str, Any] | None
 
 def _texts(items: list[Any]) -> list[Any]:
     """Returns the str of bytes in UTF-8; all other values stay."""
-    try:
+    kinds = set(map(type, items))
+    if kinds == {bytes}:
         return list(map(bytes.decode, items))
-    except TypeError:  # some are None, or no bytes
-        return [
-            item.decode()
-            if isinstance(item, bytes)
-            else {name: as_text(inner) for name, inner in item.items()}
-            if isinstance(item, dict)
-            else item
-            for item in items
-        ]
+    if dict in kinds:  # of a type of a user
+        return [{n: as_text(v) for n, v in i.items()} if type(i) is dict else i for i in items]
+    if bytes not in kinds:
+        return items
+    return [item.decode() if type(item) is bytes else item for item in items]
 
 
-def type_of_field(records: Any, name: str) -> Any:
-    """Returns the Arrow type of a field of dense records; None if it has none."""
-    kept: Any = records._metadata.types.get(name)
-    if kept is None or not fits(kept, records._columns[name], records.rank):
-        return None
-    return kept.field.type
+def decoders_of_field(records: Any, name: str, text: bool | None) -> Decoders:
+    """Returns how the values of a field of dense records are decoded."""
+    kept = records._metadata.types.get(name)
+    decoders = decoders_of(None if kept is None else kept.field.type, text)
+    if decoders is None or kept is None or fits(kept, records._columns[name], records.rank):
+        return decoders
+    return decoders_of(None, text)
 
 
 def decoders_of(arrow: Any, text: bool | None) -> Decoders:
@@ -54,11 +52,19 @@ def decoders_of(arrow: Any, text: bool | None) -> Decoders:
         arrow: The Arrow type of the field, or None if it has none.
         text: Whether strings become str. None for those that are known to be text.
     """
-    t = pa.types
-    while arrow is not None and (hasattr(arrow, "value_type") and not t.is_map(arrow)):
-        arrow = arrow.value_type
     if arrow is None:
         return as_text if text else None
+    try:
+        return _decoders_of(arrow, text)
+    except TypeError:  # an extension type without a hash
+        return _decoders_of.__wrapped__(arrow, text)
+
+
+@functools.lru_cache(maxsize=4096)
+def _decoders_of(arrow: Any, text: bool | None) -> Decoders:
+    t = pa.types
+    while hasattr(arrow, "value_type") and not t.is_map(arrow):
+        arrow = arrow.value_type
     if isinstance(arrow, pa.UuidType):
         return _each(lambda items: [None if i is None else uuid.UUID(bytes=i) for i in items])
     if isinstance(arrow, pa.BaseExtensionType):
@@ -73,24 +79,30 @@ def decoders_of(arrow: Any, text: bool | None) -> Decoders:
     unit = meaning_of(arrow)
     if not isinstance(unit, Unit):
         return as_text if text else None
+    if t.is_decimal(arrow) and arrow.precision > 18:
+        return functools.partial(_wide_decimals, unit.size)
     if t.is_decimal(arrow):
-        return lambda plain: _decimals(plain, unit.size, arrow.precision > 18)
+        arrow = pa.decimal64(18, arrow.scale)
     numbers = pa.int32() if arrow.bit_width == 32 else pa.int64()
     return _each(lambda items: pa.array(items, numbers).view(arrow).to_pylist())
 
 
-def _decimals(plain: Any, scale: int, is_wide: bool) -> Any:
+def _wide_decimals(scale: int, plain: Any) -> Any:
+    """Returns decimals of several integers each: 64 bits, the lowest first, two's complement."""
     if plain is None:
         return None
-    if isinstance(plain, list):
-        parts: list[Any] = plain
-        if not (is_wide and parts and isinstance(parts[0], int)):
-            return [_decimals(part, scale, is_wide) for part in parts]
-        # 64 bits each, the lowest first, in two's complement
-        unsigned = sum((part & (2**64 - 1)) << 64 * i for i, part in enumerate(parts))
-        plain = unsigned - (1 << 64 * len(parts)) if parts[-1] < 0 else unsigned
-    sign, digits, _ = decimal.Decimal(plain).as_tuple()
+    parts: list[Any] = plain
+    if not parts or not isinstance(parts[0], int):
+        return [_wide_decimals(scale, part) for part in parts]
+    unsigned = sum((part & (2**64 - 1)) << 64 * i for i, part in enumerate(parts))
+    whole = unsigned - (1 << 64 * len(parts)) if parts[-1] < 0 else unsigned
+    sign, digits, _ = decimal.Decimal(whole).as_tuple()
     return decimal.Decimal((sign, digits, -scale))
+
+
+def is_flat(decode: Any) -> bool:
+    """Returns whether a Decoder makes one object of each number."""
+    return decode.func is _decoded
 
 
 def _each(decode: Callable[[list[Any]], list[Any]]) -> Decoder:
@@ -102,25 +114,23 @@ def _decoded(decode: Callable[[list[Any]], list[Any]], plain: Any) -> Any:
     if not isinstance(plain, list):
         return decode([plain])[0]
     items: list[Any] = plain
-    if not any(map(_is_list, items)):
+    if list not in set(map(type, items)):
         return decode(items)
     return _placed(items, iter(decode(list(_leaves(items)))))
 
 
-def _is_list(item: Any) -> bool:
-    return isinstance(item, list)
-
-
-def _leaves(items: Iterable[Any]) -> Iterator[Any]:
-    for item in items:
-        if isinstance(item, list):
-            yield from _leaves(item)
-        else:
-            yield item
+def _leaves(items: list[Any]) -> Iterator[Any]:
+    """Returns the values in nested lists, one after another; None may be in place of a list."""
+    kinds = set(map(type, items))
+    if list not in kinds:
+        return iter(items)
+    if kinds == {list}:
+        return _leaves(list(itertools.chain.from_iterable(items)))
+    return itertools.chain.from_iterable(_leaves(i if isinstance(i, list) else [i]) for i in items)
 
 
 def _placed(items: list[Any], values: Iterator[Any]) -> list[Any]:
-    if not any(map(_is_list, items)):
+    if list not in set(map(type, items)):
         return list(itertools.islice(values, len(items)))
     return [_placed(i, values) if isinstance(i, list) else next(values) for i in items]
 

@@ -8,18 +8,28 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from extensor import _tf
+from extensor._authoring.rows import uncut_rows
 from extensor._path import Path, quoted
 from extensor._protocol.box import box, unbox
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.masked import field, is_masked, is_union
-from extensor._struct.python_values import Decoders, decoders_of, type_of_field
+from extensor._struct.python_values import (
+    Decoder,
+    Decoders,
+    decoders_of_field,
+    is_flat,
+)
 from extensor._struct.records import Records
 from extensor.errors import DTypeError, FormatError
+
+Way = Callable[[Any, str], Decoders]
+"""Returns how the values of a field of dense records are decoded."""
 
 
 @refuse_deep_nesting("to_py")
@@ -36,7 +46,7 @@ def to_py(records: Any, text: bool | None = None) -> Any:
     """
     expect_values(records, "to_py")
     try:
-        return _records(records, _Way(lambda arrow: decoders_of(arrow, text)), Path())
+        return _records(records, lambda dense, name: decoders_of_field(dense, name, text), Path())
     except _UnfitError as error:
         at, decode = error.args
         raise _unfit(undecoded(records), at.names, decode, records.rank) from error.__cause__
@@ -45,21 +55,7 @@ def to_py(records: Any, text: bool | None = None) -> Any:
 def undecoded(records: Any) -> Any:
     """Returns `to_py` with the numbers and bytes of the tensors, whatever they mean."""
     expect_values(records, "to_objects")
-    return _records(records, _Way(lambda arrow: None), Path())
-
-
-class _Way(NamedTuple):
-    """How values are converted.
-
-    Attributes:
-        decoders: Returns how the values of a field of an Arrow type are decoded.
-    """
-
-    decoders: Callable[[Any], Decoders]
-
-    def of(self, records: Any, name: str) -> Decoders:
-        """Returns how the values of a field of dense records are decoded."""
-        return self.decoders(type_of_field(records, name))
+    return _records(records, lambda dense, name: None, Path())
 
 
 def expect_values(records: Any, method: str) -> None:
@@ -106,7 +102,7 @@ def _holds_values(value: Any) -> bool:
     return all(hasattr(p, "numpy") for p in tf.nest.flatten(value, expand_composites=True))
 
 
-def _records(records: Any, way: _Way, at: Path) -> Any:
+def _records(records: Any, way: Way, at: Path) -> Any:
     """Returns records in as many nested lists as they have dimensions."""
     splits = getattr(records, "row_splits", None)
     if splits is not None:
@@ -120,18 +116,18 @@ def _records(records: Any, way: _Way, at: Path) -> Any:
     return _merged(_dicts_of(names), columns, records.rank)
 
 
-def _field(records: Any, name: str, way: _Way, at: Path) -> Any:
+def _field(records: Any, name: str, way: Way, at: Path) -> Any:
     value = records._field(name, at)
     if isinstance(value, Records):
         return _records(value, way, at)
-    return _plain(value, way.of(records, name), records.rank, way, at)
+    return _plain(value, way(records, name), records.rank, way, at)
 
 
 def _cut(items: list[Any], splits: Any) -> list[Any]:
     return [items[start:end] for start, end in itertools.pairwise(splits.numpy().tolist())]
 
 
-def _plain(value: Any, decoders: Decoders, rank: int, way: _Way, at: Path) -> Any:
+def _plain(value: Any, decoders: Decoders, rank: int, way: Way, at: Path) -> Any:
     """Returns a field's value in nested lists.
 
     Args:
@@ -141,6 +137,9 @@ def _plain(value: Any, decoders: Decoders, rank: int, way: _Way, at: Path) -> An
         way: How the fields inside it are converted.
         at: The path of the field.
     """
+    if isinstance(value, tf.Tensor) and decoders is None:  # most fields
+        plain = value.numpy()
+        return plain.tolist() if isinstance(plain, (np.ndarray, np.generic)) else plain
     if isinstance(value, Records):
         return _records(value, way, at)
     if is_masked(value):
@@ -157,13 +156,32 @@ def _plain(value: Any, decoders: Decoders, rank: int, way: _Way, at: Path) -> An
         )
         rows = [iter(_plain(value.variants[n], by_name[n], 1, way, at)) for n in value.names]
         return _placed(_numbers(value.codes), rows)
-    plain = _undecoded(value, rank)
     if decoders is None or isinstance(decoders, Mapping):
-        return plain
+        return _undecoded(value, rank)
     try:
-        return decoders(plain)
+        return _decoded(value, decoders, rank)
+    except (OverflowError, ValueError):
+        pass  # perhaps of a value that a null hides
+    try:
+        return decoders(_undecoded(value, rank))
     except (OverflowError, ValueError) as error:
         raise _UnfitError(at, decoders) from error
+
+
+def _decoded(value: Any, decode: Decoder, rank: int) -> Any:
+    """Returns `_undecoded` with all flat values decoded by one call, also those under a mask."""
+    rows = uncut_rows(value) if isinstance(value, tf.RaggedTensor) or is_masked(value) else None
+    if rows is not None:
+        return _cut(_decoded(rows[0], decode, 1), rows[1])
+    if is_masked(value):
+        return _hidden(_decoded(value.values, decode, rank), _numbers(value.mask))
+    is_tensor = isinstance(value, (tf.Tensor, tf.Variable))
+    if not is_tensor or value.shape.rank < 2 or not is_flat(decode):
+        return decode(_undecoded(value, rank))
+    array = value.numpy()
+    made = np.empty(array.size, object)
+    made[:] = decode(array.reshape(-1).tolist())
+    return made.reshape(array.shape).tolist()
 
 
 def _undecoded(value: Any, rank: int) -> Any:
@@ -191,7 +209,7 @@ def _numbers(value: Any) -> Any:
     return plain.tolist() if hasattr(plain, "tolist") else plain
 
 
-def _masked_records(value: Any, records: Any, way: _Way, at: Path) -> Any:
+def _masked_records(value: Any, records: Any, way: Way, at: Path) -> Any:
     """Returns masked records, with None for those that are null.
 
     Each field gets the mask of the records first: what a null hides is not decoded.
@@ -200,9 +218,7 @@ def _masked_records(value: Any, records: Any, way: _Way, at: Path) -> Any:
     while hasattr(dense, "row_splits"):
         dense = dense.values
     if names:
-        columns = [
-            _plain(field(value, n, at / n), way.of(dense, n), rank, way, at / n) for n in names
-        ]
+        columns = [_plain(field(value, n, at / n), way(dense, n), rank, way, at / n) for n in names]
         plain = _merged(_dicts_of(names), columns, rank)
     else:
         plain = _records(records, way, at)

@@ -293,3 +293,37 @@ def test_reductions_over_three_levels_of_nulls():
     assert tf.reduce_sum(items, axis=2).to_py() == [[3, None], None, [4]]
     assert tf.reduce_sum(items, axis=1).to_py() == [[1, 2], None, [None, 4]]
     assert tf.reduce_sum(items).to_py() == 7
+
+
+KEYS = {"numbers": [2, 1, 2, 3], "strings": ["b", "a", "b", ""], "bools": [True, False, True, True]}
+PATHS = {
+    "of the records": ((), "k", lambda rows: rows),
+    "of masked records": ((), "m.k", lambda rows: [{**row, "m": {"k": row["k"]}} for row in rows]),
+    "of lists": ("l", "k", lambda rows: [{"l": rows[:1]}, {"l": rows[1:]}]),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("function", [S.group_by, S.unique])
+def test_masked_keys_and_values_without_nulls_are_as_plain_ones(kind, path, function):
+    at, by, shaped = PATHS[path]
+    rows = shaped([{"k": k, "v": v} for k, v in zip(KEYS[kind], [1.0, 2.0, 3.0, 4.0], strict=True)])
+    masked, plain = (S.constant(rows, nulls=nulls) for nulls in ("mask", "error"))
+    assert function(masked, at, by=by).to_py() == function(plain, at, by=by).to_py()
+    traced = tf.function(lambda records: function(records, at, by=by))
+    assert traced(masked).to_py() == function(plain, at, by=by).to_py()
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("function", [S.group_by, S.unique])
+def test_null_keys_are_counted_and_null_values_are_not(path, function):
+    at, by, shaped = PATHS[path]
+    found = [{"k": 1, "v": None}, {"k": 2, "v": 1.0}, {"k": 1, "v": 1.0}]
+    assert function(S.constant(shaped(found), nulls="mask"), at, by=by).to_py()
+    found = [{"k": k, "v": 1.0} for k in (1, None, 2, None)]
+    records = S.constant(shaped(found), nulls="mask")
+    with pytest.raises(NullError, match=rf"^{by}: .* got 2 nulls\."):
+        function(records, at, by=by)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"{by}: .*nulls:\] \[2\]"):
+        tf.function(lambda records: function(records, at, by=by))(records)

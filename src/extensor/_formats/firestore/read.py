@@ -155,7 +155,9 @@ def _of_schema(rows: list[Any], paths: list[str], wanted: WantedTable) -> Struct
     assert wanted.schema is not None
     fields = pa.struct(list(wanted.schema))
     values = [chosen(row, fields) for row in rows]
-    return wanted.cast(of_spec(values, wanted.spec(), wanted.nulls, name_of=paths.__getitem__))
+    parsed = wanted.without_auto()
+    made = of_spec(values, parsed.spec(), parsed.nulls, name_of=paths.__getitem__)
+    return wanted.settled(wanted.cast(made))
 
 
 def _expect_no_field(row: dict[str, Any], id_field: str, reference: Any) -> None:

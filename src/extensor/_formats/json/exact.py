@@ -87,7 +87,8 @@ def exact_records(
 
 
 def _of_schema(values: list[Any], wanted: WantedTable, records: _Records) -> StructuredTensor:
-    made = of_spec(values, wanted.spec(), wanted.nulls, name_of=records.name_of)
+    parsed = wanted.without_auto()
+    made = of_spec(values, parsed.spec(), parsed.nulls, name_of=records.name_of)
     # Through the schema, so that the records keep exactly its types.
     return wanted.records(pa.Table.from_batches([to_arrow(made, wanted.schema)]))
 

@@ -46,7 +46,7 @@ class Absent:
         self._nulls = Nulls({**others, **({"*": rest} if has_rest else {})})
 
     def policy(self, path: Path, arrow: pa.DataType) -> Any:
-        """Returns None for a list, "default", "error", "mask" or a value in place of nulls."""
+        """Returns None for a list, "default", a policy of `from_arrow` for a field, or a value."""
         self._used.add(path.names)
         policy = self._by_path.get(path.names, self._rest)
         if policy is None or is_word(policy, "empty"):
@@ -54,7 +54,7 @@ class Absent:
         if is_word(policy, "default"):
             return policy
         found = self._nulls.at((path.names, 0), arrow)
-        is_chosen = path.names in self._by_path or is_word(self._rest, "error", "mask")
+        is_chosen = path.names in self._by_path or is_word(self._rest, "error", "mask", "auto")
         # A value in place of all nulls is for the fields that it fits; others stay lists.
         return None if found == "error" and not is_chosen else found
 

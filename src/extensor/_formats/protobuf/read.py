@@ -12,6 +12,7 @@ import pyarrow as pa
 import tensorflow as tf
 from google.protobuf.descriptor import Descriptor
 
+from extensor._arrow.null_argument import has_auto
 from extensor._arrow.wanted_table import WantedTable
 from extensor._formats.protobuf.columns import (
     BadMessageError,
@@ -182,7 +183,7 @@ class _Reader:
         wanted = WantedTable(
             columns if schema is not None else None, schema, nulls, row_splits_dtype
         )
-        if nulls is None and isinstance(wanted.nulls, dict):
+        if isinstance(wanted.nulls, dict) and (nulls is None or has_auto(nulls)):
             nulls = wanted.nulls  # the masks of the spec
         columns = None if schema is not None else columns
         self.record = record_of(self.descriptor, columns, wanted.schema, nulls, max_depth)

@@ -81,6 +81,10 @@ class Columns:
         self.values: list[tuple[tuple[str, ...], Any]] = []
         """The same for the fields of a single record, which keep tensors as they are."""
 
+    def under(self, nulls: Any) -> Columns:
+        """Returns the same conversion with another argument `nulls`."""
+        return Columns(self._dtypes, nulls, self._unions, self._expect_few)
+
     def array(self, values: Sequence[Any], wanted: Any, place: Place) -> pa.Array:
         """Returns a column as an Arrow array.
 
@@ -99,7 +103,7 @@ class Columns:
         if isinstance(wanted, (Fields, Lists, Leaf)):
             if wanted.nullable:
                 self.policies[place.text] = "mask"
-            elif place.names and self._policies.chosen(place.text) == "mask":
+            elif place.names and self._policies.chosen(place.text) in ("mask", "auto"):
                 self.policies[place.text] = "error"  # the spec says what is masked
         if isinstance(wanted, Cast) and place.is_single:
             value = cast_value(wanted.spec, values[0], place.text)
@@ -166,7 +170,7 @@ class Columns:
 
     def _fills(self, place: Place) -> bool:
         """Returns whether nulls get a value at a place."""
-        return self._policies.chosen(place.text) not in ("error", "mask")
+        return self._policies.chosen(place.text) not in ("error", "mask", "auto")
 
     # Records.
 
@@ -249,8 +253,7 @@ class Columns:
                 received=f"a record with {listed_keys(values[lacking])}"
                 + (f", the first of {count} without the key" if count > 1 else "")
                 + f"; {whose} has {listed_keys(values[having])}",
-                mend="Give all records the same keys. A missing key is a null. "
-                + choose_nulls(at, is_list=isinstance(example, (list, tuple))),
+                mend="Give all records the same keys. A missing key is a null. " + choose_nulls(at),
             )
 
     def _expect_wanted(self, value: Any, wanted: Any, place: Place, index: int) -> None:
@@ -344,7 +347,7 @@ class Columns:
         policy = self._policies.chosen(place.text)
         filled = policy.value if isinstance(policy, Fill) else [] if policy == "empty" else None
         order = [name for name in dict.fromkeys(names) if name is not None]
-        if policy == "mask":
+        if policy == "mask" or (policy == "auto" and None in names):
             names = [NULL if name is None else name for name in names]
             order.append(NULL)
         elif None in names and filled is not None:

@@ -16,6 +16,7 @@ import tensorflow as tf
 from extensor._arrow.location import splits_dtype
 from extensor._arrow.read import read_records
 from extensor._formats.python import kinds
+from extensor._formats.python.all_nulls import with_all_nulls
 from extensor._formats.python.columns import Columns, expect_size, offsets_of
 from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.inferred import inferred
@@ -33,7 +34,7 @@ from extensor._struct.reshape import split
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._struct.value import StructuredTensorValue
-from extensor.errors import DTypeError, StructureError
+from extensor.errors import DTypeError, NullError, StructureError
 
 
 @refuse_deep_nesting("constant")
@@ -118,7 +119,7 @@ def constant(
     columns = Columns(chosen, nulls, conflicts == "union")
     array = inferred(flat) if dtype is None and set(map(type, flat)) == {dict} else None
     if array is None:
-        array = columns.array(flat, None, place) if flat else pa.array([], pa.struct([]))
+        array = _array(columns, flat, place, nulls) if flat else pa.array([], pa.struct([]))
         chosen.expect_all_used()
     return _built(array, levels, columns, splits, _policy(columns, nulls))
 
@@ -163,7 +164,17 @@ def arrow_of(
     """
     columns = Columns(Dtypes(None, wide=True), nulls, conflicts == "union", expect_few)
     place = Place(name_of=name_of).records(np.array([0, len(records)]))
-    return columns.array(records, None, place) if records else pa.array([], pa.struct([]))
+    return _array(columns, records, place, nulls) if records else pa.array([], pa.struct([]))
+
+
+def _array(columns: Columns, records: list[Any], place: Place, nulls: Any) -> pa.Array:
+    """Returns records as an Arrow array. An error for a null lists all fields with nulls."""
+    try:
+        return columns.array(records, None, place)
+    except NullError as error:
+        raise with_all_nulls(
+            error, nulls, lambda other: columns.under(other).array(records, None, place)
+        ) from None
 
 
 def is_data(value: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from extensor._arrow.null_policy import text_of
 from extensor._path import quoted
 
 _shown = reprlib.Repr()
@@ -66,6 +67,16 @@ class Place:
     def chosen(self, indices: Any) -> Place:
         """Returns the place of the values at these positions."""
         return Place(self.text, self.names, self, indices=indices)
+
+    @property
+    def key(self) -> str:
+        """The path as the argument `nulls` names it: with `[*]` at its end only."""
+        items, place = 0, self
+        while place._offsets is not None or place._indices is not None:
+            items += place._indices is None and not place._is_collection
+            assert place._parent is not None
+            place = place._parent
+        return text_of((self.names, items)) if self.names else ""
 
     @property
     def is_single(self) -> bool:

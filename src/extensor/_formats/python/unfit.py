@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from extensor._arrow import nulls
+from extensor._arrow.found_nulls import choose
 from extensor._formats.python import kinds
 from extensor._formats.python.place import Place, shown
 from extensor._formats.python.wanted import Fields, Leaf, Lists
@@ -22,16 +22,15 @@ def no_null(index: int, values: Any, place: Place) -> NullError:
         path=place.at(index),
         expected=f"a value, such as {shown(given[0])}" if given else "a value",
         received=f"null, the first of {count} nulls" if count > 1 else "null",
-        mend=choose_nulls(place, is_list=bool(given) and isinstance(given[0], (list, tuple))),
+        mend=choose_nulls(place),
     )
 
 
-def choose_nulls(place: Place, is_list: bool = False) -> str:
+def choose_nulls(place: Place) -> str:
     """Returns the mend for nulls at a place: the argument `nulls=`, with their path as its key."""
-    choices = 'xt.fill(value), "mask" or "empty"' if is_list else 'xt.fill(value) or "mask"'
     if not place.text:  # null records have no path
         return "Leave out the null records."
-    return f"Choose what to do with nulls: nulls={{{nulls.key(place.text)!r}: ...}} with {choices}."
+    return choose({place.key: "mask"})
 
 
 def expect_one_zone(values: Any, arrow: Any, place: Place) -> None:

@@ -25,7 +25,7 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, files_at, local_path, whole_path
 from extensor._formats.tfrecord.inferred import inferred
 from extensor._formats.tfrecord.layout import EXAMPLE, SEQUENCE
-from extensor._formats.tfrecord.parsed import Parser, wanted_spec
+from extensor._formats.tfrecord.parsed import Parser, wanted_spec, with_nullable
 from extensor._formats.tfrecord.serialized import to_tf_example, to_tf_sequence_example
 from extensor._path import PathLike
 from extensor._progress import progress_bar
@@ -93,7 +93,8 @@ def read_tfrecord(
     [{'minutes': [5, 2], 'title': b'Tea'}]
     """
     expect_message(message)
-    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    whole = WantedTable(columns, schema, nulls, row_splits_dtype)
+    wanted = with_nullable(whole, whole.schema)
     files = files_at(paths)
     parts = [_serialized(file) for file in files]
     ends = np.cumsum([int(tf.size(part)) for part in parts]).tolist()
@@ -119,6 +120,7 @@ def read_tfrecord(
     else:
         with progress_bar("read_tfrecord, schema", progress, ends[-1]) as advance:
             found, lists = inferred(_counted(serialized.numpy(), advance), message, name_of)
+        wanted = with_nullable(whole, whole.pruned(found))
         spec = wanted.spec(found)
         names = set(spec.field_names())
         context = [path for path in lists if path[0] in names] if message == SEQUENCE else ()
@@ -132,7 +134,7 @@ def read_tfrecord(
                 received="a tf.Example with a list",
                 mend='Give message="Example" or "SequenceExample", or context=.',
             )
-    return parser.records(serialized, name_of)
+    return whole.settled(parser.records(serialized, name_of))
 
 
 def _counted(messages: Iterable[bytes], advance: Callable[[int], Any]) -> Iterator[bytes]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -73,9 +73,11 @@ def from_tf_example(
     >>> xt.from_tf_example(serialized, xt.spec_of(recipes)).to_py()
     [{'title': 'Tea', 'minutes': [5, 2]}, {'title': 'Toast', 'minutes': []}]
     """
-    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    whole, strings = WantedTable(columns, schema, nulls, row_splits_dtype), _strings(serialized)
+    # In a graph, "auto" is an error: no data is known.
+    wanted = whole if tf.is_symbolic_tensor(strings) else with_nullable(whole, whole.schema)
     spec = wanted_spec(wanted, schema, row_splits_dtype)
-    return Parser(spec, EXAMPLE, wanted.nulls, keys).records(_strings(serialized))
+    return whole.settled(Parser(spec, EXAMPLE, wanted.nulls, keys).records(strings))
 
 
 def from_tf_sequence_example(
@@ -115,9 +117,30 @@ def from_tf_sequence_example(
     >>> xt.from_tf_sequence_example(serialized, xt.spec_of(recipes)).to_py()
     [{'title': 'Tea', 'words': [['boil'], ['pour', 'wait']]}]
     """
-    wanted = WantedTable(columns, schema, nulls, row_splits_dtype)
+    whole, strings = WantedTable(columns, schema, nulls, row_splits_dtype), _strings(serialized)
+    # In a graph, "auto" is an error: no data is known.
+    wanted = whole if tf.is_symbolic_tensor(strings) else with_nullable(whole, whole.schema)
     spec = wanted_spec(wanted, schema, row_splits_dtype)
-    return Parser(spec, SEQUENCE, wanted.nulls, keys, context).records(_strings(serialized))
+    return whole.settled(Parser(spec, SEQUENCE, wanted.nulls, keys, context).records(strings))
+
+
+def with_nullable(wanted: WantedTable, schema: pa.Schema | None) -> WantedTable:
+    """Returns the arguments with "mask" in place of "auto" for the features that may be missing.
+
+    Args:
+        wanted: The arguments.
+        schema: The schema of the records.
+    """
+    return wanted.without_auto(_outside_lists(schema or (), ()))
+
+
+def _outside_lists(fields: Iterable[pa.Field], outer: tuple[str, ...]) -> Iterator[str]:
+    """Yields the path of each leaf outside of lists; a list whose feature is missing is empty."""
+    for field in fields:
+        if pa.types.is_struct(field.type):
+            yield from _outside_lists(field.type.fields, (*outer, field.name))
+        elif not pa.types.is_nested(field.type):
+            yield str(Path(*outer, field.name))
 
 
 def wanted_spec(wanted: WantedTable, schema: Any, row_splits_dtype: Any) -> StructuredTensorSpec:

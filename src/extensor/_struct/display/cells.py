@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import reprlib
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,7 +14,8 @@ from extensor._path import Path
 from extensor._protocol.symbolic import is_symbolic
 from extensor._struct import index
 from extensor._struct.display.schema import name_text
-from extensor._struct.python_values import Decoders, decoders_of, type_of_field
+from extensor._struct.masked import is_masked
+from extensor._struct.python_values import Decoders, decoders_of_field
 from extensor._struct.records import Records
 from extensor._struct.row_splits import outer_sizes
 
@@ -100,23 +102,29 @@ def _cell(value: Any, width: int, decoders: Any) -> str:
         if records.shape.rank:
             return _joined("[", _items(value, None), "]", width)
         fields = (
-            (f"{name_text(n)}: ", records._field(n, Path(n)), decoders_of_field(records, n))  # pyright: ignore[reportPrivateUsage]
+            (f"{name_text(n)}: ", records._field(n, Path(n)), field_decoders(records, n))  # pyright: ignore[reportPrivateUsage]
             for n in records.field_names()
         )
         return _joined("{", fields, "}", width)
+    if is_masked(value) and not value.mask.shape.rank:
+        return cell(value.values, width, decoders) if value.mask else "None"
     if is_symbolic(value) or (isinstance(value, tf.Tensor) and not hasattr(value, "numpy")):
         return "?"
     shape: Any = getattr(value, "shape", None)
     if isinstance(value, (tf.Tensor, tf.Variable)) and (not shape.rank or _is_decimal(value)):
         plain = value.numpy()
-        made = decoders(getattr(plain, "tolist", lambda: plain)()) if decoders else plain
+        made = (
+            decoders(getattr(plain, "tolist", lambda: plain)())
+            if isinstance(decoders, functools.partial)
+            else plain
+        )
         if not isinstance(made, (list, np.ndarray)):
             return _scalar(made)
     if isinstance(shape, tf.TensorShape) and shape.rank:
         return _joined("[", _items(value, decoders), "]", width)
     if not hasattr(value, "to_py"):
         return f"<{type(value).__name__}>"
-    plain = decoders(value.to_py()) if callable(decoders) else value.to_py()
+    plain = decoders(value.to_py()) if isinstance(decoders, functools.partial) else value.to_py()
     return _short.repr(plain) if isinstance(plain, (list, dict)) else _scalar(plain)
 
 
@@ -141,11 +149,11 @@ def _joined(begin: str, parts: Iterable[tuple[str, Any, Decoders]], end: str, wi
     return begin + ", ".join(texts) + end
 
 
-def decoders_of_field(records: Any, name: str) -> Decoders:
+def field_decoders(records: Any, name: str) -> Decoders:
     """Returns how the values of a field of records are decoded; of rows, before they were cut."""
     while hasattr(records, "row_splits"):
         records = records.values
-    return decoders_of(type_of_field(records, name), None)
+    return decoders_of_field(records, name, None)
 
 
 def _is_decimal(value: Any) -> bool:

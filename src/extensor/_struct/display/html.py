@@ -15,7 +15,7 @@ from extensor._struct.display.cells import (
     cell,
     cell_at,
     count,
-    decoders_of_field,
+    field_decoders,
     has_values,
     narrowed,
 )
@@ -115,9 +115,7 @@ def _table(records: Any) -> Iterator[str]:
     is_one = records.rank == 0
     size = 1 if is_one else count(records)
     fields = [_field(records, name) for name in names]
-    columns = [
-        (field, decoders_of_field(records, n)) for n, field in zip(names, fields, strict=True)
-    ]
+    columns = [(field, field_decoders(records, n)) for n, field in zip(names, fields, strict=True)]
     for i in range(min(size, _ROWS)):
         yield "<tr>"
         for field, decoders in columns:

@@ -12,6 +12,7 @@ from extensor._protocol.row_splits import check_row_splits, first_difference
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.field import expect_mapping
 from extensor._struct.index import gather
+from extensor._struct.masked import field_at, records_in
 from extensor._struct.paths.order import groups, keyed, without_null
 from extensor._struct.paths.place import list_at, names_of, new_field, put, value_at
 from extensor._struct.paths.rows import Rows, row_numbers, rows_of, shown, splits_of, with_rows
@@ -36,6 +37,8 @@ def group_by(st: Any, path: PathLike, by: PathLike, items: str = "items") -> Any
         FieldError: If a path does not exist, or `items` is the name of the key (also a KeyError).
         StructureError: If there is no list at the path (also a ValueError).
         DTypeError: If the keys cannot be compared (also a TypeError).
+        NullError: If a key is null (also a ValueError); in a tf.function, an InvalidArgumentError.
+            Keys that may be null, and are not, are keys like others.
 
     >>> import extensor as xt
     >>> steps = xt.DenseStructuredTensor([3], {"kind": ["mix", "bake", "mix"],
@@ -47,14 +50,14 @@ def group_by(st: Any, path: PathLike, by: PathLike, items: str = "items") -> Any
     """
     names, rows, keys = keyed(st, path, by, None)
     keys = without_null(keys, by)
-    name = names_of(rows.items, by)[-1]
+    key = names_of(records_in(rows.items), by)
     first, group, outer = groups(keys, rows)
     order = tf.argsort(group, stable=True)
     count = tf.size(first)
     lengths = tf.math.unsorted_segment_sum(tf.ones_like(group), group, count)
     inner = splits_of(tf.cast(lengths, rows.splits.dtype))
-    keys = gather(rows.items.field_value(names_of(rows.items, by)), first)
-    grouped = DenseStructuredTensor([None], {name: keys})
+    keys = gather(field_at(rows.items, key, Path(*key)), first)
+    grouped = DenseStructuredTensor([None], {key[-1]: keys})
     new_field(grouped, (items,))
     grouped = grouped.with_updates({(items,): with_rows(gather(rows.items, order), inner)})
     return put(st, names, rows.lists(grouped, outer))

@@ -155,10 +155,14 @@ def _own_field(st: Any, names: Names) -> tuple[Any, Names | None]:
 
 def _filled_nulls(field: Any, value: Any, at: Path) -> Any:
     """Returns the values of a MaskedTensor with one value in place of the nulls."""
-    values, mask = field.values, field.mask
+    # Imported here, because `import extensor` stays fast without the module.
+    from extensor._types.masked.item import reached
+
+    values, mask = reached(field.values, field.mask, value)
     is_number = value.shape.rank == 0 if tf.is_tensor(value) else np.isscalar(value)
     if isinstance(values, tf.Tensor) or (isinstance(values, tf.RaggedTensor) and is_number):
-        return field.fill(cast_value(tf.TensorSpec(None, values.dtype), value, str(at)))
+        value = cast_value(tf.TensorSpec(None, values.dtype), value, str(at))
+        return type(field).of_parts(values, mask).fill(value)
     rank = shape_of(mask).rank
     if rank == 0:
         return only_row(_with_item(as_row(values), tf.reshape(mask, [1]), value, at))

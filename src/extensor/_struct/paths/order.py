@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._counted import counted
 from extensor._path import Path, PathLike
 from extensor._struct.index import gather
 from extensor._struct.masked import combined, field, is_masked, records_in
@@ -78,8 +79,8 @@ def sort(
 def unique(st: Any, path: PathLike = (), by: PathLike | None = None, axis: int = -1) -> Any:
     """Returns the records with only the first of equal items of each list, in their order.
 
-    Args and errors are those of `argsort`, except that no key may be null. Each NaN is an item of
-    its own.
+    Args and errors are those of `argsort`, except that a null key is a NullError (also a
+    ValueError). Each NaN is an item of its own.
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -208,19 +209,34 @@ def keyed(
 
 
 def without_null(keys: Any, path: PathLike) -> Any:
-    """Returns keys that have no mask.
+    """Returns keys without their mask.
 
     Raises:
-        NullError: If keys may be null (also a ValueError).
+        NullError: If keys are null (also a ValueError). In a graph, TensorFlow raises an
+            InvalidArgumentError when it runs.
     """
     if not is_masked(keys):
         return keys
+    values, count = (
+        keys.values,
+        tf.size(keys.mask) - tf.math.count_nonzero(keys.mask, dtype=tf.int32),
+    )
+    found = tf.get_static_value(count)
+    if found is None:
+        message = f"{path}: expected keys that are not null. {_MEND} The number of nulls:"
+        with tf.control_dependencies([tf.debugging.Assert(tf.equal(count, 0), [message, count])]):
+            return tf.identity(values)
+    if not found:
+        return values
     raise NullError(
         path=path or "items",
         expected="keys that are not null",
-        received="keys that may be null",
-        mend="Fill the nulls by xt.struct.fill_null, or leave them out by drop_null.",
+        received=counted(int(found), "nulls"),
+        mend=_MEND,
     )
+
+
+_MEND = "Fill the nulls by xt.struct.fill_null, or leave them out by drop_null."
 
 
 def _ordered_keys(keys: Any, at: Path) -> tf.Tensor:

@@ -146,6 +146,9 @@ def replaced(values: Any, mask: Any, item: Any) -> Any:
         mask: A vector.
         item: A list or record, or a value that is cast to one.
     """
+    rows = uncut_rows(values) if isinstance(mask, tf.RaggedTensor) else None
+    if rows is not None:
+        return cut_rows(replaced(rows[0], mask.values, item), rows[1])
     if mask.shape.rank != 1:
         raise StructureError(
             path="MaskedTensor.fill",
@@ -159,6 +162,36 @@ def replaced(values: Any, mask: Any, item: Any) -> Any:
     count = num_rows(values)
     both = concat_rows([values, single])
     return take_rows(both, tf.where(mask, tf.range(count), count))
+
+
+def rank_of(value: Any) -> int | None:
+    """Returns the rank of a tensor, of an array, or of nested lists; a dict is one record."""
+    if isinstance(value, (list, tuple)):
+        items = cast("list[Any]", value)
+        return 1 + (rank_of(items[0]) or 0) if items else 1
+    shape = getattr(value, "shape", ())
+    return static_shape(value).rank if isinstance(shape, tf.TensorShape) else len(shape)
+
+
+def reached(values: Any, mask: Any, value: Any) -> tuple[Any, Any]:
+    """Returns values and the mask of all items that a value can replace.
+
+    Of masks inside one another, the inner ones have more dimensions. Their items are not valid
+    either where an outer mask is False.
+
+    Args:
+        values: The values, perhaps a MaskedTensor.
+        mask: Their mask.
+        value: A number, a list or a record.
+    """
+    rank = rank_of(value)
+    while hasattr(values, "mask"):
+        items = static_shape(values).rank, values.mask.shape.rank
+        if rank is None or None in items or rank > items[0] - items[1]:
+            break
+        mask = tf.logical_and(values.mask, aligned(values.mask, mask))
+        values = values.values
+    return values, mask
 
 
 def stacked(values: list[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,9 +12,10 @@ import tensorflow as tf
 from extensor._types.masked import item
 from extensor._types.masked.check import expect_fit, static_shape
 from extensor._types.masked.spec import MaskedSpec
+from extensor._types.masked.text import is_eager, shown
 from extensor.authoring import cut_rows, extension_type, is_tensor_like, lossless, uncut_rows
 from extensor.dispatch import OperatorsMixin
-from extensor.errors import DTypeError, StructureError
+from extensor.errors import DTypeError, MissingAttributeError, NullError, StructureError
 
 
 @extension_type(name="extensor.types.MaskedTensor")
@@ -112,6 +114,13 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         def __getattr__(self, name: str) -> Any:
             """Returns the mask of a value from `deferred`; other attributes do not exist."""
             fields = self.__dict__
+            if name == "numpy":
+                raise MissingAttributeError(
+                    path="MaskedTensor.numpy",
+                    expected="a value without a mask",
+                    received="a MaskedTensor",
+                    mend="Call x.to_numpy(), an array of numpy.ma, or x.fill(value).numpy().",
+                )
             if name != "mask" or "values" not in fields:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             make = fields.get("_make_mask")
@@ -203,7 +212,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
                 path="MaskedTensor.to_numpy",
                 expected="an eager dense tensor",
                 received=type(self.values).__name__,
-                mend="Call to_py(), which converts all types, outside a tf.function.",
+                mend="Call x.to_py(), which lists values of all types, or x.fill(value), which has "
+                "no mask. In a tf.function there are no arrays.",
             )
         mask = item.elements(self.values, self.mask)
         return np.ma.array(self.values.numpy(), mask=~mask.numpy())  # pyright: ignore
@@ -270,7 +280,9 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
                 of a list.
 
         Returns:
-            A value of the type of `values`. The gradient of replaced values is zero.
+            A value of the type of `values`. The gradient of replaced values is zero. Of lists that
+            may be null, with items that may be null, a number replaces both: the items, and those
+            of null lists, which are mostly empty. A list replaces null lists only.
 
         >>> import tensorflow as tf
         >>> import extensor as xt
@@ -280,13 +292,12 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         >>> lists.fill([7])
         <tf.RaggedTensor [[1, 2], [7]]>
         """
-        values, mask = self.values, self.mask
+        values, mask = item.reached(self.values, self.mask, value)
         if item.is_tensor(values):
             value = lossless(value, values.dtype, "MaskedTensor.fill")
         if isinstance(values, tf.Tensor):
             return item.selected(item.aligned(values, mask), values, value)
-        is_scalar = static_shape(value).rank == 0 if is_tensor_like(value) else np.ndim(value) == 0
-        if item.is_tensor(values) and is_scalar:
+        if item.is_tensor(values) and item.rank_of(value) == 0:
             return item.choose(mask, values, value)
         return item.replaced(values, mask, value)
 
@@ -330,6 +341,41 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             )
         return self.values
 
+    # A conversion would lose the mask. TensorFlow calls the first of these, because an array has no
+    # gradient.
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> tf.Tensor:
+        """Raises an error; called by TensorFlow, by operations without a handler."""
+        raise DTypeError(
+            path="MaskedTensor",
+            expected="a tensor, or a value that converts to one",
+            received="a MaskedTensor",
+            mend="Call x.fill(value), which has no mask. Authors of an operation register a "
+            "handler for it with xt.dispatch.implements.",
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        # np.asarray of an array of numpy.ma returns the hidden values too.
+        array = self.to_numpy()
+        count = int(np.ma.count_masked(array))
+        if count:
+            raise NullError(
+                path="MaskedTensor",
+                expected="values without nulls, because an array has no mask",
+                received=f"{count} nulls" if count > 1 else "1 null",
+                mend="Call x.fill(value), or x.to_numpy(), an array of numpy.ma, which keeps the "
+                "mask.",
+            )
+        return np.array(np.ma.getdata(array), dtype, copy=bool(copy) or None)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        # NumPy's functions get arrays. Without this method, some call methods of arrays instead.
+        del types
+        if func is np.shape:
+            return tuple(self.shape)
+        args, kwargs = tf.nest.map_structure(_as_array, (list(args), kwargs))
+        return func(*args, **kwargs)
+
     def __repr__(self) -> str:
         dtype: Any = getattr(self.values, "dtype", None)
         kind = "" if isinstance(self.values, tf.Tensor) else f" of {type(self.values).__name__}"
@@ -337,6 +383,9 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         text += f" dtype={dtype.name}" if isinstance(dtype, tf.DType) else ""
         if isinstance(self.values, tf.Tensor) and hasattr(self.values, "numpy"):
             text += f" {self.to_numpy()!s}"  # format() of a masked scalar shows the masked number
+        elif is_eager(self):
+            with contextlib.suppress(Exception):  # the code of other types; a repr never fails
+                text += f" {shown(self)}"
         return f"{text}>"
 
 
@@ -360,6 +409,10 @@ def _tensor_of(value: Any, name: str) -> Any:
     if name == "mask" and isinstance(value, (list, tuple)) and not np.size(cast("Any", value)):
         return tf.constant(value, tf.bool)  # an empty list has no dtype
     return tf.convert_to_tensor(value)
+
+
+def _as_array(leaf: Any) -> Any:
+    return np.asarray(leaf) if isinstance(leaf, MaskedTensor) else leaf
 
 
 def _zero(dtype: tf.DType) -> Any:

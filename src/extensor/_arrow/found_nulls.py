@@ -1,0 +1,144 @@
+"""Which fields of Arrow data have nulls: for the policy "auto", and for errors that list them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from extensor._arrow.column_type import ColumnType
+from extensor._arrow.location import Location
+from extensor._arrow.null_argument import as_code, by_path, masking, with_masks
+from extensor._arrow.null_policy import REST, is_auto, is_error, text_of
+from extensor._arrow.nullable_type import NullableType
+from extensor._arrow.union_types import UnionType
+from extensor.errors import NullError
+
+_MANY = 10  # fields that an error names
+
+
+class FoundNulls(NamedTuple):
+    """The nulls of one field, without those below other nulls.
+
+    Attributes:
+        described: The type of the field, with the policy for its nulls.
+        location: The location of the field.
+        number: The number of nulls.
+    """
+
+    described: ColumnType
+    location: Location
+    number: int
+
+    @property
+    def path(self) -> str:
+        """The path of the field, as the argument `nulls` names it; "" for the records."""
+        place = self.location.place
+        return text_of(place) if place[0] else ""
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the policy of the field is "auto"."""
+        return is_auto(getattr(self.described, "policy", None))
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether nulls of the field are errors."""
+        return not isinstance(self.described, (NullableType, UnionType))
+
+
+def found_nulls(described: ColumnType, array: pa.Array, location: Location) -> Iterator[FoundNulls]:
+    """Yields the nulls of a validated column and of the columns inside it, outer ones first.
+
+    The nulls of a union are those of its variants. If a variant of nulls takes all of them, the
+    union is yielded, with the number 0.
+
+    Args:
+        described: The type of the column.
+        array: The column.
+        location: Its location.
+    """
+    if isinstance(described, UnionType):
+        if is_auto(described.policy):
+            yield FoundNulls(described, location, 0)
+    else:
+        valid = described.valid(array)
+        if valid is not None:
+            nulls = ~valid if location.hidden is None else ~(valid | location.hidden)
+            number = int(np.count_nonzero(nulls))
+            # A column of Arrow's null type has no values, also where its nulls are hidden.
+            if number or pa.types.is_null(described.arrow):
+                yield FoundNulls(described, location, number)
+            location = location.hiding(~valid)
+    for inner, column, at in described.inner(array, location):
+        yield from found_nulls(inner, column, at)
+
+
+def settled(nulls: Any, found: Iterable[FoundNulls]) -> Any:
+    """Returns the argument `nulls` with "mask" for each field under "auto" that has nulls.
+
+    Args:
+        nulls: The argument.
+        found: The nulls of all data, with the types of this argument.
+    """
+    masked = dict.fromkeys(each.path for each in found if each.is_auto)
+    return with_masks(masking(nulls, "error"), masked)
+
+
+def refused_nulls(
+    error: NullError, nulls: Any, found: Iterable[FoundNulls], is_part: bool = False
+) -> NullError:
+    """Returns the error for nulls, which lists all fields whose nulls are errors.
+
+    Args:
+        error: The error, which names the first of these fields.
+        nulls: The argument `nulls`.
+        found: The nulls of all data that was read, with the types of this argument.
+        is_part: As in `with_list`.
+    """
+    counts: dict[str, int] = {}
+    for each in found:
+        if each.is_refused and each.number:
+            counts[each.path] = counts.get(each.path, 0) + each.number
+    return with_list(error, nulls, counts, is_part)
+
+
+def with_list(
+    error: NullError, nulls: Any, counts: Mapping[str, int], is_part: bool = False
+) -> NullError:
+    """Returns an error that lists fields with nulls, and ends in an argument to paste.
+
+    Args:
+        error: The error, which names the first of these fields.
+        nulls: The argument `nulls` that was given.
+        counts: The numbers of nulls of all these fields, by path.
+        is_part: Whether other parts of the data may have nulls in other fields.
+    """
+    if "" in counts or not counts:  # null records, for which there is no policy
+        return error
+    texts = [f"{path} ({count})" for path, count in counts.items()]
+    others = f" and {len(texts) - _MANY} more" if len(texts) > _MANY else ""
+    fields = f"Fields with nulls: {', '.join(texts[:_MANY])}{others}. " if len(texts) > 1 else ""
+    chosen = with_masks(nulls, counts)
+    if others and is_error(by_path(nulls).get(REST)):
+        chosen = {**by_path(nulls), REST: "mask" if is_part else "auto"}
+    lead = (error.mend or "").partition(_CHOOSE)[0]
+    return NullError(
+        path=error.path,
+        expected=error.expected,
+        received=error.received,
+        mend=f"{lead}{fields}{choose(chosen)}",
+    )
+
+
+def choose(nulls: Any) -> str:
+    """Returns the end of an error for a null, with an argument `nulls` to paste."""
+    return _CHOOSE + as_code(nulls)
+
+
+_CHOOSE = (
+    'Choose for each field what becomes of its nulls: "mask", xt.fill(value), or "empty" for '
+    'lists; "auto" masks the fields that have nulls. For example:\n'
+)
