@@ -302,8 +302,10 @@ class Trainer(OwnBuild, keras.Model):
             data: A batch from a dataset, or its spec.
         """
         strategy = self.distribute_strategy
+        # Inside of `strategy.scope()`, the current strategy is the model's, too.
+        has_strategy = tf.distribute.has_strategy() or strategy is not tf.distribute.get_strategy()
         self.built_for_strategy = False
-        if strategy is tf.distribute.get_strategy() or not contains(data, _is_extension_or_spec):
+        if not (has_strategy and contains(data, _is_extension_or_spec)):
             return
 
         with strategy.scope():
