@@ -212,8 +212,7 @@ def test_ragged_labels_without_nulls_are_their_values():
 def test_masked_records_are_labels_too():
     fields = records(a=NUMBERS, b=NUMBERS)
     found, expected = (
-        model(**TWO).evaluate(X, y, verbose=0)
-        for y in (MaskedTensor(fields, [True] * 4), fields)
+        model(**TWO).evaluate(X, y, verbose=0) for y in (MaskedTensor(fields, [True] * 4), fields)
     )
     assert found == pytest.approx(expected)
 

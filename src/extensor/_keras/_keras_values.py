@@ -63,17 +63,19 @@ def _advice_of_layer(args: Any, kwargs: Any) -> Any:
 
 _DATA = ("x", "y", "sample_weight", "validation_data")
 
-for _name in ("fit", "evaluate", "predict"):
 
-    @replaces(
+def with_data(plain: Any) -> Any:
+    return _advising(plain, _advice_of_model)
+
+
+for _name in ("fit", "evaluate", "predict"):
+    replaces(
         f"keras.Model.{_name}",
         reason="It calls an extension value an 'unrecognized data type'.",
         probe="refused_values",
         table=TABLE,
         versions=VERSIONS,
-    )
-    def with_data(plain: Any) -> Any:
-        return _advising(plain, _advice_of_model)
+    )(with_data)
 
 
 def _advice_of_model(args: Any, kwargs: Any) -> Any:
@@ -105,17 +107,18 @@ def add(plain: Any) -> Any:
     return _advising(plain, lambda args, kwargs: _advice(refusal_of_part, args[1:], kwargs))
 
 
-for _module in ("keras", "keras.layers"):
+def make_input(plain: Any) -> Any:
+    return _advising(plain, lambda args, kwargs: _advice(refusal_of_input, args, kwargs))
 
-    @replaces(
+
+for _module in ("keras", "keras.layers"):
+    replaces(
         f"{_module}.Input",
         reason="It says that the spec of an extension type is no shape.",
         probe="refused_values",
         table=TABLE,
         versions=VERSIONS,
-    )
-    def make_input(plain: Any) -> Any:
-        return _advising(plain, lambda args, kwargs: _advice(refusal_of_input, args, kwargs))
+    )(make_input)
 
 
 def _advice(refusal: Callable[[Any], Exception], args: Any, kwargs: Any) -> Exception | None:
@@ -159,24 +162,26 @@ def _disguised(function: Any, plain: Any) -> Any:
 
 _LAYERS = ("Discretization", "IntegerLookup", "Normalization", "StringLookup", "TextVectorization")
 
-for _target in ("StringLookup.call", *(f"{name}.adapt" for name in _LAYERS)):
 
-    @replaces(
+def with_masked(plain: Any) -> Any:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        name = args[0].name
+        args = tuple(_unmasked(arg, name) for arg in args)
+        kwargs = {key: _unmasked(arg, name) for key, arg in kwargs.items()}
+        return plain(*args, **kwargs)
+
+    return _advising(_disguised(function, plain), _advice_of_preprocessing)
+
+
+for _target in ("StringLookup.call", *(f"{name}.adapt" for name in _LAYERS)):
+    replaces(
         f"keras.layers.{_target}",
         reason="It converts a MaskedTensor to an array, or takes it row by row. Where nothing is "
         "null, it gets the values; otherwise the error counts the nulls.",
         probe="masked_inputs",
         table=TABLE,
         versions=VERSIONS,
-    )
-    def with_masked(plain: Any) -> Any:
-        def function(*args: Any, **kwargs: Any) -> Any:
-            name = args[0].name
-            args = tuple(_unmasked(arg, name) for arg in args)
-            kwargs = {key: _unmasked(arg, name) for key, arg in kwargs.items()}
-            return plain(*args, **kwargs)
-
-        return _advising(_disguised(function, plain), _advice_of_preprocessing)
+    )(with_masked)
 
 
 def _advice_of_preprocessing(args: Any, kwargs: Any) -> Any:

@@ -36,10 +36,9 @@ def is_own(value: Any) -> bool:
     """Returns whether `value` is an extension value, a placeholder for one, or the spec of one."""
     if isinstance(value, Extension) or describes_extension(value):
         return True
-    # A KerasTensor is symbolic too; that of a whole value has a dtype with the spec of the value.
-    return is_symbolic(value) and (
-        not hasattr(value, "_keras_history") or hasattr(value.dtype, "spec")
-    )
+    # A KerasTensor is symbolic too: its dtype is a str, with the spec if it is of a whole value.
+    dtype = getattr(value, "dtype", None)
+    return is_symbolic(value) and (not isinstance(dtype, str) or hasattr(dtype, "spec"))
 
 
 def refusal_of_layer(layer: Any, value: Any) -> DTypeError:
