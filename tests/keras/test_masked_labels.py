@@ -37,7 +37,7 @@ STRINGS = {
     "StringLookup(output_mode)(x)": lambda x: lookup(output_mode="multi_hot")(x),
     "StringLookup in tf.function": lambda x: tf.function(lookup())(x),
     "StringLookup in dataset.map": lambda x: next(iter(batches(x).map(lookup()))),
-    "StringLookup in a layer of ours": lambda x: xt.keras.Lambda(lookup())(x),
+    "StringLookup in a layer of ours": lambda x: xt.keras.Lambda(lambda x: lookup()(x))(x),
     "StringLookup.adapt(x)": lambda x: adapted(keras.layers.StringLookup(), x),
     "StringLookup.adapt(data=x)": lambda x: adapted(keras.layers.StringLookup(), data=x),
     "StringLookup.adapt(dataset)": lambda x: adapted(keras.layers.StringLookup(), batches(x)),
