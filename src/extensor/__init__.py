@@ -24,6 +24,7 @@ from extensor._functions.numpy_function import numpy_function
 from extensor._functions.print import print_
 from extensor._functions.scan import scan
 from extensor._functions.tuple import tuple_
+from extensor._keras import _keras_values
 from extensor._patches.install import install, patches
 from extensor._path import Path
 from extensor._protocol.extension import ExtensionType
@@ -196,6 +197,7 @@ _FORMATS = {
 
 install()
 _keras_loading.register()
+_keras_values.install()
 
 # Public, but not in `__all__`: a star-import must not replace the builtins of these names.
 print = print_

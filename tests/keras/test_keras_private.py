@@ -1,5 +1,6 @@
 """One probe for each private name of Keras that extensor uses: it tells which one broke."""
 
+import operator
 import pathlib
 import re
 
@@ -156,6 +157,53 @@ def test_keras_itself_cannot_read_a_spec_again():
         keras.saving.deserialize_keras_object(config)
 
 
+REFUSED = {
+    "keras.layers.Layer.__call__": (lambda x: keras.layers.Identity()(x), "Only input tensors"),
+    "keras.Model.fit": (lambda x: plain_model().fit(x, x), "Unrecognized data type"),
+    "keras.Model.evaluate": (lambda x: plain_model().evaluate(x, x), "Unrecognized data type"),
+    "keras.Model.predict": (lambda x: plain_model().predict(x), "Unrecognized data type"),
+    "keras.src.models.functional.Functional.__init__": (
+        lambda x: keras.Model(x, x), "values must be KerasTensors"),
+    "keras.Sequential.add": (lambda x: keras.Sequential([x]), "Only instances of `keras.Layer`"),
+    "keras.Input": (lambda x: keras.Input(x), "to a shape"),
+    "keras.layers.Input": (lambda x: keras.layers.Input(type_spec=x), "unexpected keyword"),
+}  # fmt: skip
+
+
+def plain_model():
+    model = keras.Sequential([keras.layers.Identity()])
+    model.compile(loss="mse")
+    return model
+
+
+@pytest.mark.parametrize("target", REFUSED)
+def test_refused_values_are_refused_by_the_function_that_is_changed(target):
+    # Of a value that is none of ours. If Keras accepts it, or another function refuses it, the
+    # change of the error goes elsewhere.
+    door, message = REFUSED[target]
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
+        door(object())
+    found = target.removeprefix("keras.")
+    changed = operator.attrgetter(found)(keras)
+    names = {frame.frame.code.raw.co_name for frame in caught.traceback}
+    assert changed.__code__.co_name in names
+    listed = {patch.target for patch in xt.patches() if patch.probe == "refused_values"}
+    assert listed == set(REFUSED)
+
+
+def test_masked_inputs_are_refused_or_read_row_by_row_by_keras():
+    # The reason for the changes of `adapt` and `StringLookup.call`.
+    words = xt.types.MaskedTensor(["a", "b", "a"], [True, True, True])
+    layer = keras.layers.StringLookup()
+    layer.adapt.__wrapped__(layer, words)
+    assert layer.get_vocabulary()[1] == "a"  # converted row by row
+    lookup = keras.layers.StringLookup(vocabulary=["a"])
+    with pytest.raises(TypeError):
+        lookup.call.__wrapped__(lookup, words)
+    listed = {patch.target for patch in xt.patches() if patch.probe == "masked_inputs"}
+    assert len(listed) == 6
+
+
 def test_the_dtype_of_a_tensor_may_be_a_string_of_another_class():
     # Public names only, but extensor depends on it: a copy has the spec too.
     class Own(str):
@@ -207,6 +255,8 @@ def test_every_patch_of_keras_has_a_probe():
     patches = [patch for patch in xt.patches() if patch.target.startswith("keras")]
     assert {patch.probe for patch in patches} == {
         "clone_sequential_model",
+        "masked_inputs",
+        "refused_values",
         "serialize_keras_object",
     }
     assert all(patch.versions == ("3.10", "3.15") for patch in patches)

@@ -106,15 +106,41 @@ def test_a_mask_of_the_output_is_kept():
     assert made.evaluate(x, y, verbose=0) == pytest.approx((1 + 4 + 9) / 3)
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        MaskedTensor(tf.ones([4, 2]), tf.ones([4, 2], tf.bool)),
-        MaskedTensor(tf.ragged.constant([[1.0], [], [2.0], []])),
-    ],
-    ids=["items", "ragged"],
-)
-def test_targets_with_null_items_are_refused_with_advice(target):
+class Known:
+    """A type with a mask of items, of which only `__keras_mask__` is known."""
+
+    def __init__(self, values, mask):
+        self.values, self.mask = values, mask
+
+    def __tf_type_spec__(self):
+        return KnownSpec(self.values.shape)
+
+    def __keras_mask__(self):
+        return self.values, self.mask
+
+
+class KnownSpec(xt.StackableTypeSpec):
+    value_type = Known
+
+    def __init__(self, shape):
+        self.shape = tf.TensorShape(shape)
+
+    @property
+    def component_specs(self):
+        return tf.TensorSpec(self.shape), tf.TensorSpec(self.shape, tf.bool)
+
+    def to_components(self, value):
+        return value.values, value.mask
+
+    def from_components(self, components):
+        return Known(*components)
+
+    def serialize(self):
+        return (self.shape,)
+
+
+def test_targets_of_another_type_with_a_mask_of_items_are_refused_with_advice():
+    target = Known(tf.ones([4, 2]), tf.ones([4, 2], tf.bool))
     with pytest.raises(errors.DTypeError, match="one value for each record") as caught:
         model(units=2).fit(X, target, verbose=0)
-    assert "fill(0)" in caught.value.mend
+    assert "sample_weight" in caught.value.mend

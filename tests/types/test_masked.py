@@ -170,6 +170,10 @@ def test_the_repr_shows_values_and_mask():
         "<MaskedTensor of RaggedTensor shape=(4, None) dtype=int32 [[1, 2], [], --, [3]]>"
     )
     assert repr(RECORDS).startswith("<MaskedTensor of DenseStructuredTensor shape=(3,) [{")
+    rows = MaskedTensor([[1], [2]], [True, False])
+    texts = [repr(rows)]
+    tf.function(lambda: texts.append(repr(rows)))()  # the broadcast mask is no tensor of the graph
+    assert texts[0] == texts[1]
 
     @tf.function
     def shown(x):

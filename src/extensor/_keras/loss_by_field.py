@@ -15,7 +15,9 @@ import tensorflow as tf
 from extensor._keras._keras_private import with_mask
 from extensor._keras.lowering import is_extension
 from extensor._path import Path
+from extensor._struct.masked import records_in
 from extensor._struct.tensor import StructuredTensor
+from extensor._types.masked.value import MaskedTensor
 from extensor.errors import DTypeError, FieldError, StructureError
 
 
@@ -137,10 +139,11 @@ def _field(value: Any, name: str, what: str) -> Any:
         return value[name]
     names = [name] if isinstance(value, StructuredTensor) and name in value.field_names() else None
     for step in names or Path.of(name):
-        # The fields of declared types are attributes.
-        is_nest = isinstance(value, (dict, StructuredTensor))
-        if not (step in value if is_nest else is_extension(value) and hasattr(value, step)):
-            listed = value if isinstance(value, dict) else getattr(value, "field_names", tuple)()
+        # The fields of declared types are attributes. Masked records give fields with their mask.
+        records = records_in(value)
+        is_nest = isinstance(value, dict) or records is not None
+        listed = value if records is None else records.field_names()
+        if not (step in listed if is_nest else is_extension(value) and hasattr(value, step)):
             raise FieldError(
                 path=f"{what} {name}",
                 expected="this field, because it has a loss or metric",
@@ -158,7 +161,9 @@ def _plain_tensors(
 ) -> tuple[Any, Any, Any]:
     mask = None
     if is_extension(truth) and hasattr(truth, "__keras_mask__"):
-        truth, mask = _target_and_mask(truth, f"{model}: {name}")
+        truth, mask = _target_and_mask(truth, f"{model}: target of {name}")
+    if isinstance(output, MaskedTensor):
+        output = output.unmasked(f"{model}: {name}")
     ragged = [isinstance(part, tf.RaggedTensor) for part in (truth, output)]
     if any(ragged) and not all(ragged):
         raise DTypeError(
@@ -202,7 +207,10 @@ def _plain_tensors(
 
 
 def _target_and_mask(target: Any, path: str) -> tuple[Any, Any]:
-    """Returns the tensor of a masked target, and its mask with one bool for each row."""
+    """Returns the tensor of a masked target, and its mask with one bool for each row.
+
+    The mask is None for a target in which rows are not null as a whole, and so nothing may be null.
+    """
     values, mask = getattr(target, "values", None), getattr(target, "mask", None)
     if not any(isinstance(part, (tf.RaggedTensor, StructuredTensor)) for part in (values, mask)):
         tensor, mask = target.__keras_mask__()
@@ -210,12 +218,13 @@ def _target_and_mask(target: Any, path: str) -> tuple[Any, Any]:
             mask = mask[:, 0]
         if mask.shape.rank == 1:
             return tensor, mask
+    if isinstance(target, MaskedTensor):
+        return target.unmasked(path), None
     raise DTypeError(
         path=path,
         expected="a target with one value for each record, each valid or null as a whole",
         received=f"a {type(target).__name__} of shape {getattr(target, 'shape', 'unknown')}",
-        mend="Replace the nulls by target.fill(0), and give sample_weight= or a loss function that "
-        "takes whole values.",
+        mend="Give a tensor and sample_weight=, or a loss function that takes whole values.",
     )
 
 

@@ -102,5 +102,35 @@ def check_losses(loss: Any, y_pred: Any, model: str) -> None:
         )
 
 
+def check_targets(loss: Any, y: Any, path: str) -> None:
+    """Raises if a loss would get strings.
+
+    Args:
+        loss: The argument of `compile`.
+        y: The targets that the loss would get.
+        path: The name of the targets, for the error.
+
+    Raises:
+        DTypeError: If a loss would get strings; the error names the target (also a TypeError).
+    """
+    if isinstance(y, dict):
+        for name, target in y.items():
+            check_targets(
+                loss.get(name) if isinstance(loss, dict) else loss, target, f"{path} {name}"
+            )
+    elif isinstance(y, (list, tuple)):
+        losses = loss if isinstance(loss, (list, tuple)) else [loss] * len(y)
+        for i, (each, target) in enumerate(zip(losses, y, strict=False)):
+            check_targets(each, target, f"{path} {i}")
+    elif loss is not None and getattr(y, "dtype", None) == tf.string:
+        raise DTypeError(
+            path=path,
+            expected=f"numbers, because of the loss {_loss_name(loss)}",
+            received="strings",
+            mend="Replace each string by its number in a vocabulary before fit: "
+            "keras.layers.StringLookup(vocabulary=words, num_oov_indices=0)(labels).",
+        )
+
+
 def _loss_name(loss: Any) -> str:
     return loss if isinstance(loss, str) else getattr(loss, "__name__", type(loss).__name__)

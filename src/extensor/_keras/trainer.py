@@ -22,7 +22,12 @@ from extensor._keras.compiled_step import compiles_steps, named_errors, run_comp
 from extensor._keras.fit_data import fit_arguments
 from extensor._keras.input_check import cast_input, check_input, is_cast
 from extensor._keras.loss_by_field import by_field, by_values, check_fields, chosen_fields
-from extensor._keras.loss_function import FunctionLoss, check_losses, with_function_losses
+from extensor._keras.loss_function import (
+    FunctionLoss,
+    check_losses,
+    check_targets,
+    with_function_losses,
+)
 from extensor._keras.lowering import (
     contains,
     counted,
@@ -212,6 +217,8 @@ class Trainer(OwnBuild, keras.Model):
         loss = getattr(self, "loss", None)
         y, y_pred, sample_weight = self._by_field(self._loss_fields, y, y_pred, sample_weight, loss)
         check_losses(loss, y_pred, self.name)
+        if not contains(y_pred, is_extension):
+            check_targets(loss, y, f"{self.name}: target")
         return super().compute_loss(x, y, y_pred, sample_weight, training=training)
 
     def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Any:
@@ -322,8 +329,10 @@ class Trainer(OwnBuild, keras.Model):
             data: A batch from a dataset, or its spec.
         """
         strategy = self.distribute_strategy
+        # Inside of `strategy.scope()`, the current strategy is the model's, too.
+        has_strategy = tf.distribute.has_strategy() or strategy is not tf.distribute.get_strategy()
         self.built_for_strategy = False
-        if strategy is tf.distribute.get_strategy() or not contains(data, _is_extension_or_spec):
+        if not (has_strategy and contains(data, _is_extension_or_spec)):
             return
 
         with strategy.scope():

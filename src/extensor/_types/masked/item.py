@@ -22,7 +22,7 @@ from extensor.authoring import (
     take_rows,
     uncut_rows,
 )
-from extensor.errors import StructureError
+from extensor.errors import NullError, StructureError
 
 
 def is_tensor(values: Any) -> bool:
@@ -72,6 +72,36 @@ def all_valid(values: Any, rank: int | None = None) -> Any:
         received="mask=None",
         mend="Pass a mask, because the sizes are not static.",
     )
+
+
+def without_nulls(values: Any, mask: Any, path: str) -> Any:
+    """Returns values all of which must be valid.
+
+    Args:
+        values: The values of the mask.
+        mask: True where the values are valid.
+        path: The name of the values, for the error.
+
+    Raises:
+        NullError: If the mask is known, and False somewhere. In a graph that does not know it, an
+            assertion with the same message fails when the graph runs.
+    """
+    flat = getattr(mask, "flat_values", mask)
+    known = static(flat)
+    nulls = tf.math.count_nonzero(~flat) if known is None else int(np.count_nonzero(~known))
+    error = NullError(
+        path=path,
+        expected="no nulls",
+        received="nulls" if known is None else "1 null" if nulls == 1 else f"{nulls} nulls",
+        mend="Replace them by fill(value), or remove their rows.",
+    )
+    if known is not None:
+        if nulls:
+            raise error
+        return values
+    check = tf.debugging.Assert(nulls == 0, [str(error), "The number of nulls is", nulls])
+    with tf.control_dependencies([check]):
+        return tf.nest.map_structure(tf.identity, values, expand_composites=True)
 
 
 def aligned(values: Any, mask: Any) -> Any:

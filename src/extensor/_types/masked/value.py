@@ -207,7 +207,7 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         >>> xt.types.MaskedTensor([1, 2], [True, False]).to_numpy().sum().item()
         1
         """
-        if not isinstance(self.values, tf.Tensor) or not hasattr(self.values, "numpy"):
+        if not self._is_eager():
             raise DTypeError(
                 path="MaskedTensor.to_numpy",
                 expected="an eager dense tensor",
@@ -215,7 +215,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
                 mend="Call x.to_py(), which lists values of all types, or x.fill(value), which has "
                 "no mask. In a tf.function there are no arrays.",
             )
-        mask = item.elements(self.values, self.mask)
+        with tf.init_scope():  # a function may be traced meanwhile
+            mask = item.elements(self.values, self.mask)
         return np.ma.array(self.values.numpy(), mask=~mask.numpy())  # pyright: ignore
 
     @classmethod
@@ -301,6 +302,31 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             return item.choose(mask, values, value)
         return item.replaced(values, mask, value)
 
+    def unmasked(self, path: str = "MaskedTensor") -> Any:
+        """Returns the values without the mask; nothing may be null.
+
+        `tf.convert_to_tensor` does the same, and Keras calls it in losses and metrics.
+
+        Args:
+            path: The name of the value, for the error.
+
+        Raises:
+            NullError: If something is null; the error counts the nulls (also a ValueError). In a
+                graph that does not know the mask, an assertion with the same message fails when
+                the graph runs.
+
+        >>> import extensor as xt
+        >>> xt.types.MaskedTensor([1, 2], [True, True]).unmasked()
+        <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 2], dtype=int32)>
+        >>> xt.types.MaskedTensor([1, 2], [True, False]).unmasked()
+        Traceback (most recent call last):
+        extensor.errors.NullError: MaskedTensor: expected no nulls, got 1 null. ...
+        """
+        values = self.values
+        if isinstance(values, MaskedTensor):
+            values = values.unmasked(path)
+        return item.without_nulls(values, self.mask, path)
+
     def count(self, axis: Any = None, keepdims: bool = False) -> tf.Tensor:
         """Returns the number of valid values, rows or records: the True elements of the mask.
 
@@ -376,12 +402,17 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
         args, kwargs = tf.nest.map_structure(_as_array, (list(args), kwargs))
         return func(*args, **kwargs)
 
+    def _is_eager(self) -> bool:
+        """Returns whether the values are a dense tensor that is known, with its mask."""
+        is_dense = isinstance(self.values, tf.Tensor)
+        return is_dense and hasattr(self.values, "numpy") and hasattr(self.mask, "numpy")
+
     def __repr__(self) -> str:
         dtype: Any = getattr(self.values, "dtype", None)
         kind = "" if isinstance(self.values, tf.Tensor) else f" of {type(self.values).__name__}"
         text = f"<MaskedTensor{kind} shape={self.shape}"
         text += f" dtype={dtype.name}" if isinstance(dtype, tf.DType) else ""
-        if isinstance(self.values, tf.Tensor) and hasattr(self.values, "numpy"):
+        if self._is_eager():
             text += f" {self.to_numpy()!s}"  # format() of a masked scalar shows the masked number
         elif is_eager(self):
             with contextlib.suppress(Exception):  # the code of other types; a repr never fails

@@ -1,6 +1,7 @@
 """Handlers of TensorFlow's operations for MaskedTensors; the import registers them."""
 
 from extensor._types.masked.handlers import arrangement as arrangement
+from extensor._types.masked.handlers import conversion as conversion
 from extensor._types.masked.handlers import elementwise as elementwise
 from extensor._types.masked.handlers import product as product
 from extensor._types.masked.handlers import reduction as reduction

@@ -1,0 +1,199 @@
+"""What `import extensor` changes in Keras: what its own classes do with extension values.
+
+Keras itself refuses them, with errors about positional arguments, shapes or KerasTensors. Where it
+does, the error names what `xt.keras` has instead. A call that Keras accepts is not changed, and a
+call without extension values raises Keras's errors.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._keras.advice import (
+    own_values,
+    refusal_of_data,
+    refusal_of_graph,
+    refusal_of_input,
+    refusal_of_layer,
+    refusal_of_part,
+)
+from extensor._patches.install import install_keras
+from extensor._patches.patch import Patch, replaces
+from extensor._protocol.symbolic import is_symbolic
+from extensor._struct.masked import is_masked
+from extensor._tf import Extension
+from extensor.errors import NullError
+
+TABLE: list[Patch] = []
+VERSIONS = ("3.10", "3.15")
+
+
+def install() -> None:
+    """Makes the changes, if Keras is imported. TensorFlow imports it where it is installed."""
+    keras = sys.modules.get("keras")
+    version = getattr(keras, "__version__", "0.0").split(".")[:2]
+    if tuple(map(int, version)) >= tuple(map(int, VERSIONS[0].split("."))):
+        install_keras(TABLE)
+
+
+@replaces(
+    "keras.layers.Layer.__call__",
+    reason="A layer or model of Keras that gets an extension value says 'Only input tensors may "
+    "be passed as positional arguments'.",
+    probe="refused_values",
+    table=TABLE,
+    versions=VERSIONS,
+)
+def layer_call(plain: Any) -> Any:
+    return _advising(plain, _advice_of_layer)
+
+
+def _advice_of_layer(args: Any, kwargs: Any) -> Any:
+    layer, *inputs = args
+    given = next(own_values(inputs), None)
+    # A user's layer accepts values by their names, and may raise any error about them.
+    if given is None and type(layer).__module__.startswith("keras."):
+        given = next(own_values(kwargs), None)
+    return None if given is None else refusal_of_layer(layer, given)
+
+
+_DATA = ("x", "y", "sample_weight", "validation_data")
+
+
+def with_data(plain: Any) -> Any:
+    return _advising(plain, _advice_of_model)
+
+
+for _name in ("fit", "evaluate", "predict"):
+    replaces(
+        f"keras.Model.{_name}",
+        reason="It calls an extension value an 'unrecognized data type'.",
+        probe="refused_values",
+        table=TABLE,
+        versions=VERSIONS,
+    )(with_data)
+
+
+def _advice_of_model(args: Any, kwargs: Any) -> Any:
+    model, *data = args
+    given = next(own_values([data[:2], *(kwargs.get(name) for name in _DATA)]), None)
+    return None if given is None else refusal_of_data(model, given)
+
+
+@replaces(
+    "keras.src.models.functional.Functional.__init__",
+    reason="`keras.Model(inputs, outputs)` says that a placeholder of `xt.keras.Input` is no "
+    "KerasTensor.",
+    probe="refused_values",
+    table=TABLE,
+    versions=VERSIONS,
+)
+def functional(plain: Any) -> Any:
+    return _advising(plain, lambda args, kwargs: _advice(refusal_of_graph, args[1:], kwargs))
+
+
+@replaces(
+    "keras.Sequential.add",
+    reason="It says that a placeholder of `xt.keras.Input` is no layer.",
+    probe="refused_values",
+    table=TABLE,
+    versions=VERSIONS,
+)
+def add(plain: Any) -> Any:
+    return _advising(plain, lambda args, kwargs: _advice(refusal_of_part, args[1:], kwargs))
+
+
+def make_input(plain: Any) -> Any:
+    return _advising(plain, lambda args, kwargs: _advice(refusal_of_input, args, kwargs))
+
+
+for _module in ("keras", "keras.layers"):
+    replaces(
+        f"{_module}.Input",
+        reason="It says that the spec of an extension type is no shape.",
+        probe="refused_values",
+        table=TABLE,
+        versions=VERSIONS,
+    )(make_input)
+
+
+def _advice(refusal: Callable[[Any], Exception], args: Any, kwargs: Any) -> Exception | None:
+    given = next(own_values([list(args), kwargs]), None)
+    return None if given is None else refusal(given)
+
+
+def _advising(plain: Any, advice: Callable[[Any, Any], Exception | None]) -> Any:
+    """Returns a function that raises another error where a function of Keras fails.
+
+    Args:
+        plain: The function of Keras.
+        advice: Takes the arguments of a failed call. Returns the error; None for Keras's own.
+    """
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return plain(*args, **kwargs)
+        except NullError:
+            raise
+        except Exception as error:
+            better = advice(args, kwargs)
+            if better is None:
+                raise
+            raise better from error
+
+    return _disguised(function, plain)
+
+
+def _disguised(function: Any, plain: Any) -> Any:
+    """Returns a function with the file, line and name of Keras's function, for tracebacks.
+
+    Keras removes the frames of its own files from tracebacks.
+    """
+    code = plain.__code__
+    function.__code__ = function.__code__.replace(
+        co_filename=code.co_filename, co_firstlineno=code.co_firstlineno, co_name=code.co_name
+    )
+    return function
+
+
+_LAYERS = ("Discretization", "IntegerLookup", "Normalization", "StringLookup", "TextVectorization")
+
+
+def with_masked(plain: Any) -> Any:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        name = args[0].name
+        args = tuple(_unmasked(arg, name) for arg in args)
+        kwargs = {key: _unmasked(arg, name) for key, arg in kwargs.items()}
+        return plain(*args, **kwargs)
+
+    return _advising(_disguised(function, plain), _advice_of_preprocessing)
+
+
+for _target in ("StringLookup.call", *(f"{name}.adapt" for name in _LAYERS)):
+    replaces(
+        f"keras.layers.{_target}",
+        reason="It converts a MaskedTensor to an array, or takes it row by row. Where nothing is "
+        "null, it gets the values; otherwise the error counts the nulls.",
+        probe="masked_inputs",
+        table=TABLE,
+        versions=VERSIONS,
+    )(with_masked)
+
+
+def _advice_of_preprocessing(args: Any, kwargs: Any) -> Any:
+    layer, *data = args
+    specs = [x.element_spec for x in [*data, *kwargs.values()] if isinstance(x, tf.data.Dataset)]
+    given = next(own_values([data, kwargs, specs]), None)
+    return None if given is None else refusal_of_layer(layer, given)
+
+
+def _unmasked(value: Any, name: str) -> Any:
+    if isinstance(value, Extension):  # else `is_masked` would import the type
+        masked: Any = value
+        if is_masked(masked) and not is_symbolic(masked.values):
+            return masked.unmasked(name)
+    return value

@@ -1,0 +1,105 @@
+"""Errors of classes of Keras that refuse extension values: they name what `xt.keras` has."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from typing import Any
+
+from extensor._protocol.symbolic import is_symbolic
+from extensor._tf import Extension, describes_extension
+from extensor.errors import DTypeError
+
+# The names in `xt.keras`, by the names of Keras's classes. Users derive from the first ones.
+_BASES = {"Layer": "Layer", "Sequential": "Sequential", "Functional": "Model", "Model": "Model"}
+_OTHERS = {
+    **{name: name for name in ("Identity", "Lambda", "RNN", "TimeDistributed")},
+    **{name: "layers.ListRNN" for name in ("Bidirectional", "GRU", "LSTM", "SimpleRNN")},
+    **{name: "layers.ListAttention" for name in ("Attention", "MultiHeadAttention")},
+    **{name: "layers.ListPooling" for name in ("GlobalAveragePooling1D", "GlobalMaxPooling1D")},
+    "Embedding": "layers.EmbeddingBag",
+}
+
+
+def own_values(structure: Any) -> Iterator[Any]:
+    """Yields the extension values, placeholders for them, and specs of them in a nest."""
+    if is_own(structure):
+        yield structure
+    elif isinstance(structure, dict):
+        for item in structure.values():
+            yield from own_values(item)
+    elif isinstance(structure, (list, tuple)):
+        for item in structure:
+            yield from own_values(item)
+
+
+def is_own(value: Any) -> bool:
+    """Returns whether `value` is an extension value, a placeholder for one, or the spec of one."""
+    if isinstance(value, Extension) or describes_extension(value):
+        return True
+    # A KerasTensor is symbolic too: its dtype is a str, with the spec if it is of a whole value.
+    dtype = getattr(value, "dtype", None)
+    return is_symbolic(value) and (not isinstance(dtype, str) or hasattr(dtype, "spec"))
+
+
+def refusal_of_layer(layer: Any, value: Any) -> DTypeError:
+    """Returns the error of a layer or model of Keras that got an extension value.
+
+    Args:
+        layer: The layer or model.
+        value: The value.
+    """
+    cls = type(layer)
+    if not _is_stock(cls):
+        base = next(b.__name__ for b in cls.__mro__ if _is_stock(b) and b.__name__ in _BASES)
+        mend = (
+            f"Derive {cls.__name__} from xt.keras.{_BASES[base]}: its call gets extension values."
+        )
+    elif (name := (_BASES | _OTHERS).get(cls.__name__)) is not None:
+        mend = f"Use xt.keras.{name}, which takes extension values."
+    else:
+        mend = (
+            "Give a tensor of the value, such as one field; or call the layer in the call of an "
+            "xt.keras.Layer or in xt.keras.Lambda. xt.keras.Masked returns a tensor with its mask."
+        )
+    return _refusal(f"keras: {cls.__name__} {layer.name}", "tensors", value, mend)
+
+
+def refusal_of_data(model: Any, value: Any) -> DTypeError:
+    """Returns the error of a model of Keras that got extension values as data."""
+    name = (
+        "Sequential" if "Sequential" in [base.__name__ for base in type(model).__mro__] else "Model"
+    )
+    path = f"keras: {type(model).__name__} {model.name}"
+    mend = f"Use xt.keras.{name}, whose fit, evaluate and predict take extension values."
+    return _refusal(path, "arrays, tensors or a dataset of tensors", value, mend)
+
+
+def refusal_of_graph(value: Any) -> DTypeError:
+    """Returns the error of `keras.Model(inputs, outputs)` for a placeholder of `xt.keras.Input`."""
+    mend = "Use xt.keras.Model(inputs, outputs)."
+    return _refusal("keras.Model", "KerasTensors as inputs and outputs", value, mend)
+
+
+def refusal_of_part(value: Any) -> DTypeError:
+    """Returns the error of `keras.Sequential` for a placeholder of `xt.keras.Input`."""
+    return _refusal("keras.Sequential", "layers", value, "Use xt.keras.Sequential.")
+
+
+def refusal_of_input(value: Any) -> DTypeError:
+    """Returns the error of `keras.Input` for an extension value or its spec."""
+    mend = "Use xt.keras.Input(spec), with the spec of a batch such as dataset.element_spec."
+    return _refusal("keras.Input", "a shape and a dtype", value, mend)
+
+
+def _refusal(path: str, expected: str, value: Any, mend: str) -> DTypeError:
+    if isinstance(value, Extension) or not describes_extension(value):
+        received = f"a {type(value).__name__}"
+    else:
+        received = f"the spec of a {value.value_type.__name__}"
+    return DTypeError(path=path, expected=expected, received=received, mend=mend)
+
+
+def _is_stock(cls: type, names: Container[str] | None = None) -> bool:
+    """Returns whether a class is Keras's own, and has one of the names."""
+    is_named = names is None or cls.__name__ in names
+    return is_named and cls.__module__.partition(".")[0] == "keras"
