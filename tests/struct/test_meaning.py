@@ -1,4 +1,4 @@
-"""What numbers mean is part of their spec: units, scales, zones. Arrow's casts are the reference."""
+"""Units, scales and zones of numbers are part of their spec; Arrow's casts are the reference."""
 
 import datetime as dt
 import decimal
@@ -218,8 +218,10 @@ def ops(function, *specs):
 NO_WORK = {"Placeholder", "Identity", "Const", "NoOp"}
 
 
-@pytest.mark.parametrize(("types", "work"), [(FINER[0], ["Mul"]), (FINER[2], ["Mul"]),
-                                             (FINER[4], ["Cast", "Mul"]), (SAME[0], [])])  # fmt: skip
+@pytest.mark.parametrize(
+    ("types", "work"),
+    [(FINER[0], ["Mul"]), (FINER[2], ["Mul"]), (FINER[4], ["Cast", "Mul"]), (SAME[0], [])],
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_in_a_graph_the_change_is_one_multiply(types, work, kind):
     ours, theirs = (xt.spec_of(records(arrow, kind)) for arrow in types)
@@ -232,13 +234,13 @@ def test_numbers_without_a_meaning_take_that_of_the_field():
     plain = xt.DenseStructuredTensor([3], {"x": tf.constant([7, 8, 9], tf.int64)})
     assert xt.spec_of(typed) != xt.spec_of(plain)
     want = pa.array([7, 8, 9]).view(pa.timestamp("s")).to_pylist()
-    for given in (
+    for each in (
         xt.spec_of(typed).cast(plain),
         tf.concat([typed, plain], 0)[3:],
         tf.concat([plain, typed], 0)[:3],
         typed.with_updates(x=plain["x"]),
     ):
-        assert [each["x"] for each in given.to_py()] == want
+        assert [row["x"] for row in each.to_py()] == want
     back = xt.spec_of(plain).cast(typed)
     assert back.to_py() == [{"x": 3}, {"x": 1}, {"x": 2}]
     assert xt.spec_of(back) == xt.spec_of(plain)
@@ -319,9 +321,8 @@ def test_a_spec_written_by_hand_has_units():
         },
         types={"when": "timestamp[us, tz=UTC]", "days": "date32", "price": pa.decimal128(9, 2)},
     )
-    schema = pa.schema({
-        "when": pa.timestamp("us", "UTC"), "days": pa.list_(pa.date32()), "price": pa.decimal64(12, 2)
-    })  # fmt: skip
+    schema = {"days": pa.list_(pa.date32()), "price": pa.decimal64(12, 2)}
+    schema = pa.schema({"when": pa.timestamp("us", "UTC"), **schema})
     assert spec == xt.spec_from_schema(schema)
     rows = [{
         "when": dt.datetime(2026, 5, 1, tzinfo=dt.timezone.utc),
@@ -340,4 +341,4 @@ def test_a_spec_written_by_hand_has_units():
 
 @pytest.mark.parametrize("types", FINER[:3], ids=str)
 def test_the_laws_hold_with_units(types):
-    xt.testing.check([records(arrow, "lists") for arrow in types])
+    xt.testing.check_extension_type([records(arrow, "lists") for arrow in types])

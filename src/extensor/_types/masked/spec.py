@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from extensor._types.masked import item
 from extensor._types.masked.check import expect_fit, static_shape
-from extensor.authoring import cast_value, castable_type
+from extensor.authoring import cast_value, castable_type, supertype
 
 
 class MaskedSpec:
@@ -80,7 +80,9 @@ class MaskedSpec:
         """Returns the spec to which values of both specs cast: a MaskedSpec, or None."""
         if isinstance(spec, type(self)):
             return cast("Any", super()).castable_type(spec)
-        values: Any = castable_type(self.values, spec)
+        values: Any = supertype(self.values, spec)
+        if values is None and not isinstance(self.values, (tf.TensorSpec, tf.RaggedTensorSpec)):
+            values = castable_type(self.values, spec)
         if values is None:
             return None
         mask = self.mask
