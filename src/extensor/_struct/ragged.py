@@ -16,6 +16,7 @@ from extensor._path import Path
 from extensor._protocol.casting import required
 from extensor._protocol.stackable_spec import any_length_shape
 from extensor._struct import index, reshape, row_partition
+from extensor._struct.comparison import Comparison
 from extensor._struct.dims import Dims, after_gather, moved, named
 from extensor._struct.display import text
 from extensor._struct.row_partition import splits_of
@@ -301,25 +302,35 @@ class RaggedStructuredTensor(StructuredTensor):
     def _uncut_field(self, name: str, at: Path) -> Any:
         return self._values._uncut_field(name, at)
 
-    def _updated(self, updates: Mapping[str, Any], at: Path) -> RaggedStructuredTensor:
+    def _updated(
+        self, updates: Mapping[str, Any], at: Path, comparison: Comparison | None = None
+    ) -> RaggedStructuredTensor:
         if not updates:
             return self
-        inner = {name: uncut(value, self._row_splits, at / name) for name, value in updates.items()}
-        values = self._values._updated(inner, at)
+        inner = {
+            name: uncut(
+                value, self._row_splits, at / name, comparison and comparison.of_field(name)
+            )
+            for name, value in updates.items()
+        }
+        values = self._values._updated(inner, at, comparison and comparison.below())
         return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
 
     # The rows are taken off once, not again for each level of the path.
 
-    def _with_updates(self, updates: Mapping[Any, Any], at: Path) -> RaggedStructuredTensor:
+    def _with_updates(
+        self, updates: Mapping[Any, Any], at: Path, comparison: Comparison | None
+    ) -> RaggedStructuredTensor:
         inner: dict[Any, Any] = {}
         for path, value in updates.items():
             names = resolve(path, self._names())
             try:
-                inner[path] = uncut(value, self._row_splits, Path(*at, *names))
+                inner[path] = uncut(value, self._row_splits, Path(*at, *names), comparison)
             except StructureError:
                 self._expect_records_around(names, at)  # else the rows are of no records
                 raise
-        return self._with_values(self._values._with_updates(inner, at))
+        below = comparison and comparison.below()
+        return self._with_values(self._values._with_updates(inner, at, below))
 
     def _without(self, paths: list[tuple[str, ...]]) -> RaggedStructuredTensor:
         return self._with_values(self._values._without(paths))

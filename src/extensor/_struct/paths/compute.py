@@ -22,6 +22,7 @@ def apply(
     function: Callable[..., Any],
     sources: PathLike | Sequence[PathLike],
     target: PathLike,
+    validate: bool = True,
 ) -> Any:
     """Returns the records with a new field that a function computes from fields.
 
@@ -31,10 +32,14 @@ def apply(
             the records that get it.
         sources: A list of paths, or one path.
         target: The path of the new field.
+        validate: Whether a graph compares the rows of the result with those of the records, where
+            they are not known while it is traced. It compares those that its ops do not show to
+            be the same.
 
     Raises:
         FieldError: If a path does not exist, or the target exists (also a KeyError).
-        StructureError: If the result does not fit the records (also a ValueError).
+        StructureError: If the result does not fit the records (also a ValueError). Running a graph
+            raises an InvalidArgumentError instead.
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -44,7 +49,7 @@ def apply(
     """
     paths: list[Any] = typed("list[Any]", sources) if isinstance(sources, list) else [sources]
     values = [value_at(st, names_of(st, path)) for path in paths]
-    return put(st, new_field(st, target), function(*values))
+    return put(st, new_field(st, target), function(*values), validate)
 
 
 def map_values(
@@ -149,7 +154,7 @@ def _renamed(records: Any, names: Mapping[str, str], at: Path) -> Any:
                 mend="Choose another name, or remove a field first: st.without(path).",
             )
     changed = {(b,): records.field_value((a,)) for a, b in zip(old, new, strict=True) if a != b}
-    return records.with_updates(changed).with_only(*[(name,) for name in new])
+    return records.with_updates(changed, validate=False).with_only(*[(name,) for name in new])
 
 
 def cast(st: Any, dtypes: Mapping[Any, Any]) -> Any:
@@ -182,4 +187,4 @@ def cast(st: Any, dtypes: Mapping[Any, Any]) -> Any:
                 mend="Give the path of one of their fields.",
             )
         updates[names] = tf.cast(value, dtype)
-    return st.with_updates(updates)
+    return st.with_updates(updates, validate=False)
