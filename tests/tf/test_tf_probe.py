@@ -34,6 +34,7 @@ from extensor._tf import (
     _tf_symbol,
     _tf_value_spec,
 )
+from extensor._tf._tf_broadcast import makes_positions, makes_rows
 from extensor.errors import ProtocolError
 from tests.dispatch import probes as dispatch_probes
 from tests.samples import peer
@@ -691,6 +692,22 @@ def constructed_ragged_tensors():
     assert tf.type_spec_from_value(made) == tf.type_spec_from_value(public)
 
 
+def broadcast_rows():
+    found = []
+
+    @tf.function(input_signature=[tf.RaggedTensorSpec([None, None])] * 2, autograph=False)
+    def total(a, b):
+        for op in (a + b).row_splits.graph.get_operations():
+            found.append((op.type, makes_rows(op), makes_positions(op)))
+
+    total.get_concrete_function()
+    kinds = {kind for kind, rows, _ in found if rows}
+    assert {"ConcatV2", "Cumsum", "GatherV2", "AddV2"} <= kinds, "_broadcast_half: makes no rows"
+    assert any(kind == "StatelessIf" and positions for kind, _, positions in found), (
+        "_broadcast_dynamic_shape_first_layer: makes no positions"
+    )
+
+
 def attrs_classes():
     plain, hidden = (attrs.make_class(name, ["x"]) for name in ("Plain", "Hidden"))
     _tf_nest.composite_first(hidden)
@@ -776,6 +793,8 @@ PROBES = {
     "_DEFERRED_ASSERTION_CONTEXT": deferred_assertions,
     "_sig_cache": signatures_of_constructors,
     "row_partition._row_partition_factory_key": constructed_ragged_tensors,
+    "_broadcast_half": broadcast_rows,
+    "_broadcast_dynamic_shape_first_layer": broadcast_rows,
     "RaggedTensor._values": constructed_ragged_tensors,
     **{
         probe.__name__: probe

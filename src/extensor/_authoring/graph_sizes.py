@@ -65,31 +65,52 @@ class GraphSizes:
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int], Size] = {}
+        self._learned: dict[tuple[int, int], Size] = {}
+        self._followed: dict[tuple[int, int], Size] = {}
+        self._values: dict[int, set[Size]] = {}  # how many values row splits cut, by their id
         self._outer: dict[int, dict[int, Any]] = {}
         self._steps = 0
         self._alive: list[Any] = []  # an id is that of one tensor as long as the tensor lives
 
     def learn(self, tensor: Any, axis: int, size: Size) -> None:
         """Takes it that an axis of a tensor has a size."""
-        self._alive.append(tensor)
-        self._known[id(tensor), axis] = size
+        key, size = (id(tensor), axis), self._resolved(size)
+        if key not in self._learned and size != (*key, 0):
+            self._alive.append(tensor)
+            self._learned[key] = size
+
+    def learn_rows(self, row_splits: Any, counts: set[Size]) -> None:
+        """Takes it that row splits cut as many values."""
+        self._values.setdefault(id(self.source(row_splits)), set()).update(counts)
+
+    def cuts(self, row_splits: Any, counts: set[Size]) -> bool:
+        """Returns whether row splits are known to cut as many values."""
+        known = self._values.get(id(self.source(row_splits)), set())
+        return bool({self._resolved(size) for size in known} & counts)
+
+    def forget(self) -> None:
+        """Forgets what followed from the ops, to follow them again with what was learned since."""
+        self._followed.clear()
 
     def of(self, tensor: Any, axis: int) -> Size:
         """Returns the size of an axis of a tensor. Equal results are equal sizes."""
         key = id(tensor), axis
-        if key in self._known:
-            return self._known[key]
-        static = tensor.shape[axis] if tensor.shape.rank is not None else None
-        if static is not None:
-            return static
-        size = None
-        if self._steps < _STEPS:
-            self._steps += 1
-            size = self._followed(tensor, axis)
-            self._steps -= 1
-        size = (*key, 0) if size is None else size
-        self.learn(tensor, axis, size)
+        size = self._learned.get(key, self._followed.get(key))
+        if size is None:
+            size = tensor.shape[axis] if tensor.shape.rank is not None else None
+        if size is None:
+            if self._steps < _STEPS:
+                self._steps += 1
+                size = self._follow(tensor, axis)
+                self._steps -= 1
+            size = (*key, 0) if size is None else size
+            self._alive.append(tensor)
+            self._followed[key] = size
+        return self._resolved(size)
+
+    def _resolved(self, size: Size) -> Size:
+        while not isinstance(size, int) and size[:2] in self._learned:
+            size = plus(self._learned[size[:2]], size[2])
         return size
 
     def source(self, tensor: Any) -> Any:
@@ -116,7 +137,7 @@ class GraphSizes:
             outer = self._outer[id(graph)] = {id(inner): value for value, inner in captures}
         return outer.get(id(tensor))
 
-    def _followed(self, tensor: Any, axis: int) -> Size | None:
+    def _follow(self, tensor: Any, axis: int) -> Size | None:
         """Returns the size of an axis by the op that makes a tensor; None if it does not say."""
         captured = self._captured(tensor)
         if captured is not None:

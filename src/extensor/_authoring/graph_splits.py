@@ -11,7 +11,7 @@ from extensor._tf._tf_broadcast import makes_positions, makes_rows
 def same_splits(a: Any, b: Any, sizes: GraphSizes) -> bool:
     """Returns whether two row splits of a graph are known to be the same.
 
-    They are if they are one tensor, or if one is that of a result of ragged arithmetic on the other.
+    They are if they are one tensor, or if arithmetic on the rows of one gave the other.
 
     Args:
         a: Row splits.

@@ -231,7 +231,7 @@ def other_rows(path: Path, whose: str, row: Any, length: Any) -> StructureError:
 
 
 def rows_of_many_lengths(
-    path: Path, shape: tf.TensorShape, first: Any, row: Any, length: Any
+    path: Path, shape: Any, first: Any, row: Any, length: Any
 ) -> StructureError:
     """Returns the error for a field whose rows differ in length, in dense records."""
     return StructureError(

@@ -15,6 +15,7 @@ import tensorflow as tf
 from extensor._authoring.graph_sizes import GraphSizes
 from extensor._authoring.graph_splits import same_splits
 from extensor._protocol.run_time_check import asserted, passed
+from extensor._struct.extents import recall
 from extensor._tf import BaseResourceVariable
 from extensor.errors import ExtensorError
 
@@ -61,6 +62,10 @@ class Comparison:
     def same_rows(self, a: Any, b: Any) -> bool:
         """Returns whether two row splits are known to be the same."""
         return same_splits(a, b, self.sizes)
+
+    def recall(self) -> None:
+        """Uses what all records of the graph say of sizes."""
+        recall(self.sizes)
 
     def once(self, key: Any, make: Callable[[], list[Any]]) -> list[Any]:
         """Returns the ops that compare a partition; they are made once for each key."""

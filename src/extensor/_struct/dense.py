@@ -16,6 +16,7 @@ from extensor._struct import index, masked, reshape
 from extensor._struct.common_shape import common_shape, known_rank, merged_shape
 from extensor._struct.comparison import Comparison
 from extensor._struct.dims import Axes, Dims, after_gather, checked_dims, inherited, named
+from extensor._struct.extents import remember
 from extensor._struct.field import (
     as_field,
     expect_fields,
@@ -100,6 +101,7 @@ class DenseStructuredTensor(StructuredTensor):
         if dims is not None:
             extra = Metadata(dims=checked_dims(dims, rank, type(self).__name__))
         self._init(rank, kept, counter, None, shape, extra)
+        remember(self)
 
     def _init(
         self,
@@ -193,9 +195,12 @@ class DenseStructuredTensor(StructuredTensor):
         ragged = RaggedStructuredTensor.of_parts(self._merged(sizes), splits)
         return ragged._with_dims(self._dims)
 
-    def partition_outer_dimension(self, row_partition: Any) -> RaggedStructuredTensor:
+    def partition_outer_dimension(
+        self, row_partition: Any, validate: bool = True
+    ) -> RaggedStructuredTensor:
         """Returns the records with the first dimension cut into rows: one dimension more."""
-        return RaggedStructuredTensor.from_row_splits(self._unnamed(), splits_of(row_partition))
+        splits = splits_of(row_partition)
+        return RaggedStructuredTensor.from_row_splits(self._unnamed(), splits, validate)
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -316,6 +321,8 @@ class DenseStructuredTensor(StructuredTensor):
         result = DenseStructuredTensor.of_parts(self._rank, fields, None, hint, extra)
         _set(result, "_shape", shape)
         _set(result, "_known_specs", self._specs_without(updates))
+        if comparison is not None:
+            remember(result)
         return result
 
     def _selected(self, names: Any) -> DenseStructuredTensor:

@@ -57,7 +57,7 @@ class RaggedStructuredTensor(StructuredTensor):
 
     @classmethod
     def from_row_splits(
-        cls, values: StructuredTensor, row_splits: Any, validate: bool = False
+        cls, values: StructuredTensor, row_splits: Any, validate: bool = True
     ) -> RaggedStructuredTensor:
         """Returns the records of `values` cut into rows.
 
@@ -66,14 +66,16 @@ class RaggedStructuredTensor(StructuredTensor):
             row_splits: An int64 or int32 vector of shape `[nrows + 1]`: row `i` is
                 `values[row_splits[i]:row_splits[i + 1]]`. It begins with 0, never decreases and
                 ends with `nvals`. A list becomes an int64 tensor.
-            validate: Whether to add assertions to a graph that the splits fit the values. In
-                eager mode the splits are always validated, in NumPy.
+            validate: Whether a graph checks that the splits fit the values, unless they are those
+                of other records with as many values. In eager mode they are always checked, in
+                NumPy.
 
         Returns:
             A RaggedStructuredTensor of shape `[nrows, None, ...]`.
 
         Raises:
-            StructureError: If the splits do not fit the values (also a ValueError).
+            StructureError: If the splits do not fit the values (also a ValueError). Running a
+                graph raises an InvalidArgumentError instead.
             DTypeError: If the splits are not int64 or int32, or if row splits inside the values
                 have another dtype (also a TypeError).
 
@@ -96,7 +98,7 @@ class RaggedStructuredTensor(StructuredTensor):
 
     @classmethod
     def from_row_lengths(
-        cls, values: StructuredTensor, row_lengths: Any, validate: bool = False
+        cls, values: StructuredTensor, row_lengths: Any, validate: bool = True
     ) -> RaggedStructuredTensor:
         """Returns the records of `values` cut into rows of the given lengths.
 
@@ -118,7 +120,7 @@ class RaggedStructuredTensor(StructuredTensor):
 
     @classmethod
     def from_value_rowids(
-        cls, values: StructuredTensor, value_rowids: Any, nrows: Any = None, validate: bool = False
+        cls, values: StructuredTensor, value_rowids: Any, nrows: Any = None, validate: bool = True
     ) -> RaggedStructuredTensor:
         """Returns the records of `values` cut into rows, by the number of each record's row.
 
@@ -142,7 +144,11 @@ class RaggedStructuredTensor(StructuredTensor):
 
     @classmethod
     def from_uniform_row_length(
-        cls, values: StructuredTensor, uniform_row_length: Any, nrows: Any = None
+        cls,
+        values: StructuredTensor,
+        uniform_row_length: Any,
+        nrows: Any = None,
+        validate: bool = True,
     ) -> RaggedStructuredTensor:
         """Returns the records of `values` cut into rows of one length.
 
@@ -152,6 +158,7 @@ class RaggedStructuredTensor(StructuredTensor):
             values: A StructuredTensor of shape `[nvals, ...]`.
             uniform_row_length: The length of each row.
             nrows: The number of rows; needed if the length is 0.
+            validate: As for `from_row_splits`.
 
         Raises:
             StructureError: If the values do not fill the rows (also a ValueError).
@@ -165,7 +172,7 @@ class RaggedStructuredTensor(StructuredTensor):
         if nvals is None:
             nvals = outer_sizes(values, 1)[0]
         splits = row_partition.splits_of_length(uniform_row_length, nvals, nrows)
-        return cls.from_row_splits(values, splits)
+        return cls.from_row_splits(values, splits, validate)
 
     @classmethod
     def of_parts(
@@ -248,9 +255,12 @@ class RaggedStructuredTensor(StructuredTensor):
         """
         return self._row_splits[1:] - self._row_splits[:-1]
 
-    def partition_outer_dimension(self, row_partition: Any) -> RaggedStructuredTensor:
+    def partition_outer_dimension(
+        self, row_partition: Any, validate: bool = True
+    ) -> RaggedStructuredTensor:
         """Returns the records with the first dimension cut into rows: one dimension more."""
-        return RaggedStructuredTensor.from_row_splits(self._unnamed(), splits_of(row_partition))
+        splits = splits_of(row_partition)
+        return RaggedStructuredTensor.from_row_splits(self._unnamed(), splits, validate)
 
     @property
     def shape(self) -> tf.TensorShape:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.graph_sizes import GraphSizes
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._protocol.box import box
@@ -17,6 +18,7 @@ from extensor._protocol.row_splits import check_row_splits, first_difference
 from extensor._protocol.run_time_check import LATER, asserted
 from extensor._protocol.symbolic import symbolic_rows
 from extensor._struct.comparison import Comparison, after, equal_splits
+from extensor._struct.extents import recall, sizes_of
 from extensor._struct.field import row_splits_dtypes, shape_of
 from extensor._struct.parts import row_parts
 from extensor._struct.records import Records
@@ -66,11 +68,18 @@ def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
         known = row_splits.numpy()
     if known is not None:
         check_row_splits(known, values.shape[0], "row_splits")
-    elif validate:
+    elif validate and not _is_known_cut(values, row_splits):
         count = tf.cast(outer_sizes(values, 1)[0], row_splits.dtype)
         with tf.control_dependencies(check_row_splits(row_splits, count, "row_splits")):
             row_splits = tf.identity(row_splits)
     return row_splits
+
+
+def _is_known_cut(values: Any, row_splits: Any) -> bool:
+    """Returns whether row splits of a graph are those of other records with as many values."""
+    sizes = GraphSizes()
+    recall(sizes)
+    return sizes.cuts(row_splits, sizes_of(values, 0, sizes))
 
 
 def _as_array(row_splits: Any) -> np.ndarray[Any, Any]:

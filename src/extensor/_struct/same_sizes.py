@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from extensor._authoring.graph_sizes import Size, plus
-from extensor._authoring.rows import uncut_rows
+from extensor._authoring.graph_sizes import Size
 from extensor._path import Path
 from extensor._protocol.run_time_check import LATER, asserted
 from extensor._protocol.symbolic import is_symbolic
@@ -23,11 +22,13 @@ from extensor._struct.common_shape import (
     rows_of_many_lengths,
 )
 from extensor._struct.comparison import Comparison, after, equal_splits
+from extensor._struct.extents import extents, learn, sizes_of
 from extensor._struct.field import shape_of
 from extensor._struct.parts import row_parts
 from extensor._struct.records import Records
 from extensor._struct.row_splits import outer_sizes, row_lengths_or_zero
 from extensor._tf import BatchableTypeSpec
+from extensor.errors import StructureError
 
 
 class _Reference(NamedTuple):
@@ -68,33 +69,66 @@ def compared(
     }
     trusted = [(name, value) for name, value in added.items() if name not in news]
     old = [(n, v) for n, v in (*kept.items(), *trusted) if _is_comparable(v)]
-    references = [
-        _reference(axis, shape, old, comparison) if axis >= comparison.known else None
-        for axis in range(rank)
-    ]
-    for name, value in news.items():
-        others: dict[int, set[Size]] = {}  # the axes whose sizes may differ
-        for axis in range(comparison.known, rank):
-            if row_splits_at(value, axis) is not None:
-                continue
-            sizes, reference = _sizes(value, axis, comparison), references[axis]
-            if reference is None:
-                references[axis] = _Reference(sizes, name, value, axis)
-            elif not sizes & reference.sizes:
-                others[axis] = sizes
+    if any(others for _, _, others, _ in _differing(shape, old, news, comparison)):
+        comparison.recall()
+    references: dict[int, _Reference] = {}
+    for name, value, others, references in _differing(shape, old, news, comparison):
         if others:
             key = tuple((axis, *sorted(map(str, sizes))) for axis, sizes in others.items())
             if not all(others.values()):
                 key = (*key, name)  # nothing is known of a size
             checks[name] += comparison.once(
                 (at.names, key),
-                lambda name=name, value=value, axes=list(others): _check_sizes(
-                    at / name, value, axes, shape, references, bool(kept)
+                lambda name=name, value=value, axes=list(others), before=references: _check_sizes(
+                    at / name, value, axes, shape, before, bool(kept)
                 ),
             )
     for axis in range(max(comparison.known, 1), rank):
-        _compare_rows(axis, shape, old, news, references[axis], at, comparison, checks)
+        _compare_rows(axis, shape, old, news, references, at, comparison, checks)
     return {name: after(checks[name], value) for name, value in added.items()}
+
+
+def of_count(value: Any, like: Any, error: StructureError, comparison: Comparison) -> Any:
+    """Returns a value, which fails in a run where it has other than the rows of another value.
+
+    Args:
+        value: The value.
+        like: The other value.
+        error: The error, with a `LATER` for each number of rows: those of `like`, and its own.
+        comparison: What is known.
+    """
+    for each in range(2):
+        if _sizes(value, 0, comparison) & _sizes(like, 0, comparison):
+            return value
+        if each == 0:
+            comparison.recall()
+    sizes = _size(like, 0), _size(value, 0)
+    return after(asserted(tf.equal(*sizes), error, sizes), value)
+
+
+def _differing(
+    shape: tf.TensorShape,
+    old: list[tuple[str, Any]],
+    news: Mapping[str, Any],
+    comparison: Comparison,
+) -> Iterator[tuple[str, Any, dict[int, set[Size]], dict[int, _Reference]]]:
+    """Yields each new field, its sizes that may differ by axis, and those of the fields before."""
+    references: dict[int, _Reference] = {}
+    for axis in range(comparison.known, shape.rank):
+        found = _reference(axis, shape, old, comparison)
+        if found is not None:
+            references[axis] = found
+    for name, value in news.items():
+        others: dict[int, set[Size]] = {}
+        for axis in range(comparison.known, shape.rank):
+            if row_splits_at(value, axis) is not None:
+                continue
+            sizes, reference = _sizes(value, axis, comparison), references.get(axis)
+            if reference is None:
+                references[axis] = _Reference(sizes, name, value, axis)
+            elif not sizes & reference.sizes:
+                others[axis] = sizes
+        yield name, value, others, references
 
 
 def _is_comparable(value: Any) -> bool:
@@ -119,9 +153,7 @@ def _reference(
         elif found is None:
             found = _Reference(_sizes(value, axis, comparison), name, value, axis)
         elif found.sizes:
-            size = min(found.sizes, key=str)
-            for tensor, own, number in _extents(value, axis):
-                comparison.sizes.learn(tensor, own, plus(size, -number))
+            learn(value, axis, min(found.sizes, key=str), comparison.sizes)
     return found or rows
 
 
@@ -130,32 +162,7 @@ def _sizes(value: Any, axis: int, comparison: Comparison) -> set[Size]:
     shape = shape_of(value)
     if shape.rank is not None and shape.rank > axis and shape[axis] is not None:
         return {shape[axis]}
-    return {
-        plus(comparison.sizes.of(tensor, own), number)
-        for tensor, own, number in _extents(value, axis)
-    }
-
-
-def _extents(value: Any, axis: int) -> list[tuple[tf.Tensor, int, int]]:
-    """Returns the tensors that have an axis of a value, their axis, and the difference in size."""
-    if isinstance(value, tf.Tensor):
-        is_less = value.shape.rank is not None and value.shape.rank <= axis  # a mask of rows
-        return [] if is_less else [(value, axis, 0)]
-    rows = uncut_rows(value)
-    if rows is not None:
-        return [(rows[1], 0, -1)] if axis == 0 else _extents(rows[0], axis - 1)
-    parts = _fields(value) if isinstance(value, Records) else _composite_parts(value)
-    return [each for part in parts for each in _extents(part, axis)]
-
-
-def _fields(records: Any) -> list[Any]:
-    return [*records._columns.values()] if records._rows is None else [records._rows]
-
-
-def _composite_parts(value: Any) -> list[Any]:
-    if is_symbolic(value) or not isinstance(tf.type_spec_from_value(value), BatchableTypeSpec):
-        return []
-    return row_parts(value) or []
+    return sizes_of(value, axis, comparison.sizes)
 
 
 def _size(value: Any, axis: int) -> tf.Tensor:
@@ -165,10 +172,10 @@ def _size(value: Any, axis: int) -> tf.Tensor:
         return tf.cast(tf.reduce_max(row_lengths_or_zero(splits)), tf.int32)
     if isinstance(value, tf.SparseTensor):
         return tf.cast(value.dense_shape[axis], tf.int32)
-    extents = _extents(value, axis)
-    if not extents:
+    tensors = extents(value, axis)
+    if not tensors:
         return outer_sizes(value, axis + 1)[axis]
-    tensor, own, number = extents[0]
+    tensor, own, number = tensors[0]
     return tf.shape(tensor)[own] + number if number else tf.shape(tensor)[own]
 
 
@@ -177,15 +184,14 @@ def _check_sizes(
     value: Any,
     axes: list[int],
     shape: tf.TensorShape,
-    references: list[_Reference | None],
+    references: dict[int, _Reference],
     is_update: bool,
 ) -> list[Any]:
     """Returns the op that compares the sizes of a field with those of the records."""
     pairs = {axis: (_size(value, axis), references[axis].now()) for axis in axes}
     same = [_same(*pair, references[axis].value, axis) for axis, pair in pairs.items()]
     first = references[axes[0]]
-    of_records = is_update or first.name is None
-    expected = [shape[a] if r is None else r.now() for a, r in enumerate(references)]
+    expected = _now(shape, references)
     received: list[Any] = list(shape_of(value)) if shape_of(value).rank is not None else []
     for axis, size in enumerate(received):
         if size is None and row_splits_at(value, axis) is None:
@@ -193,11 +199,20 @@ def _check_sizes(
     error = other_sizes(
         path,
         _text(expected)
-        + (", the shape of the records" if of_records else f", as that of {Path(first.name)}"),
+        + (
+            ", the shape of the records"
+            if is_update or first.name is None
+            else f", as that of {Path(first.name)}"
+        ),
         _text(received) if received else "<unknown>",
     )
     numbers = [size for size in (*expected, *received) if isinstance(size, tf.Tensor)]
     return asserted(same[0] if len(same) == 1 else tf.reduce_all(same), error, numbers)
+
+
+def _now(shape: tf.TensorShape, references: dict[int, _Reference]) -> list[Any]:
+    """Returns the sizes of records in a run of the graph; None where rows may differ in length."""
+    return [references[a].now() if a in references else size for a, size in enumerate(shape)]
 
 
 def _same(size: Any, expected: Any, of: Any, axis: int) -> Any:
@@ -208,7 +223,7 @@ def _same(size: Any, expected: Any, of: Any, axis: int) -> Any:
 
 
 def _size_or_none(value: Any, axis: int) -> tf.Tensor | None:
-    return _size(value, axis) if _extents(value, axis) else None
+    return _size(value, axis) if extents(value, axis) else None
 
 
 def _text(sizes: list[Any]) -> str:
@@ -222,7 +237,7 @@ def _compare_rows(
     shape: tf.TensorShape,
     old: list[tuple[str, Any]],
     news: Mapping[str, Any],
-    reference: _Reference | None,
+    references: dict[int, _Reference],
     at: Path,
     comparison: Comparison,
     checks: dict[str, list[Any]],
@@ -234,7 +249,7 @@ def _compare_rows(
         shape: The shape of the records.
         old: Fields that are not compared.
         news: Fields to compare.
-        reference: The size of the axis, if the shape or a field that is not ragged has one.
+        references: The sizes of axes that the shape or a field that is not ragged has.
         at: The path of the records.
         comparison: What is known.
         checks: The ops that compare each field; those of this function are added.
@@ -246,11 +261,11 @@ def _compare_rows(
         if splits is None or any(comparison.same_rows(splits, other) for other in known):
             continue
         like = next((n for n, other in seen.items() if comparison.same_rows(splits, other)), name)
-        first = None if reference else next(iter(seen.items()), None)
+        first = None if axis in references else next(iter(seen.items()), None)
         checks[name] += comparison.once(
             (at.names, axis, like),
             lambda path=at / name, splits=splits, first=first: _check_rows(
-                path, splits, axis, shape, reference, first
+                path, splits, axis, shape, references, first
             ),
         )
         seen.setdefault(like, splits)
@@ -261,7 +276,7 @@ def _check_rows(
     splits: Any,
     axis: int,
     shape: tf.TensorShape,
-    reference: _Reference | None,
+    references: dict[int, _Reference],
     other: tuple[str, Any] | None,
 ) -> list[Any]:
     """Returns the op that compares the lengths of the rows of a field.
@@ -272,15 +287,16 @@ def _check_rows(
         wrong = other_rows(path, f"those of {Path(other[0])}", LATER, LATER)
         # Another number of rows is an error of the dimension outside.
         return equal_splits(splits, other[1], list, (wrong, lambda row, length, _: [row, length]))
-    lengths = splits[1:] - splits[:-1]
+    lengths, reference = splits[1:] - splits[:-1], references.get(axis)
     if reference is not None:
         size = tf.cast(reference.now(), splits.dtype)
         known = reference.value if isinstance(reference.value, int) else LATER
         wrong = other_rows(path, length_of(reference.name, shape, known), LATER, LATER)
         numbers = [size] * (known == LATER)
     else:
-        size, numbers = lengths[:1], []
-        wrong = rows_of_many_lengths(path, shape, LATER, LATER, LATER)
+        size, sizes = lengths[:1], _now(shape, references)
+        wrong = rows_of_many_lengths(path, _text(sizes), LATER, LATER, LATER)
+        numbers = [size for size in sizes if isinstance(size, tf.Tensor)]
     differs = lengths != size
 
     def received() -> list[Any]:

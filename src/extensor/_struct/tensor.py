@@ -371,11 +371,14 @@ class StructuredTensor(NoNumber, Conversions):
         return self if outer == inner else self._merged_dims(outer, inner)
 
     @abc.abstractmethod
-    def partition_outer_dimension(self, row_partition: Any) -> StructuredTensor:
+    def partition_outer_dimension(
+        self, row_partition: Any, validate: bool = True
+    ) -> StructuredTensor:
         """Returns the records with the first dimension cut into rows: one dimension more.
 
         Args:
             row_partition: A tf.experimental.RowPartition, or row splits.
+            validate: As for `RaggedStructuredTensor.from_row_splits`.
 
         Raises:
             StructureError: If the rows do not fit the records (also a ValueError).

@@ -9,10 +9,13 @@ from typing import cast as typed
 import tensorflow as tf
 
 from extensor._path import Path, PathLike
+from extensor._protocol.run_time_check import LATER
+from extensor._struct.comparison import Comparison
 from extensor._struct.field import expect_mapping
 from extensor._struct.masked import in_masks
 from extensor._struct.paths.place import names_of, new_field, put, value_at
 from extensor._struct.paths.rows import with_rows
+from extensor._struct.same_sizes import of_count
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, StructureError
 
@@ -53,7 +56,11 @@ def apply(
 
 
 def map_values(
-    st: Any, function: Callable[[Any], Any], source: PathLike, target: PathLike | None = None
+    st: Any,
+    function: Callable[[Any], Any],
+    source: PathLike,
+    target: PathLike | None = None,
+    validate: bool = True,
 ) -> Any:
     """Returns the records with a function applied to the flat values of a field.
 
@@ -63,10 +70,12 @@ def map_values(
             as many values.
         source: The path of the field.
         target: The path of a new field. Default: the result replaces the field.
+        validate: Whether a graph compares the number of values, as `apply` compares rows.
 
     Raises:
         FieldError: If the path does not exist, or the target exists (also a KeyError).
-        StructureError: If the function changes the number of values (also a ValueError).
+        StructureError: If the function changes the number of values (also a ValueError). Running a
+            graph raises an InvalidArgumentError instead.
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -77,22 +86,33 @@ def map_values(
     """
     names = names_of(st, source)
     new = names if target is None else new_field(st, target)
-    return put(st, new, _mapped(function, value_at(st, names), Path(*names)))
+    comparison = Comparison.here(validate)
+    return put(st, new, _mapped(function, value_at(st, names), Path(*names), comparison))
 
 
-def _mapped(function: Callable[[Any], Any], value: Any, path: Path) -> Any:
+def _mapped(
+    function: Callable[[Any], Any], value: Any, path: Path, comparison: Comparison | None
+) -> Any:
     if hasattr(value, "row_splits"):
-        return with_rows(_mapped(function, value.values, path), value.row_splits)
+        values = _mapped(function, value.values, path, comparison)
+        return with_rows(values, value.row_splits)
     result = function(value)
     if not hasattr(result, "shape"):
         result = tf.convert_to_tensor(result)
     size, new = (tf.TensorShape(v.shape)[:1] for v in (value, result))
-    if size.is_compatible_with(new):
+    if not size.is_compatible_with(new):
+        raise _other_count(path, size, new)
+    if comparison is None or not size.rank:
         return result
-    raise StructureError(
+    error = _other_count(path, f"({LATER},)", f"({LATER},)")
+    return of_count(result, value, error, comparison)
+
+
+def _other_count(path: Path, size: Any, received: Any) -> StructureError:
+    return StructureError(
         path=path,
         expected=f"as many values as the function got, {size}",
-        received=f"{new}",
+        received=f"{received}",
         mend="Use xt.struct.apply for a function that changes the number of values.",
     )
 
