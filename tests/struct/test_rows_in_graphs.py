@@ -342,7 +342,8 @@ def test_arithmetic_on_lists_keeps_their_rows():
 @pytest.mark.parametrize(
     "change",
     [lambda r: r["x"][1:], lambda r: tf.boolean_mask(r["x"], r["x"] > 0),
-     lambda r: r["tags"].values, lambda r: tf.reverse(r["x"], [0])[:-1], lambda r: tf.concat([r["x"], r["y"]], 0),
+     lambda r: r["tags"].values, lambda r: tf.reverse(r["x"], [0])[:-1],
+     lambda r: tf.concat([r["x"], r["y"]], 0),
      lambda r: tf.unique(r["x"] * 0.0).y, lambda r: tf.repeat(r["x"], 2),
      lambda r: tf.reduce_sum(r["x"][tf.newaxis] * r["y"][:, tf.newaxis], 0)[1:]],
 )  # fmt: skip

@@ -19,6 +19,7 @@ from extensor._counted import counted
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
+from extensor._tf._tf_eager import constants, eagerly
 from extensor.errors import DTypeError, FormatError, StructureError, UnsupportedTypeError
 
 
@@ -38,8 +39,9 @@ def read_records(
         schema: The schema of a table in which columns of strings may be dictionaries. Default: that
             of the data.
     """
-    with tf.init_scope():  # converts eagerly, also while a graph is being traced
-        return _converted(data, splits_dtype(row_splits_dtype), nulls, schema)
+    with eagerly():  # also while a graph is being traced
+        records = _converted(data, splits_dtype(row_splits_dtype), nulls, schema)
+    return constants(records)
 
 
 def table_of(data: Any, name: str) -> pa.Table:

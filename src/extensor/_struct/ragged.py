@@ -368,7 +368,7 @@ class RaggedStructuredTensor(StructuredTensor):
         if first == index.ALL and isinstance(rest[0], slice) and rest[0] == index.ALL:
             values = index.take(self._values, rest, at)
             return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
-        if first != index.ALL and first.step in (None, 1):
+        if first != index.ALL and index.is_step_of_one(first.step):
             rows = self._sliced(first, at)
             return index.take(rows, (index.ALL, *rest), at) if rest else rows
         return index.gathered_at(self, positions, at)

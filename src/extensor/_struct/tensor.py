@@ -58,6 +58,13 @@ class StructuredTensor(NoNumber, Conversions):
     _spec_type: ClassVar[Any]
     """The class of the spec, set by its file, which imports the file of the value."""
 
+    _value_type: ClassVar[Any]
+    """The class of concrete values, set by its file."""
+
+    def __tf_concrete__(self) -> Any:
+        """Returns what `tf.compat.v1.Session.run` returns: a StructuredTensorValue."""
+        return self._value_type.from_tensor(self)
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is StructuredTensor:
             raise DTypeError(
