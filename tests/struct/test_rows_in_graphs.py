@@ -441,3 +441,22 @@ def test_xla_compiles_functions_that_compare(name):
     expected = tf.nest.flatten(way.make(*way.agree, True), expand_composites=True)
     for ours, theirs in zip(function(*way.agree), expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.whole("builds a Keras model")
+def test_a_layer_in_a_functional_model_compares():
+    import extensor.keras
+
+    class Rated(extensor.keras.Layer):
+        def call(self, recipes, stars):
+            return tf.reduce_sum(recipes.with_updates({"l.stars": stars})["l.stars"], 1)
+
+    keras = extensor.keras
+    step = xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None])})
+    steps = xt.RaggedStructuredTensorSpec([None, None], step, tf.int64)
+    recipes = keras.Input(xt.DenseStructuredTensorSpec([None], {"l": steps}))
+    stars = keras.Input(tf.RaggedTensorSpec([None, None]))
+    model = keras.Model([recipes, stars], Rated()(recipes, stars))
+    assert model([lists(rows(2, 1)), rows(2, 1)]).numpy().tolist() == [1.0, 2.0]
+    with pytest.raises((StructureError, tf.errors.InvalidArgumentError), match=r"l\.stars"):
+        model.predict([lists(rows(2, 1)), rows(1, 2)], verbose=0)

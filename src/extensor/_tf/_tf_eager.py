@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import tensorflow as tf
@@ -16,7 +16,7 @@ from tensorflow.python.eager import context
 
 
 @contextlib.contextmanager
-def eagerly() -> Iterator[None]:
+def eagerly() -> Generator[None]:
     """Runs the ops inside eagerly, in a tf.function and in a graph of TensorFlow 1 too.
 
     >>> import tensorflow as tf
