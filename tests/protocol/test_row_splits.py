@@ -40,15 +40,16 @@ def test_a_graph_rejects_the_same_splits_as_numpy(numbers, count):
     [
         ([1, 3], "splits that begin with 0"),
         ([0, 2, 1, 3], "splits that never decrease"),
-        ([0, 2], "splits that end with (3, )?the number of values"),
+        ([0, 2], "splits that end with 3, the number of values"),
     ],
 )
-def test_both_errors_name_the_rule(numbers, rule):
+def test_both_errors_have_one_text(numbers, rule):
     splits = np.array(numbers, np.int64)
-    with pytest.raises(StructureError, match=f"^x.row_splits: expected {rule}"):
+    with pytest.raises(StructureError, match=f"^x.row_splits: expected {rule}") as eager:
         check_row_splits(splits, 3, "x.row_splits")
-    with pytest.raises(tf.errors.InvalidArgumentError, match=f"x.row_splits: expected {rule}"):
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         checked(splits, 3)
+    assert str(eager.value) in caught.value.message.replace("] [", "")
 
 
 @pytest.mark.parametrize("count", [0, None])

@@ -184,10 +184,10 @@ def test_indexing_takes_no_more_ops_than_indexing_of_ragged_tensors():
 
 @pytest.mark.parametrize("splits", [[1, 3], [0, 2], [0, 4], [0, 2, 1, 3], [0, -1, 3], []], ids=str)
 @pytest.mark.parametrize("dtype", [tf.int64, tf.int32], ids=["int64", "int32"])
-def test_bad_row_splits_in_a_graph_are_found_at_run_time_if_asked(splits, dtype):
+def test_bad_row_splits_in_a_graph_are_found_at_run_time(splits, dtype):
     @tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([None], dtype)])
     def cut(x, splits):
-        return Ragged.from_row_splits(Dense([None], {"x": x}), splits, validate=True)
+        return Ragged.from_row_splits(Dense([None], {"x": x}), splits)
 
     x = tf.constant([1.0, 2.0, 3.0])
     assert cut(x, tf.constant([0, 1, 3], dtype)).to_py() == [[{"x": 1.0}], [{"x": 2.0}, {"x": 3.0}]]
@@ -195,11 +195,11 @@ def test_bad_row_splits_in_a_graph_are_found_at_run_time_if_asked(splits, dtype)
         cut(x, tf.constant(splits, dtype))
 
 
-def test_row_splits_in_a_graph_are_not_checked_by_default():
+def test_row_splits_in_a_graph_are_not_checked_without_validate():
     specs = DenseSpec([None], {"x": tf.TensorSpec([None])}), tf.TensorSpec([None], tf.int64)
-    unchecked = ops_of(lambda v, s: Ragged.from_row_splits(v, s), *specs)
+    unchecked = ops_of(lambda v, s: Ragged.from_row_splits(v, s, validate=False), *specs)
     assert sum(unchecked.values()) == 0
-    checked = ops_of(lambda v, s: Ragged.from_row_splits(v, s, validate=True), *specs)
+    checked = ops_of(lambda v, s: Ragged.from_row_splits(v, s), *specs)
     assert sum(checked.values()) > 0
 
 

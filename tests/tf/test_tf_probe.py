@@ -34,6 +34,8 @@ from extensor._tf import (
     _tf_symbol,
     _tf_value_spec,
 )
+from extensor._tf._tf_broadcast import makes_positions, makes_rows
+from extensor._tf._tf_eager import eagerly
 from extensor.errors import ProtocolError
 from tests.dispatch import probes as dispatch_probes
 from tests.samples import peer
@@ -691,6 +693,38 @@ def constructed_ragged_tensors():
     assert tf.type_spec_from_value(made) == tf.type_spec_from_value(public)
 
 
+def broadcast_rows():
+    found = []
+
+    @tf.function(input_signature=[tf.RaggedTensorSpec([None, None])] * 2, autograph=False)
+    def total(a, b):
+        for op in (a + b).row_splits.graph.get_operations():
+            found.append((op.type, makes_rows(op), makes_positions(op)))
+
+    total.get_concrete_function()
+    kinds = {kind for kind, rows, _ in found if rows}
+    assert {"ConcatV2", "Cumsum", "GatherV2", "AddV2"} <= kinds, "_broadcast_half: makes no rows"
+    assert any(kind == "StatelessIf" and positions for kind, _, positions in found), (
+        "_broadcast_dynamic_shape_first_layer: makes no positions"
+    )
+
+
+def eager_mode_in_a_graph():
+    with tf.Graph().as_default():
+        with tf.init_scope():
+            assert not tf.executing_eagerly(), "tf.init_scope: it leaves a graph of TensorFlow 1"
+        with eagerly():
+            assert tf.constant(1).numpy() == 1, "context.eager_mode: it runs no op"
+
+
+def session_run():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        masked = xt.types.MaskedTensor(tf.constant([1, 2]), tf.constant([True, False]))
+        assert session.run(masked).to_py() == [1, None], "Session.run: fetches no such class"
+        ragged = tf.RaggedTensor.from_row_lengths(tf.constant([1, 2]), tf.constant([1, 1]))
+        assert session.run(ragged).to_list() == [[1], [2]]
+
+
 def attrs_classes():
     plain, hidden = (attrs.make_class(name, ["x"]) for name in ("Plain", "Hidden"))
     _tf_nest.composite_first(hidden)
@@ -776,6 +810,10 @@ PROBES = {
     "_DEFERRED_ASSERTION_CONTEXT": deferred_assertions,
     "_sig_cache": signatures_of_constructors,
     "row_partition._row_partition_factory_key": constructed_ragged_tensors,
+    "_broadcast_half": broadcast_rows,
+    "context.eager_mode": eager_mode_in_a_graph,
+    "session_run": session_run,
+    "_broadcast_dynamic_shape_first_layer": broadcast_rows,
     "RaggedTensor._values": constructed_ragged_tensors,
     **{
         probe.__name__: probe

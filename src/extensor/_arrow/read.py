@@ -23,6 +23,7 @@ from extensor._counted import counted
 from extensor._path import Path
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
+from extensor._tf._tf_eager import constants, eagerly
 from extensor.errors import (
     DTypeError,
     FormatError,
@@ -50,8 +51,9 @@ def read_records(
             of the data.
         is_part: Whether other parts of the data may have nulls in other fields, for errors.
     """
-    with tf.init_scope():  # converts eagerly, also while a graph is being traced
-        return _converted(data, splits_dtype(row_splits_dtype), nulls, schema, is_part)
+    with eagerly():  # also while a graph is being traced
+        records = _converted(data, splits_dtype(row_splits_dtype), nulls, schema, is_part)
+    return constants(records)
 
 
 def table_of(data: Any, name: str) -> pa.Table:

@@ -25,6 +25,7 @@ from extensor._patches import (  # noqa: F401 - each import registers patches
     _tf_py_function,
     _tf_raised,
     _tf_restored,
+    _tf_session,
     _tf_specs,
 )
 from extensor._patches._tf_conversion import refuse_values_with_handlers

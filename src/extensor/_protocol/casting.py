@@ -15,6 +15,7 @@ import tensorflow as tf
 from extensor._counted import counted
 from extensor._protocol.lossless import lossless
 from extensor._protocol.row_splits import expect_splits_fit
+from extensor._protocol.run_time_check import asserted
 from extensor._protocol.tree import rebuilt, supertype
 from extensor._tf import (
     CAST_CONTEXT,
@@ -370,7 +371,7 @@ def required(holds: Any, error: StructureError) -> list[Any]:
     []
     """
     if not hasattr(holds, "numpy"):
-        return [tf.debugging.Assert(holds, [str(error)])]
+        return asserted(holds, error)
     if not holds:
         raise error
     return []

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from extensor._protocol.run_time_check import LATER, asserted, passed
 from extensor.errors import StructureError
 
 MAX_INT32 = 2**31 - 1
@@ -37,29 +38,34 @@ class Rule(NamedTuple):
     Attributes:
         expected: What must hold, for errors.
         holds: Takes the splits, and the number of values or None, in NumPy or in a graph.
-        received: Takes NumPy splits for which it does not hold, and says what they are.
+        received: What splits are for which it does not hold, with a place for a number.
+        number: Takes such splits, in NumPy or in a graph, and returns the number.
     """
 
     expected: str
     holds: Callable[..., Any]
-    received: Callable[..., str]
+    received: str
+    number: Callable[..., Any]
 
 
 RULES = (
     Rule(
         "splits that begin with 0",
-        lambda splits, count: splits[0] == 0,
-        lambda splits: f"a first split of {splits[0]}",
+        lambda splits, count: splits[:1] == 0,
+        "a first split of {}",
+        lambda splits: splits[0],
     ),
     Rule(
         "splits that never decrease",
         lambda splits, count: splits[1:] >= splits[:-1],
-        lambda splits: f"a decrease after row {int((splits[1:] < splits[:-1]).argmax())}",
+        "a decrease after row {}",
+        lambda splits: _first(splits[1:] < splits[:-1]),
     ),
     Rule(
         "splits that end with {count}, the number of values",
-        lambda splits, count: count is None or splits[-1] == count,
-        lambda splits: f"a last split of {splits[-1]}",
+        lambda splits, count: count is None or splits[-1:] == count,
+        "a last split of {}",
+        lambda splits: splits[-1],
     ),
 )
 """The conditions for row splits that are not empty."""
@@ -75,7 +81,7 @@ def check_row_splits(splits: Any, count: Any, path: str) -> list[Any]:
         path: The name of the splits in errors.
 
     Returns:
-        The assertions of a graph, for `tf.control_dependencies`. Empty for a NumPy vector.
+        The check of a graph, one op, for `tf.control_dependencies`. Empty for a NumPy vector.
 
     Raises:
         StructureError: If the splits of a NumPy vector are not valid (also a ValueError).
@@ -88,19 +94,39 @@ def check_row_splits(splits: Any, count: Any, path: str) -> list[Any]:
     decrease after row 1. ...
     """
     if tf.is_tensor(splits):
-        return [
-            tf.debugging.Assert(
-                tf.reduce_all(holds(splits, count)),
-                [f"{path}: expected {expected.replace('{count}, ', '')}", splits],
-            )
-            for expected, holds, _ in RULES
-        ]
+        return [_check_in_graph(splits, count, path)]
     if len(splits) == 0:
-        raise _invalid(path, "at least one split, the number 0", "an empty vector")
-    for expected, holds, received in RULES:
+        raise _empty(path)
+    for expected, holds, received, number in RULES:
         if not np.all(holds(splits, count)):
-            raise _invalid(path, expected.format(count=count), received(splits))
+            raise _invalid(path, expected.format(count=count), received.format(number(splits)))
     return []
+
+
+def _check_in_graph(splits: Any, count: Any, path: str) -> Any:
+    def named() -> Any:
+        with tf.control_dependencies(asserted(tf.size(splits) > 0, _empty(path))):
+            some = tf.identity(splits)
+        checks: list[Any] = []
+        for expected, holds, received, number in RULES:
+            wrong = _invalid(path, expected.format(count=LATER), received.format(LATER))
+            numbers = [count] * ("{count}" in expected) + [number(some)]
+            checks += asserted(tf.reduce_all(holds(some, count)), wrong, numbers)
+        return passed(checks)
+
+    valid = [tf.reduce_all(rule.holds(splits, count)) for rule in RULES]
+    return tf.cond(tf.reduce_all([tf.size(splits) > 0, *valid]), passed, named)
+
+
+def _first(is_true: Any) -> Any:
+    """Returns the position of the first True in a vector, in NumPy or in a graph."""
+    if isinstance(is_true, tf.Tensor):
+        return tf.argmax(tf.concat([tf.cast(is_true, tf.int32), [0]], 0))  # also of no splits
+    return int(is_true.argmax())
+
+
+def _empty(path: str) -> StructureError:
+    return _invalid(path, "at least one split, the number 0", "an empty vector")
 
 
 def _invalid(path: str, expected: str, received: str) -> StructureError:

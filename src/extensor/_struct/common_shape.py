@@ -152,9 +152,14 @@ def _other_sizes(
             if _merged(received[:rank], shape_of(value), rank) is None:
                 whose = f", as that of {Path(name)}"
                 break
+    return other_sizes(path, f"{found}{whose}", str(received))
+
+
+def other_sizes(path: Path, expected: str, received: str) -> StructureError:
+    """Returns the error for a field of another shape than the records."""
     return StructureError(
         path=path,
-        expected=f"a value whose shape begins with {found}{whose}",
+        expected=f"a value whose shape begins with {expected}",
         received=f"shape {received}",
         mend="Give every field one value for each record.",
     )
@@ -177,9 +182,7 @@ def _with_rows(
         if size is not None:
             of_fields = [n for n, v in (*kept.items(), *added.items())
                          if n != name and _size(v, axis) == size]  # fmt: skip
-            whose = f"those of {Path(of_fields[0])} ({_elements(size)})" if of_fields else (
-                f"the shape {shape} says ({_elements(size)})"
-            )  # fmt: skip
+            whose = length_of(of_fields[0] if of_fields else None, shape, size)
             _expect_rows(lengths, size, whose, path)
         elif seen:
             other = next(iter(seen))
@@ -194,12 +197,7 @@ def _with_rows(
     size = int(lengths[0])
     if (lengths != size).any():
         row = int((lengths != size).argmax())
-        raise StructureError(
-            path=at / name,
-            expected=f"rows of one length, because the records have shape {shape}",
-            received=f"row 0 of {_elements(size)} and row {row} of {_elements(lengths[row])}",
-            mend=_RAGGED_MEND,
-        )
+        raise rows_of_many_lengths(at / name, shape, size, row, lengths[row])
     return tf.TensorShape([*shape[:axis], size, *shape[axis + 1 :]])
 
 
@@ -211,12 +209,35 @@ _RAGGED_MEND = (
 def _expect_rows(lengths: Any, expected: Any, whose: str, path: Path) -> None:
     """Raises StructureError unless the lengths of rows are the expected ones."""
     row = first_difference(lengths, expected)
-    if row is None:
-        return
-    raise StructureError(
+    if row is not None:
+        raise other_rows(path, whose, row, lengths[row])
+
+
+def length_of(name: str | None, shape: tf.TensorShape, size: Any) -> str:
+    """Returns words for the length of rows that a field has, or the shape of records."""
+    if name is None:
+        return f"the shape {shape} says ({_elements(size)})"
+    return f"those of {Path(name)} ({_elements(size)})"
+
+
+def other_rows(path: Path, whose: str, row: Any, length: Any) -> StructureError:
+    """Returns the error for a row of a field whose length is not that of other rows."""
+    return StructureError(
         path=path,
         expected=f"rows as long as {whose}",
-        received=f"row {row} of {_elements(lengths[row])}",
+        received=f"row {row} of {_elements(length)}",
+        mend=_RAGGED_MEND,
+    )
+
+
+def rows_of_many_lengths(
+    path: Path, shape: Any, first: Any, row: Any, length: Any
+) -> StructureError:
+    """Returns the error for a field whose rows differ in length, in dense records."""
+    return StructureError(
+        path=path,
+        expected=f"rows of one length, because the records have shape {shape}",
+        received=f"row 0 of {_elements(first)} and row {row} of {_elements(length)}",
         mend=_RAGGED_MEND,
     )
 

@@ -14,7 +14,9 @@ from extensor._path import Path
 from extensor._protocol.stackable_spec import any_length, any_length_shape
 from extensor._struct import arrow_types, index, masked, reshape
 from extensor._struct.common_shape import common_shape, known_rank, merged_shape
+from extensor._struct.comparison import Comparison
 from extensor._struct.dims import Axes, Dims, after_gather, checked_dims, inherited, named
+from extensor._struct.extents import remember
 from extensor._struct.field import (
     as_field,
     expect_fields,
@@ -27,6 +29,7 @@ from extensor._struct.metadata import NONE, Metadata
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_partition import splits_of
 from extensor._struct.row_splits import outer_sizes
+from extensor._struct.same_sizes import compared
 from extensor._struct.spec import StructuredTensorSpec, no_such_field, of_any_count
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import ProtocolError, StructureError
@@ -48,10 +51,12 @@ class DenseStructuredTensor(StructuredTensor):
             StructuredTensor or other extension value, or something that converts to a tensor
             (numbers, lists, NumPy arrays). Their first dimensions are `shape`.
         dims: The names of the dimensions of `shape`: a string or None for each. See `dims`.
+        validate: Whether a graph compares the dimensions that are not known while it is traced. It
+            compares those that its ops do not show to be the same.
 
     Raises:
         StructureError: If the rank is unknown, the dimensions differ, or the names do not fit
-            (also a ValueError).
+            (also a ValueError). Running a graph raises an InvalidArgumentError instead.
         DTypeError: If a field name is not a string, or a value does not convert to a tensor (also
             a TypeError).
 
@@ -71,14 +76,16 @@ class DenseStructuredTensor(StructuredTensor):
     _rank: int
     _rows: Any
 
-    def __init__(self, shape: Any, fields: Mapping[str, Any], dims: Any = None) -> None:
+    def __init__(
+        self, shape: Any, fields: Mapping[str, Any], dims: Any = None, validate: bool = True
+    ) -> None:
         shape = known_rank(shape, type(self).__name__)
         expect_fields(fields, f"{type(self).__name__}.fields", "values", "titles")
         kept = {
             name: value if isinstance(value, tf.Tensor) else as_field(value, Path(name))
             for name, value in fields.items()
         }
-        shape = common_shape(shape, kept)
+        kept, shape = _of_one_shape(shape, kept, Comparison.here(validate))
         rank = shape.rank
         counter = None
         if not kept:
@@ -94,6 +101,7 @@ class DenseStructuredTensor(StructuredTensor):
         if dims is not None:
             extra = Metadata(dims=checked_dims(dims, rank, type(self).__name__))
         self._init(rank, kept, counter, None, shape, extra)
+        remember(self)
 
     def _init(
         self,
@@ -192,9 +200,12 @@ class DenseStructuredTensor(StructuredTensor):
         ragged = RaggedStructuredTensor.of_parts(self._merged(sizes), splits)
         return ragged._with_dims(self._dims)
 
-    def partition_outer_dimension(self, row_partition: Any) -> RaggedStructuredTensor:
+    def partition_outer_dimension(
+        self, row_partition: Any, validate: bool = True
+    ) -> RaggedStructuredTensor:
         """Returns the records with the first dimension cut into rows: one dimension more."""
-        return RaggedStructuredTensor.from_row_splits(self._unnamed(), splits_of(row_partition))
+        splits = splits_of(row_partition)
+        return RaggedStructuredTensor.from_row_splits(self._unnamed(), splits, validate)
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -298,18 +309,25 @@ class DenseStructuredTensor(StructuredTensor):
         except KeyError:
             raise no_such_field(at, self.field_names()) from None
 
-    def _updated(self, updates: Mapping[str, Any], at: Path) -> DenseStructuredTensor:
+    def _updated(
+        self, updates: Mapping[str, Any], at: Path, comparison: Comparison | None = None
+    ) -> DenseStructuredTensor:
         if not updates:
             return self
         added = {name: as_field(value, at / name) for name, value in updates.items()}
         kept = {name: value for name, value in self._columns.items() if name not in added}
         shape = merged_shape(self.shape, kept, added, at)
+        if comparison is not None:
+            old = self._columns or {"": self._rows}
+            added = compared(self.shape, old, added, at, comparison)
         fields = {**self._columns, **added}
         extra = self._metadata.after_updates(self._columns, fields, updates)
         hint = self._hint_for(fields)
         result = DenseStructuredTensor.of_parts(self._rank, fields, None, hint, extra)
         _set(result, "_shape", shape)
         _set(result, "_known_specs", self._specs_without(updates))
+        if comparison is not None:
+            remember(result)
         return result
 
     def _selected(self, names: Any) -> DenseStructuredTensor:
@@ -411,3 +429,25 @@ class DenseStructuredTensor(StructuredTensor):
     def _expanded(self, axis: int) -> DenseStructuredTensor:
         axes = (*range(axis), None, *range(axis, self._rank))
         return self.map_parts(lambda part, _: reshape.expanded(part, axis), axes)
+
+
+def zipped(
+    fields: dict[str, Any], rank: int, comparison: Comparison | None
+) -> DenseStructuredTensor:
+    """Returns records of the given rank with the given values as their fields."""
+    fields, shape = _of_one_shape(tf.TensorShape([None] * rank), fields, comparison)
+    return DenseStructuredTensor.of_parts(rank, fields, shape=shape)
+
+
+def _of_one_shape(
+    shape: tf.TensorShape, fields: dict[str, Any], comparison: Comparison | None
+) -> tuple[dict[str, Any], tf.TensorShape]:
+    """Returns fields whose outer dimensions are one shape, and this shape.
+
+    Raises:
+        StructureError: If the dimensions differ (also a ValueError).
+    """
+    found = common_shape(shape, fields)
+    if comparison is not None and found.rank:
+        fields = compared(shape, {}, fields, Path(), comparison)
+    return fields, found

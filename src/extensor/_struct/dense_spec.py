@@ -24,6 +24,7 @@ from extensor._struct.code import code_of, shape_code
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Dims, checked_dims
+from extensor._struct.extents import remember
 from extensor._struct.field import batchable, expect_fields, marks_rows, spec_of_field
 from extensor._struct.masked import is_nullable
 from extensor._struct.metadata import NONE, Metadata
@@ -356,9 +357,10 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         fields = dict(zip(self._order, components, strict=True))
         if not self._is_sorted:
             fields = {name: fields[name] for name in self._field_specs}
-        return DenseStructuredTensor.of_parts(
-            rank, fields, None, self if self._has_extra_information else None, self._metadata
-        )
+        hint = self if self._has_extra_information else None
+        records = DenseStructuredTensor.of_parts(rank, fields, None, hint, self._metadata)
+        remember(records)
+        return records
 
     def _stacks_by_components(self) -> bool:
         return True

@@ -16,6 +16,7 @@ from extensor._path import Path
 from extensor._protocol.casting import required
 from extensor._protocol.stackable_spec import any_length_shape
 from extensor._struct import index, reshape, row_partition
+from extensor._struct.comparison import Comparison
 from extensor._struct.dims import Dims, after_gather, moved, named
 from extensor._struct.display import text
 from extensor._struct.row_partition import splits_of
@@ -56,7 +57,7 @@ class RaggedStructuredTensor(StructuredTensor):
 
     @classmethod
     def from_row_splits(
-        cls, values: StructuredTensor, row_splits: Any, validate: bool = False
+        cls, values: StructuredTensor, row_splits: Any, validate: bool = True
     ) -> RaggedStructuredTensor:
         """Returns the records of `values` cut into rows.
 
@@ -65,14 +66,16 @@ class RaggedStructuredTensor(StructuredTensor):
             row_splits: An int64 or int32 vector of shape `[nrows + 1]`: row `i` is
                 `values[row_splits[i]:row_splits[i + 1]]`. It begins with 0, never decreases and
                 ends with `nvals`. A list becomes an int64 tensor.
-            validate: Whether to add assertions to a graph that the splits fit the values. In
-                eager mode the splits are always validated, in NumPy.
+            validate: Whether a graph checks that the splits fit the values, unless they are those
+                of other records with as many values. In eager mode they are always checked, in
+                NumPy.
 
         Returns:
             A RaggedStructuredTensor of shape `[nrows, None, ...]`.
 
         Raises:
-            StructureError: If the splits do not fit the values (also a ValueError).
+            StructureError: If the splits do not fit the values (also a ValueError). Running a
+                graph raises an InvalidArgumentError instead.
             DTypeError: If the splits are not int64 or int32, or if row splits inside the values
                 have another dtype (also a TypeError).
 
@@ -95,7 +98,7 @@ class RaggedStructuredTensor(StructuredTensor):
 
     @classmethod
     def from_row_lengths(
-        cls, values: StructuredTensor, row_lengths: Any, validate: bool = False
+        cls, values: StructuredTensor, row_lengths: Any, validate: bool = True
     ) -> RaggedStructuredTensor:
         """Returns the records of `values` cut into rows of the given lengths.
 
@@ -117,7 +120,7 @@ class RaggedStructuredTensor(StructuredTensor):
 
     @classmethod
     def from_value_rowids(
-        cls, values: StructuredTensor, value_rowids: Any, nrows: Any = None, validate: bool = False
+        cls, values: StructuredTensor, value_rowids: Any, nrows: Any = None, validate: bool = True
     ) -> RaggedStructuredTensor:
         """Returns the records of `values` cut into rows, by the number of each record's row.
 
@@ -141,7 +144,11 @@ class RaggedStructuredTensor(StructuredTensor):
 
     @classmethod
     def from_uniform_row_length(
-        cls, values: StructuredTensor, uniform_row_length: Any, nrows: Any = None
+        cls,
+        values: StructuredTensor,
+        uniform_row_length: Any,
+        nrows: Any = None,
+        validate: bool = True,
     ) -> RaggedStructuredTensor:
         """Returns the records of `values` cut into rows of one length.
 
@@ -151,6 +158,7 @@ class RaggedStructuredTensor(StructuredTensor):
             values: A StructuredTensor of shape `[nvals, ...]`.
             uniform_row_length: The length of each row.
             nrows: The number of rows; needed if the length is 0.
+            validate: As for `from_row_splits`.
 
         Raises:
             StructureError: If the values do not fill the rows (also a ValueError).
@@ -164,7 +172,7 @@ class RaggedStructuredTensor(StructuredTensor):
         if nvals is None:
             nvals = outer_sizes(values, 1)[0]
         splits = row_partition.splits_of_length(uniform_row_length, nvals, nrows)
-        return cls.from_row_splits(values, splits)
+        return cls.from_row_splits(values, splits, validate)
 
     @classmethod
     def of_parts(
@@ -247,9 +255,12 @@ class RaggedStructuredTensor(StructuredTensor):
         """
         return self._row_splits[1:] - self._row_splits[:-1]
 
-    def partition_outer_dimension(self, row_partition: Any) -> RaggedStructuredTensor:
+    def partition_outer_dimension(
+        self, row_partition: Any, validate: bool = True
+    ) -> RaggedStructuredTensor:
         """Returns the records with the first dimension cut into rows: one dimension more."""
-        return RaggedStructuredTensor.from_row_splits(self._unnamed(), splits_of(row_partition))
+        splits = splits_of(row_partition)
+        return RaggedStructuredTensor.from_row_splits(self._unnamed(), splits, validate)
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -301,25 +312,35 @@ class RaggedStructuredTensor(StructuredTensor):
     def _uncut_field(self, name: str, at: Path) -> Any:
         return self._values._uncut_field(name, at)
 
-    def _updated(self, updates: Mapping[str, Any], at: Path) -> RaggedStructuredTensor:
+    def _updated(
+        self, updates: Mapping[str, Any], at: Path, comparison: Comparison | None = None
+    ) -> RaggedStructuredTensor:
         if not updates:
             return self
-        inner = {name: uncut(value, self._row_splits, at / name) for name, value in updates.items()}
-        values = self._values._updated(inner, at)
+        inner = {
+            name: uncut(
+                value, self._row_splits, at / name, comparison and comparison.of_field(name)
+            )
+            for name, value in updates.items()
+        }
+        values = self._values._updated(inner, at, comparison and comparison.below())
         return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
 
     # The rows are taken off once, not again for each level of the path.
 
-    def _with_updates(self, updates: Mapping[Any, Any], at: Path) -> RaggedStructuredTensor:
+    def _with_updates(
+        self, updates: Mapping[Any, Any], at: Path, comparison: Comparison | None
+    ) -> RaggedStructuredTensor:
         inner: dict[Any, Any] = {}
         for path, value in updates.items():
             names = resolve(path, self._names())
             try:
-                inner[path] = uncut(value, self._row_splits, Path(*at, *names))
+                inner[path] = uncut(value, self._row_splits, Path(*at, *names), comparison)
             except StructureError:
                 self._expect_records_around(names, at)  # else the rows are of no records
                 raise
-        return self._with_values(self._values._with_updates(inner, at))
+        below = comparison and comparison.below()
+        return self._with_values(self._values._with_updates(inner, at, below))
 
     def _without(self, paths: list[tuple[str, ...]]) -> RaggedStructuredTensor:
         return self._with_values(self._values._without(paths))
@@ -347,7 +368,7 @@ class RaggedStructuredTensor(StructuredTensor):
         if first == index.ALL and isinstance(rest[0], slice) and rest[0] == index.ALL:
             values = index.take(self._values, rest, at)
             return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
-        if first != index.ALL and first.step in (None, 1):
+        if first != index.ALL and index.is_step_of_one(first.step):
             rows = self._sliced(first, at)
             return index.take(rows, (index.ALL, *rest), at) if rest else rows
         return index.gathered_at(self, positions, at)

@@ -23,6 +23,7 @@ from extensor._protocol.tree import compatible, merged
 from extensor._struct.code import dtype_code, shape_code
 from extensor._struct.common_shape import known_rank
 from extensor._struct.dims import Dims, checked_dims, named
+from extensor._struct.extents import remember
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import cut
 from extensor._struct.spec import (
@@ -272,7 +273,9 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         """Returns the RaggedStructuredTensor, or the row, with the given components."""
         if self._is_row:
             return self._values_spec.from_components(components)._with_hint(self)
-        return RaggedStructuredTensor.of_parts(components[0], components[1], self._name)
+        records = RaggedStructuredTensor.of_parts(components[0], components[1], self._name)
+        remember(records)
+        return records
 
     def stacked(self, num: int | None) -> RaggedStructuredTensorSpec:
         """Returns the spec of `num` stacked values."""

@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.graph_sizes import GraphSizes
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._protocol.box import box
 from extensor._protocol.row_splits import check_row_splits, first_difference
+from extensor._protocol.run_time_check import LATER, asserted
 from extensor._protocol.symbolic import symbolic_rows
+from extensor._struct.comparison import Comparison, after, equal_splits
+from extensor._struct.extents import recall, sizes_of
 from extensor._struct.field import row_splits_dtypes, shape_of
 from extensor._struct.parts import row_parts
 from extensor._struct.records import Records
@@ -64,11 +68,18 @@ def checked_row_splits(row_splits: Any, values: Any, validate: bool) -> Any:
         known = row_splits.numpy()
     if known is not None:
         check_row_splits(known, values.shape[0], "row_splits")
-    elif validate:
+    elif validate and not _is_known_cut(values, row_splits):
         count = tf.cast(outer_sizes(values, 1)[0], row_splits.dtype)
         with tf.control_dependencies(check_row_splits(row_splits, count, "row_splits")):
             row_splits = tf.identity(row_splits)
     return row_splits
+
+
+def _is_known_cut(values: Any, row_splits: Any) -> bool:
+    """Returns whether row splits of a graph are those of other records with as many values."""
+    sizes = GraphSizes()
+    recall(sizes)
+    return sizes.cuts(row_splits, sizes_of(values, 0, sizes))
 
 
 def _as_array(row_splits: Any) -> np.ndarray[Any, Any]:
@@ -151,11 +162,18 @@ def cut(values: Any, row_splits: Any, at: object) -> Any:
     )
 
 
-def uncut(value: Any, row_splits: Any, at: Path) -> Any:
+def uncut(value: Any, row_splits: Any, at: Path, comparison: Comparison | None = None) -> Any:
     """Returns the `values` of a ragged value whose rows are those of a collection of records.
 
+    Args:
+        value: The ragged value.
+        row_splits: The row splits of the records.
+        at: The path of the value, for errors.
+        comparison: What is known of the rows in a graph; None compares no rows there.
+
     Raises:
-        StructureError: If the rows differ (also a ValueError).
+        StructureError: If the rows differ (also a ValueError). In a graph, running it raises an
+            InvalidArgumentError instead.
     """
     rows = uncut_rows(value)
     if rows is None:
@@ -168,26 +186,69 @@ def uncut(value: Any, row_splits: Any, at: Path) -> Any:
     values, own = rows
     if own is row_splits:
         return values
-    received = f"other row splits ({_rows(own)}, {own.dtype.name})"
-    if own.dtype == row_splits.dtype and tf.TensorShape(own.shape).is_compatible_with(
+    if own.dtype != row_splits.dtype or not tf.TensorShape(own.shape).is_compatible_with(
         row_splits.shape
     ):
-        if not (hasattr(own, "numpy") and hasattr(row_splits, "numpy")):
+        raise _other_splits(at, own, row_splits)
+    if not (hasattr(own, "numpy") and hasattr(row_splits, "numpy")):
+        if comparison is None or comparison.same_rows(own, row_splits):
             return values
-        lengths, expected = np.diff(own.numpy()), np.diff(row_splits.numpy())
-        row = first_difference(lengths, expected)
-        if row is None:
-            return values
-        received = f"row {row} of length {lengths[row]} instead of {expected[row]}"
-    raise StructureError(
-        path=at,
-        expected=f"the row splits of the records ({_rows(row_splits)}, {row_splits.dtype.name})",
-        received=received,
-        mend="Compute the value from a field of the same records, such as by "
-        "tf.ragged.map_flat_values.",
+        key = id(own), id(row_splits)
+        return after(comparison.once(key, lambda: _compared(own, row_splits, at)), values)
+    lengths, expected = np.diff(own.numpy()), np.diff(row_splits.numpy())
+    row = first_difference(lengths, expected)
+    if row is None:
+        return values
+    raise _other_splits(at, own, row_splits, _other_row(row, lengths[row], expected[row]))
+
+
+def _compared(own: Any, row_splits: Any, at: Path) -> list[Any]:
+    """Returns the op of a graph that compares the row splits of a value with those of records."""
+
+    def count(splits: Any) -> list[Any]:
+        return [tf.size(splits) - 1] if splits.shape[0] is None else []
+
+    other_row = _other_splits(at, own, row_splits, _other_row(LATER, LATER, LATER), LATER)
+    return equal_splits(
+        own,
+        row_splits,
+        lambda: asserted(
+            tf.equal(tf.size(own), tf.size(row_splits)),
+            _other_splits(at, own, row_splits, None, LATER),
+            [*count(row_splits), *count(own)],
+        ),
+        (other_row, lambda *numbers: [*count(row_splits), *numbers]),
     )
 
 
-def _rows(row_splits: Any) -> str:
-    nsplits = row_splits.shape[0]
-    return "unknown number of rows" if nsplits is None else f"{nsplits - 1} rows"
+def _other_row(row: Any, length: Any, expected: Any) -> str:
+    return f"row {row} of length {length} instead of {expected}"
+
+
+def _other_splits(
+    at: Path,
+    own: Any,
+    row_splits: Any,
+    received: str | None = None,
+    count: str = "unknown number of",
+) -> StructureError:
+    """Returns the error for other row splits than those of the records.
+
+    Args:
+        at: The path of the value.
+        own: The row splits of the value.
+        row_splits: Those of the records.
+        received: What was received. Default: other row splits.
+        count: What to write for a number of rows that is not known while a function is traced.
+    """
+    rows, own_rows = (
+        f"{count if splits.shape[0] is None else splits.shape[0] - 1} rows"
+        for splits in (row_splits, own)
+    )
+    return StructureError(
+        path=at,
+        expected=f"the row splits of the records ({rows}, {row_splits.dtype.name})",
+        received=received or f"other row splits ({own_rows}, {own.dtype.name})",
+        mend="Compute the value from a field of the same records, such as by "
+        "tf.ragged.map_flat_values.",
+    )

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from extensor._path import Path, PathLike
 from extensor._struct import dense_rows, index, masked
+from extensor._struct.comparison import Comparison
 from extensor._struct.conversion import Conversions
 from extensor._struct.dims import Dims, checked_dims
 from extensor._struct.display import html, text
@@ -56,6 +57,13 @@ class StructuredTensor(NoNumber, Conversions):
 
     _spec_type: ClassVar[Any]
     """The class of the spec, set by its file, which imports the file of the value."""
+
+    _value_type: ClassVar[Any]
+    """The class of concrete values, set by its file."""
+
+    def __tf_concrete__(self) -> Any:
+        """Returns what `tf.compat.v1.Session.run` returns: a StructuredTensorValue."""
+        return self._value_type.from_tensor(self)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is StructuredTensor:
@@ -130,8 +138,13 @@ class StructuredTensor(NoNumber, Conversions):
         """Returns the names of the fields, in their order."""
 
     @abc.abstractmethod
-    def _updated(self, updates: Mapping[str, Any], at: Path) -> StructuredTensor:
-        """Returns a copy with fields replaced or added; `at` is the path of the records."""
+    def _updated(
+        self, updates: Mapping[str, Any], at: Path, comparison: Comparison | None = None
+    ) -> StructuredTensor:
+        """Returns a copy with fields replaced or added; `at` is the path of the records.
+
+        Without a comparison, the fields are known to have the rows of the records.
+        """
 
     @abc.abstractmethod
     def _selected(self, names: Any) -> StructuredTensor:
@@ -198,20 +211,36 @@ class StructuredTensor(NoNumber, Conversions):
             updates: New values by name or path (`{"recipe.title": titles}`). The records on a
                 path must exist. The shape of a value begins with the shape of the records that
                 get it.
-            **fields: New values by name.
+            **fields: New values by name. Beside `updates`, `validate=False` is no field: then a
+                graph does not compare the rows of the new values, where they are not known while
+                it is traced. It compares those that its ops do not show to be the same.
 
         Raises:
             FieldError: If records on a path do not exist (also a KeyError).
-            StructureError: If a value does not fit the collection (also a ValueError).
+            StructureError: If a value does not fit the collection (also a ValueError). Running a
+                graph raises an InvalidArgumentError instead.
+            DTypeError: If `validate` beside `updates` is no bool (also a TypeError).
 
         >>> import extensor as xt
         >>> recipes = xt.DenseStructuredTensor([2], {"est_time": [55.0, 30.0]})
         >>> recipes.with_updates(hours=recipes["est_time"] / 60).field_names()
         ('est_time', 'hours')
         """
-        return self._with_updates({**(updates or {}), **fields}, Path())
+        validate = True
+        if updates is not None and "validate" in fields:
+            validate = fields.pop("validate")
+            if not isinstance(validate, bool):
+                raise DTypeError(
+                    path="with_updates: validate",
+                    expected="True or False, beside a mapping",
+                    received=type(validate).__name__,
+                    mend='Put a field of this name into the mapping: {"validate": values}.',
+                )
+        return self._with_updates({**(updates or {}), **fields}, Path(), Comparison.here(validate))
 
-    def _with_updates(self, updates: Mapping[Any, Any], at: Path) -> StructuredTensor:
+    def _with_updates(
+        self, updates: Mapping[Any, Any], at: Path, comparison: Comparison | None
+    ) -> StructuredTensor:
         """Returns `with_updates`, for records at the path `at` of the outermost records."""
         by_name: dict[str, Any] = {}
         nested: dict[str, dict[tuple[str, ...], Any]] = {}
@@ -223,14 +252,17 @@ class StructuredTensor(NoNumber, Conversions):
                 by_name[names[0]] = value
             else:
                 nested.setdefault(names[0], {})[names[1:]] = value
+        below = comparison and comparison.of(None)
+        if comparison is not None:  # what is inside of a field is compared there
+            comparison = comparison.of(tuple(by_name))
         for name, inner in nested.items():
             parent = by_name[name] if name in by_name else self._field(name, at / name)
             if masked.records_in(parent) is None:
                 raise no_such_field(Path(*at, name, *next(iter(inner))), ())
             by_name[name] = masked.in_masks(
-                parent, lambda old, new=inner, at=at / name: old._with_updates(new, at)
+                parent, lambda old, new=inner, at=at / name: old._with_updates(new, at, below)
             )
-        return self._updated(by_name, at)
+        return self._updated(by_name, at, comparison)
 
     def _expect_records_around(self, names: tuple[str, ...], at: Path) -> None:
         """Raises FieldError unless a path leads through records to its last name."""
@@ -346,11 +378,14 @@ class StructuredTensor(NoNumber, Conversions):
         return self if outer == inner else self._merged_dims(outer, inner)
 
     @abc.abstractmethod
-    def partition_outer_dimension(self, row_partition: Any) -> StructuredTensor:
+    def partition_outer_dimension(
+        self, row_partition: Any, validate: bool = True
+    ) -> StructuredTensor:
         """Returns the records with the first dimension cut into rows: one dimension more.
 
         Args:
             row_partition: A tf.experimental.RowPartition, or row splits.
+            validate: As for `RaggedStructuredTensor.from_row_splits`.
 
         Raises:
             StructureError: If the rows do not fit the records (also a ValueError).

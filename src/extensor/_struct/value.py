@@ -20,6 +20,8 @@ from extensor._struct.dims import Dims, checked_dims, named
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.records import Records
 from extensor._struct.spec import no_such_field, resolve
+from extensor._struct.tensor import StructuredTensor
+from extensor._tf._tf_eager import constants, eagerly
 from extensor.errors import DTypeError, ImmutableError, StructureError
 
 _Ragged = tf.compat.v1.ragged.RaggedTensorValue
@@ -111,11 +113,15 @@ class StructuredTensorValue:
         >>> value.to_tensor()
         <StructuredTensor shape=(2,) {x: int32} [{x: 1}, {x: 2}]>
         """
-        fields = {name: _tensor_of(field) for name, field in self._columns.items()}
-        if None not in self._shape.as_list()[1:]:
-            dense = DenseStructuredTensor(self._shape, fields, self._dims or None)
-            return dense._with_metadata(dense._metadata._replace(types=self._types))
-        return _ragged(self._shape, fields, self._types).with_dims(self._dims or None)
+        with eagerly():
+            fields = {name: _tensor_of(field) for name, field in self._columns.items()}
+            if None not in self._shape.as_list()[1:]:
+                dense = DenseStructuredTensor(self._shape, fields, self._dims or None)
+                records = dense._with_metadata(dense._metadata._replace(types=self._types))
+            else:
+                ragged = _ragged(self._shape, fields, self._types)
+                records = ragged.with_dims(self._dims or None)
+        return constants(records)
 
     @property
     def shape(self) -> tf.TensorShape:
@@ -164,7 +170,7 @@ class StructuredTensorValue:
         """
         if isinstance(key, (str, Path)):
             return self.field_value(key)
-        with tf.init_scope():
+        with eagerly():
             return _value_of(self.to_tensor()[key])
 
     def __len__(self) -> int:
@@ -183,7 +189,7 @@ class StructuredTensorValue:
         Args:
             text: Whether strings become str; by default those that are known to be text.
         """
-        with tf.init_scope():
+        with eagerly():
             return self.to_tensor().to_py(text=text)
 
     def __eq__(self, other: object) -> bool:
@@ -309,3 +315,6 @@ def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.dtype == b.dtype and np.array_equal(a, b)
     return bool(a == b)
+
+
+StructuredTensor._value_type = StructuredTensorValue

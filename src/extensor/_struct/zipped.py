@@ -8,7 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._path import Path
-from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.comparison import Comparison
+from extensor._struct.dense import zipped
 from extensor._struct.field import as_field, expect_fields, shape_of
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import uncut
@@ -16,7 +17,9 @@ from extensor._struct.tensor import StructuredTensor
 from extensor.errors import StructureError
 
 
-def zip_(fields: Mapping[str, Any], depth: int | None = None) -> StructuredTensor:
+def zip_(
+    fields: Mapping[str, Any], depth: int | None = None, validate: bool = True
+) -> StructuredTensor:
     """Returns records with the given values as their fields.
 
     Args:
@@ -25,13 +28,15 @@ def zip_(fields: Mapping[str, Any], depth: int | None = None) -> StructuredTenso
         depth: How many outer dimensions become the dimensions of the records. Default: all
             dimensions down to the innermost ragged one that every value has; 1 if one of them is
             dense.
+        validate: Whether a graph compares the rows that are not known while it is traced. It
+            compares those that its ops do not show to be the same.
 
     Returns:
         A RaggedStructuredTensor where a dimension is ragged, else a DenseStructuredTensor.
 
     Raises:
         StructureError: If the values have different rows, or fewer dimensions (also a ValueError).
-            In a graph, only static sizes are compared.
+            Running a graph raises an InvalidArgumentError instead.
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -62,13 +67,13 @@ def zip_(fields: Mapping[str, Any], depth: int | None = None) -> StructuredTenso
                 received=f"shape {shape_of(value)}",
                 mend="Give a smaller depth.",
             )
-    return _zipped(parts, depth)
+    return _zipped(parts, depth, Comparison.here(validate))
 
 
-def _zipped(parts: dict[str, Any], depth: int) -> StructuredTensor:
+def _zipped(parts: dict[str, Any], depth: int, comparison: Comparison | None) -> StructuredTensor:
     ragged = [value for value in parts.values() if _ragged_levels(value)]
     if depth < 2 or not ragged:
-        return DenseStructuredTensor([None] * depth, parts)
+        return zipped(parts, depth, comparison)
     for name, value in parts.items():
         if not _ragged_levels(value):
             raise StructureError(
@@ -78,8 +83,9 @@ def _zipped(parts: dict[str, Any], depth: int) -> StructuredTensor:
                 mend="Convert it with tf.RaggedTensor.from_tensor, or give depth=1.",
             )
     splits = ragged[0].row_splits
-    inner = {name: uncut(value, splits, Path(name)) for name, value in parts.items()}
-    return RaggedStructuredTensor.of_parts(_zipped(inner, depth - 1), splits)
+    inner = {name: uncut(value, splits, Path(name), comparison) for name, value in parts.items()}
+    below = comparison and comparison.below()
+    return RaggedStructuredTensor.of_parts(_zipped(inner, depth - 1, below), splits)
 
 
 def _ragged_levels(value: Any) -> int:

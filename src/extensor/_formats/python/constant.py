@@ -34,6 +34,7 @@ from extensor._struct.reshape import split
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._struct.value import StructuredTensorValue
+from extensor._tf._tf_eager import eagerly
 from extensor.errors import DTypeError, NullError, StructureError
 
 
@@ -141,7 +142,7 @@ def constant_value(
     >>> xt.struct.constant_value([{"x": 1}, {"x": 2}])["x"]
     array([1, 2], dtype=int32)
     """
-    with tf.init_scope():
+    with eagerly():
         records = constant(pyval, spec, dtype, row_splits_dtype, nulls, conflicts)
         return StructuredTensorValue.from_tensor(records)
 

@@ -129,4 +129,4 @@ def _packed(shape: Any, results: dict[str, Any], count: Any) -> Any:
     if not isinstance(shape, dict):
         return results[shape]
     fields = {name: _packed(inner, results, count) for name, inner in shape.items()}
-    return DenseStructuredTensor([None], fields)
+    return DenseStructuredTensor([None], fields, validate=False)

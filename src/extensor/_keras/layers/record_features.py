@@ -195,7 +195,7 @@ class RecordFeatures(Layer):
 
         names = [name for name in records.field_names() if is_chosen(above / name)]
         fields = {name: field(records[name], above / name) for name in names}
-        return DenseStructuredTensor(records.shape, fields)
+        return DenseStructuredTensor(records.shape, fields, validate=False)
 
     def _vector(self, value: Any, path: str) -> Any:
         """Returns the features of a field, a vector for each record."""

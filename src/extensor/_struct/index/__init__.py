@@ -1,6 +1,7 @@
 """Indexing: fields by name, records by position."""
 
 from extensor._struct.index.pick import gathered as gathered
+from extensor._struct.index.pick import is_step_of_one as is_step_of_one
 from extensor._struct.index.pick import sliced as sliced
 from extensor._struct.index.pick import slicer as slicer
 from extensor._struct.index.select import select as select

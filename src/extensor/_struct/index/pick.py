@@ -385,7 +385,7 @@ def rows_between(value: tf.RaggedTensor, part: slice) -> tf.RaggedTensor | None:
     TensorFlow reads the shape at each level, which takes the cube of the ragged rank.
     """
     bounds = (part.start, part.stop)
-    if part.step not in (None, 1) or not all(b is None or isinstance(b, _INTS) for b in bounds):
+    if not is_step_of_one(part.step) or not all(b is None or isinstance(b, _INTS) for b in bounds):
         return None
     found: list[tuple[Any, int, int]] = []
     inner: Any = value
@@ -407,6 +407,11 @@ def rows_between(value: tf.RaggedTensor, part: slice) -> tf.RaggedTensor | None:
         start = int(array_over(splits)[first])
         result = ragged_tensor(result, rows - start if start else rows)
     return result
+
+
+def is_step_of_one(step: Any) -> bool:
+    """Returns whether a step is known to be 1; that of a tensor may be another one in each run."""
+    return step is None or (isinstance(step, _INTS) and step == 1)
 
 
 def is_whole(part: Any, size: int) -> bool:

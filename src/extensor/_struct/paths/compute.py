@@ -9,10 +9,13 @@ from typing import cast as typed
 import tensorflow as tf
 
 from extensor._path import Path, PathLike
+from extensor._protocol.run_time_check import LATER
+from extensor._struct.comparison import Comparison
 from extensor._struct.field import expect_mapping
 from extensor._struct.masked import in_masks
 from extensor._struct.paths.place import names_of, new_field, put, value_at
 from extensor._struct.paths.rows import with_rows
+from extensor._struct.same_sizes import of_count
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, StructureError
 
@@ -22,6 +25,7 @@ def apply(
     function: Callable[..., Any],
     sources: PathLike | Sequence[PathLike],
     target: PathLike,
+    validate: bool = True,
 ) -> Any:
     """Returns the records with a new field that a function computes from fields.
 
@@ -31,10 +35,14 @@ def apply(
             the records that get it.
         sources: A list of paths, or one path.
         target: The path of the new field.
+        validate: Whether a graph compares the rows of the result with those of the records, where
+            they are not known while it is traced. It compares those that its ops do not show to
+            be the same.
 
     Raises:
         FieldError: If a path does not exist, or the target exists (also a KeyError).
-        StructureError: If the result does not fit the records (also a ValueError).
+        StructureError: If the result does not fit the records (also a ValueError). Running a graph
+            raises an InvalidArgumentError instead.
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -44,11 +52,15 @@ def apply(
     """
     paths: list[Any] = typed("list[Any]", sources) if isinstance(sources, list) else [sources]
     values = [value_at(st, names_of(st, path)) for path in paths]
-    return put(st, new_field(st, target), function(*values))
+    return put(st, new_field(st, target), function(*values), validate)
 
 
 def map_values(
-    st: Any, function: Callable[[Any], Any], source: PathLike, target: PathLike | None = None
+    st: Any,
+    function: Callable[[Any], Any],
+    source: PathLike,
+    target: PathLike | None = None,
+    validate: bool = True,
 ) -> Any:
     """Returns the records with a function applied to the flat values of a field.
 
@@ -58,10 +70,12 @@ def map_values(
             as many values.
         source: The path of the field.
         target: The path of a new field. Default: the result replaces the field.
+        validate: Whether a graph compares the number of values, as `apply` compares rows.
 
     Raises:
         FieldError: If the path does not exist, or the target exists (also a KeyError).
-        StructureError: If the function changes the number of values (also a ValueError).
+        StructureError: If the function changes the number of values (also a ValueError). Running a
+            graph raises an InvalidArgumentError instead.
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -72,22 +86,33 @@ def map_values(
     """
     names = names_of(st, source)
     new = names if target is None else new_field(st, target)
-    return put(st, new, _mapped(function, value_at(st, names), Path(*names)))
+    comparison = Comparison.here(validate)
+    return put(st, new, _mapped(function, value_at(st, names), Path(*names), comparison))
 
 
-def _mapped(function: Callable[[Any], Any], value: Any, path: Path) -> Any:
+def _mapped(
+    function: Callable[[Any], Any], value: Any, path: Path, comparison: Comparison | None
+) -> Any:
     if hasattr(value, "row_splits"):
-        return with_rows(_mapped(function, value.values, path), value.row_splits)
+        values = _mapped(function, value.values, path, comparison)
+        return with_rows(values, value.row_splits)
     result = function(value)
     if not hasattr(result, "shape"):
         result = tf.convert_to_tensor(result)
     size, new = (tf.TensorShape(v.shape)[:1] for v in (value, result))
-    if size.is_compatible_with(new):
+    if not size.is_compatible_with(new):
+        raise _other_count(path, size, new)
+    if comparison is None or not size.rank:
         return result
-    raise StructureError(
+    error = _other_count(path, f"({LATER},)", f"({LATER},)")
+    return of_count(result, value, error, comparison)
+
+
+def _other_count(path: Path, size: Any, received: Any) -> StructureError:
+    return StructureError(
         path=path,
         expected=f"as many values as the function got, {size}",
-        received=f"{new}",
+        received=f"{received}",
         mend="Use xt.struct.apply for a function that changes the number of values.",
     )
 
@@ -149,7 +174,7 @@ def _renamed(records: Any, names: Mapping[str, str], at: Path) -> Any:
                 mend="Choose another name, or remove a field first: st.without(path).",
             )
     changed = {(b,): records.field_value((a,)) for a, b in zip(old, new, strict=True) if a != b}
-    return records.with_updates(changed).with_only(*[(name,) for name in new])
+    return records.with_updates(changed, validate=False).with_only(*[(name,) for name in new])
 
 
 def cast(st: Any, dtypes: Mapping[Any, Any]) -> Any:
@@ -182,4 +207,4 @@ def cast(st: Any, dtypes: Mapping[Any, Any]) -> Any:
                 mend="Give the path of one of their fields.",
             )
         updates[names] = tf.cast(value, dtype)
-    return st.with_updates(updates)
+    return st.with_updates(updates, validate=False)

@@ -59,7 +59,8 @@ def group_by(st: Any, path: PathLike, by: PathLike, items: str = "items") -> Any
     keys = gather(field_at(rows.items, key, Path(*key)), first)
     grouped = DenseStructuredTensor([None], {key[-1]: keys})
     new_field(grouped, (items,))
-    grouped = grouped.with_updates({(items,): with_rows(gather(rows.items, order), inner)})
+    lists = with_rows(gather(rows.items, order), inner)
+    grouped = grouped.with_updates({(items,): lists}, validate=False)
     return put(st, names, rows.lists(grouped, outer))
 
 
@@ -183,7 +184,8 @@ def cartesian(st: Any, sources: Mapping[str, PathLike], target: PathLike) -> Any
         starts = tf.gather(tf.cast(rows.splits, dtype), numbers)
         fields[name] = gather(rows.items, starts + rest % length)
         rest //= length
-    records = DenseStructuredTensor([None], {name: fields[name] for name in lists})
+    fields = {name: fields[name] for name in lists}
+    records = DenseStructuredTensor([None], fields, validate=False)
     return put(st, new, next(iter(lists.values())).lists(records, splits))
 
 
@@ -237,7 +239,6 @@ def combinations(
         chosen.append(chosen[-1] + 1 + step)
         numbers = tf.gather(numbers, combination)
         lengths = tf.math.unsorted_segment_sum(tf.ones_like(numbers), numbers, tf.size(splits) - 1)
-    records = DenseStructuredTensor(
-        [None], {name: gather(rows.items, c) for name, c in zip(labels, chosen, strict=True)}
-    )
+    items = {name: gather(rows.items, c) for name, c in zip(labels, chosen, strict=True)}
+    records = DenseStructuredTensor([None], items, validate=False)
     return put(st, new, rows.lists(records, splits_of(lengths)))

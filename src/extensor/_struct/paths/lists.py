@@ -348,10 +348,11 @@ def _exploded(rest: Any, name: Names, lists: Any, depth: int, above: int) -> Any
     """
     if depth == 0:
         repeated = gather(as_row(rest), lists.numbers)
-        return repeated.with_updates({name: lists.items})
+        return repeated.with_updates({name: lists.items}, validate=False)
     outer = None if depth == 1 else rows_of(rest, depth - 1)
     items = rest if outer is None else outer.items
-    repeated = repeated_rows(items, lists.lengths).with_updates({name: lists.items})
+    repeated = repeated_rows(items, lists.lengths)
+    repeated = repeated.with_updates({name: lists.items}, validate=False)
     if above == depth:  # the records become a list
         return lists.lists(repeated, lists.splits)
     if outer is None:

@@ -161,7 +161,7 @@ def promote_and_broadcast(st: Any, sources: Mapping[str, PathLike], parent: Path
         value = _promoted(st, names, parent, below[:common])
         depth = fields_at(st, below[:common]).rank
         updates[new] = _broadcast(st, value, depth, below)
-    return st.with_updates(updates)
+    return st.with_updates(updates, validate=False)
 
 
 def reroot(st: Any, path: PathLike, index: str | None = None) -> Any:

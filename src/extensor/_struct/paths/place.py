@@ -122,8 +122,16 @@ def new_field(st: Any, target: PathLike) -> Names:
     return names
 
 
-def put(st: Any, names: Names, value: Any) -> Any:
-    """Returns the records with a value at a path; `()` replaces the records."""
+def put(st: Any, names: Names, value: Any, validate: bool = False) -> Any:
+    """Returns the records with a value at a path; `()` replaces the records.
+
+    Args:
+        st: The records.
+        names: The path.
+        value: The value.
+        validate: Whether a graph compares the rows of the value with those of the records. They
+            are the same if the value was computed from these rows.
+    """
     if not names:
         return value
     if len(names) > 1 and masked.is_masked(value) and masked.is_masked(value_at(st, names[:-1])):
@@ -131,7 +139,7 @@ def put(st: Any, names: Names, value: Any) -> Any:
         rank = depth_of(st, names)
         while masked.is_masked(value) and value.mask.shape.rank < rank:
             value = value.values
-    return st.with_updates({names: value})
+    return st.with_updates({names: value}, validate=validate)
 
 
 def answer(st: Any, target: PathLike | None, value: Any) -> Any:

@@ -1,0 +1,56 @@
+"""tf.compat.v1.Session fetches extension values, and takes them in feed_dict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.client import session
+
+from extensor._patches.patch import changes
+from extensor._protocol.casting import cast_value
+from extensor._tf import Extension
+from extensor._tf._tf_eager import eagerly
+
+
+@changes(
+    "tf.compat.v1.Session.run",
+    reason="It fetches and feeds the classes that are registered with it, such as RaggedTensor.",
+    probe="session_run",
+)
+def run_extension_values() -> None:
+    """Registers extension types with sessions."""
+    registered: Any = session
+    registered.register_session_run_conversion_functions(Extension, _fetched, _fed, _tensors)
+
+
+def _tensors(value: Any) -> list[Any]:
+    return tf.nest.flatten(value, expand_composites=True)
+
+
+def _fetched(value: Any) -> tuple[list[Any], Any]:
+    """Returns the tensors to fetch, and a function that makes the result of their arrays."""
+    tensors = _tensors(value)
+
+    def result(arrays: list[Any]) -> Any:
+        with eagerly():
+            eager = [tf.constant(a, t.dtype) for a, t in zip(arrays, tensors, strict=True)]
+            made = tf.nest.pack_sequence_as(value, eager, expand_composites=True)
+            concrete = getattr(type(made), "__tf_concrete__", None)
+            return made if concrete is None else concrete(made)
+
+    return tensors, result
+
+
+def _fed(value: Any, given: Any) -> list[tuple[Any, Any]]:
+    """Returns the tensors to feed, each with its array.
+
+    Raises:
+        DTypeError, StructureError: If the given value is not one of the spec.
+    """
+    with eagerly():
+        if not isinstance(given, Extension) and hasattr(given, "to_tensor"):
+            given = given.to_tensor()  # a StructuredTensorValue
+        eager = cast_value(tf.type_spec_from_value(value), given, "feed_dict")
+        arrays = [tensor.numpy() for tensor in _tensors(eager)]
+    return list(zip(_tensors(value), arrays, strict=True))

@@ -1,0 +1,56 @@
+"""Errors whose numbers are known only when a graph runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from extensor.errors import ExtensorError
+
+LATER = "\0"
+"""Stands in the text of an error for a number that is a tensor of a graph."""
+
+
+def asserted(
+    holds: Any, error: ExtensorError, numbers: Sequence[Any] | Callable[[], Sequence[Any]] = ()
+) -> list[Any]:
+    """Returns the op that fails with the text of an error, for `tf.control_dependencies`.
+
+    The op prints brackets around each number. It works in functions that XLA compiles, where no op
+    on strings is allowed; XLA itself leaves out all assertions.
+
+    Args:
+        holds: The condition: a scalar bool tensor of a graph.
+        error: The error; its text has a `LATER` for each number.
+        numbers: Integer scalars, in the order of the text. A function that returns them runs its
+            ops only if the condition does not hold.
+
+    >>> import tensorflow as tf
+    >>> from extensor._protocol.run_time_check import LATER, asserted
+    >>> from extensor.errors import StructureError
+    >>> @tf.function(input_signature=[tf.TensorSpec([None])])
+    ... def pair(x):
+    ...     count = tf.size(x)
+    ...     wrong = StructureError(path="x", expected="2 values", received=f"{LATER} values")
+    ...     with tf.control_dependencies(asserted(count == 2, wrong, [count])):
+    ...         return tf.identity(x)
+    >>> pair(tf.zeros([3]))
+    Traceback (most recent call last):
+    tensorflow.python.framework.errors_impl.InvalidArgumentError: ... assertion failed: [x: expected
+    2 values, got ] [3] [ values] ...
+    """
+    if callable(numbers):
+        return [tf.cond(holds, passed, lambda: passed(asserted(holds, error, numbers())))]
+    texts = str(error).split(LATER)
+    data: list[Any] = [texts[0]]
+    for text, number in zip(texts[1:], numbers, strict=True):
+        data += [tf.cast(number, tf.int32), text]
+    return [tf.debugging.Assert(holds, data, summarize=1)]
+
+
+def passed(checks: Sequence[Any] = ()) -> Any:
+    """Returns True after checks have run: the result of a branch of `tf.cond`."""
+    with tf.control_dependencies(checks):
+        return tf.constant(True)

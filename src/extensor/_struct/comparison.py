@@ -1,0 +1,109 @@
+"""What a graph compares when values become fields of records.
+
+Sizes that are not known while a function is traced are compared when it runs: one op for each
+partition that may differ. None is added where the ops of the graph show that the rows are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._authoring.graph_sizes import GraphSizes
+from extensor._authoring.graph_splits import same_splits
+from extensor._protocol.run_time_check import asserted, passed
+from extensor._struct.extents import recall
+from extensor._tf import BaseResourceVariable
+from extensor.errors import ExtensorError
+
+RowError = tuple[ExtensorError, Callable[[Any, Any, Any], list[Any]]]
+"""An error, and a function of a row, its length and the expected one, which returns its numbers."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The comparisons of one call.
+
+    Attributes:
+        known: How many outer dimensions of the values are known to be those of the records.
+        names: The names of the fields to compare; None for all.
+        sizes: The sizes that are known from the graph.
+    """
+
+    known: int = 0
+    names: Container[str] | None = None
+    sizes: GraphSizes = field(default_factory=GraphSizes)
+    _checks: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
+
+    @classmethod
+    def here(cls, validate: bool) -> Comparison | None:
+        """Returns a comparison in a graph; None where all sizes are known, or if not wanted."""
+        return cls() if validate and not tf.executing_eagerly() else None
+
+    def of(self, names: Container[str] | None) -> Comparison:
+        """Returns the comparison of the fields with these names only."""
+        return replace(self, names=names)
+
+    def below(self) -> Comparison:
+        """Returns the comparison of values whose rows were compared and taken off."""
+        return replace(self, known=1)
+
+    def has(self, name: str) -> bool:
+        """Returns whether a field is compared."""
+        return self.names is None or name in self.names
+
+    def of_field(self, name: str) -> Comparison | None:
+        """Returns the comparison of one field, or None if it is not compared."""
+        return self if self.has(name) else None
+
+    def same_rows(self, a: Any, b: Any) -> bool:
+        """Returns whether two row splits are known to be the same."""
+        return same_splits(a, b, self.sizes)
+
+    def recall(self) -> None:
+        """Uses what all records of the graph say of sizes."""
+        recall(self.sizes)
+
+    def once(self, key: Any, make: Callable[[], list[Any]]) -> list[Any]:
+        """Returns the ops that compare a partition; they are made once for each key."""
+        if key not in self._checks:
+            self._checks[key] = make()
+        return self._checks[key]
+
+
+def after(checks: list[Any], value: Any) -> Any:
+    """Returns a value that is computed only if checks pass; gradients flow through it."""
+    if not checks or isinstance(value, BaseResourceVariable):
+        return value
+    with tf.control_dependencies(checks):
+        return tf.nest.map_structure(tf.identity, value, expand_composites=True)
+
+
+def equal_splits(
+    own: Any, expected: Any, wrong_count: Callable[[], list[Any]], wrong_row: RowError
+) -> list[Any]:
+    """Returns the op that compares row splits in a graph.
+
+    Args:
+        own: The row splits of a value.
+        expected: Those that it must have.
+        wrong_count: Returns the op that fails because of another number of rows.
+        wrong_row: The error for a row of another length.
+    """
+    error, numbers = wrong_row
+
+    def first() -> list[Any]:
+        lengths, wanted = own[1:] - own[:-1], expected[1:] - expected[:-1]
+        row = tf.argmax(tf.cast(lengths != wanted, tf.int32))
+        return numbers(row, lengths[row], wanted[row])
+
+    def rows() -> list[Any]:
+        return asserted(tf.reduce_all(own == expected), error, first)
+
+    if own.shape[0] is not None and own.shape[0] == expected.shape[0]:
+        return rows()
+    same_count = tf.equal(tf.size(own), tf.size(expected))
+    return [tf.cond(same_count, lambda: passed(rows()), lambda: passed(wrong_count()))]

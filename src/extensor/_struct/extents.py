@@ -1,0 +1,87 @@
+"""The tensors that have the dimensions of a value, and what the records of a graph say of them."""
+
+# This file calls methods of records that are private to this package.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._authoring.graph_sizes import GraphSizes, Size, plus
+from extensor._authoring.rows import uncut_rows
+from extensor._protocol.symbolic import is_symbolic
+from extensor._struct.parts import row_parts
+from extensor._struct.records import Records
+from extensor._tf import BatchableTypeSpec
+
+_records: weakref.WeakKeyDictionary[Any, list[weakref.ref[Any]]] = weakref.WeakKeyDictionary()
+"""The records that were made or received while a graph was traced."""
+
+
+def extents(value: Any, axis: int) -> list[tuple[tf.Tensor, int, int]]:
+    """Returns the tensors that have an axis of a value, their axis, and the difference in size."""
+    if isinstance(value, tf.Tensor):
+        is_less = value.shape.rank is not None and value.shape.rank <= axis  # a mask of rows
+        return [] if is_less else [(value, axis, 0)]
+    rows = uncut_rows(value)
+    if rows is not None:
+        return [(rows[1], 0, -1)] if axis == 0 else extents(rows[0], axis - 1)
+    return [each for part in _parts(value) for each in extents(part, axis)]
+
+
+def sizes_of(value: Any, axis: int, sizes: GraphSizes) -> set[Size]:
+    """Returns the size of an axis of a value, as each of its tensors says it."""
+    return {plus(sizes.of(tensor, own), number) for tensor, own, number in extents(value, axis)}
+
+
+def learn(value: Any, axis: int, size: Size, sizes: GraphSizes) -> None:
+    """Takes it that an axis of a value has a size."""
+    for tensor, own, number in extents(value, axis):
+        sizes.learn(tensor, own, plus(size, -number))
+
+
+def remember(records: Any) -> None:
+    """Remembers records of the graph that is traced, whose fields have the same rows."""
+    if not tf.executing_eagerly():
+        known = _records.setdefault(tf.compat.v1.get_default_graph(), [])
+        known.append(weakref.ref(records))
+
+
+def recall(sizes: GraphSizes) -> None:
+    """Takes it that the fields of each record in the graph have the same rows."""
+    sizes.forget()
+    graph: Any = tf.compat.v1.get_default_graph()
+    while graph is not None:
+        for each in _records.get(graph, ()):
+            records = each()
+            if records is not None:
+                _learn_rows(records, sizes)
+        graph = getattr(graph, "outer_graph", None)
+
+
+def _learn_rows(value: Any, sizes: GraphSizes) -> None:
+    rows = uncut_rows(value) if not isinstance(value, tf.Tensor) else None
+    if rows is not None:
+        sizes.learn_rows(rows[1], sizes_of(rows[0], 0, sizes))
+        _learn_rows(rows[0], sizes)
+    elif isinstance(value, Records):
+        records: Any = value
+        for axis in range(records.rank):
+            for size in list(sizes_of(value, axis, sizes))[:1]:
+                learn(value, axis, size, sizes)
+        for part in _parts(value):
+            _learn_rows(part, sizes)
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, Records):
+        records: Any = value
+        return [*records._columns.values()] if records._rows is None else [records._rows]
+    if is_symbolic(value) or isinstance(value, tf.Variable):
+        return []
+    if not isinstance(tf.type_spec_from_value(value), BatchableTypeSpec):
+        return []
+    return row_parts(value) or []

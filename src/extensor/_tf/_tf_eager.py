@@ -1,0 +1,55 @@
+"""Eager tensors in a graph of TensorFlow 1.
+
+| name | why |
+| --- | --- |
+| `context.eager_mode` | tf.init_scope leaves a tf.function, but no `with tf.Graph().as_default()`. Reading files needs eager tensors, which share memory with Arrow. |
+"""  # noqa: E501 - a table row is one line
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+
+@contextlib.contextmanager
+def eagerly() -> Generator[None]:
+    """Runs the ops inside eagerly, in a tf.function and in a graph of TensorFlow 1 too.
+
+    >>> import tensorflow as tf
+    >>> from extensor._tf._tf_eager import eagerly
+    >>> with tf.Graph().as_default(), eagerly():
+    ...     print(tf.constant([1, 2]).numpy())
+    [1 2]
+    """
+    with tf.init_scope():
+        if tf.executing_eagerly():
+            yield
+        else:
+            with context.eager_mode():
+                yield
+
+
+def constants(value: Any) -> Any:
+    """Returns an eager value as constants of the graph of TensorFlow 1 that is being built.
+
+    A value stays as it is in eager mode, and in a tf.function, which captures it.
+
+    >>> import tensorflow as tf
+    >>> from extensor._tf._tf_eager import constants
+    >>> eager = tf.constant([1, 2])
+    >>> with tf.Graph().as_default() as graph:
+    ...     print(constants(eager).graph is graph)
+    True
+    """
+    with tf.init_scope():
+        if tf.executing_eagerly():
+            return value
+        return tf.nest.map_structure(_constant, value, expand_composites=True)
+
+
+def _constant(tensor: Any) -> Any:
+    return tf.constant(tensor.numpy(), tensor.dtype) if hasattr(tensor, "numpy") else tensor
