@@ -46,12 +46,15 @@ class Client:
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self._parameters} of {self._inputs} to {self._outputs}"
 
-    def encode(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    def encode(self, *args: Any, extra: str = "error", **kwargs: Any) -> dict[str, Any]:
         """Returns the tensors of a request, by name.
 
         Args:
-            *args: The arguments of the function, or values that can be cast to these: lists for
-                tensors, dicts for records.
+            *args: The arguments of the function, or values that are cast to these without loss:
+                lists for tensors; for records also dicts, Arrow tables, and the text of JSON lines
+                as str or bytes, of which other fields are left out.
+            extra: What becomes of fields of records that the function does not take: `"error"` or
+                `"ignore"`.
             **kwargs: The keyword arguments. If an argument with a default is missing, its tensors
                 are missing too.
 
@@ -71,7 +74,7 @@ class Client:
                 received=f"others ({error})",
                 mend="Give the arguments of the function that was saved, in order or by name.",
             ) from None
-        return self._inputs.encode(given, optional)
+        return self._inputs.encode(given, optional, extra)
 
     def decode(self, tensors: Mapping[str, Any], validate: bool = True) -> Any:
         """Returns the result of the function from the tensors of a response.

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
+from extensor._arrow.read import read_records
+from extensor._formats.json.read import read_json
 from extensor._path import Path
 from extensor._protocol.casting import cast_value, not_castable
 from extensor._serving.named_nest import named_leaves, typed_leaves
 from extensor._serving.tensor_name import names_of
 from extensor._serving.value_tensors import ValueTensor, value_tensors
-from extensor.errors import DTypeError, FieldError, StructureError
+from extensor._struct.spec import StructuredTensorSpec
+from extensor.errors import DTypeError, FieldError, NullError, StructureError
 
 RAGGED = ("row_splits", "row_lengths")
 """The two ways to send ragged rows. A layout uses one of them for all tensors."""
@@ -123,13 +127,16 @@ class Layout:
     def __repr__(self) -> str:
         return f"Layout({', '.join(component.name for component in self.components)})"
 
-    def encode(self, values: Any, optional: Collection[str] = ()) -> dict[str, Any]:
+    def encode(
+        self, values: Any, optional: Collection[str] = (), extra: str = "error"
+    ) -> dict[str, Any]:
         """Returns the tensors of a nest of values, by name.
 
         Args:
             values: A nest with the layout's structure. The leaves are values, or can be cast to
                 values: lists and arrays to tensors, dicts to records.
             optional: The keys of the outermost dict that may be missing.
+            extra: As in `Client.encode`.
 
         Raises:
             DTypeError: If a value cannot be cast to its spec (also a TypeError).
@@ -141,6 +148,8 @@ class Layout:
             structure = {k: s for k, s in structure.items() if k in values or k not in optional}
         tensors: dict[str, Any] = {}
         for names, spec, value in typed_leaves(structure, values):
+            if isinstance(spec, StructuredTensorSpec):
+                value = _as_records(spec, value, extra, str(Path(*names)))
             parts = _tensors_of(spec, value, str(Path(*names)))
             for (place, _), tensor in zip(value_tensors(spec, names, 0), parts, strict=True):
                 component = self._components[place]
@@ -202,19 +211,39 @@ def _received(component: Component, tensors: Mapping[str, Any]) -> Any:
     return tensor
 
 
-def _tensors_of(spec: Any, value: Any, path: str) -> list[Any]:
+def _as_records(spec: StructuredTensorSpec, value: Any, extra: str, path: str) -> Any:
+    """Returns text of JSON, an Arrow table, Python data or records as records of a spec."""
+    with _inside(path):
+        if isinstance(value, (str, bytes, bytearray)):
+            text = value.encode() if isinstance(value, str) else bytes(value)
+            return read_json(text, schema=spec)
+        is_table = not hasattr(value, "__tf_type_spec__") and any(
+            hasattr(value, name) for name in ("__arrow_c_stream__", "__arrow_c_array__")
+        )
+        if is_table:
+            value = read_records(value, nulls="auto")
+        return spec.cast(value, extra=extra)
+
+
+@contextlib.contextmanager
+def _inside(path: str) -> Generator[None]:
+    """Adds the path of a value to errors, which have the path inside the value."""
     try:
-        value = cast_value(spec, value, path)
-    except (DTypeError, FieldError, StructureError) as error:
+        yield
+    except (DTypeError, FieldError, NullError, StructureError) as error:
         if error.path == path:
             raise
-        # The error of a spec has the path inside the value. This adds the path of the value.
         raise type(error)(
             path=f"{path}: {error.path}",
             expected=error.expected,
             received=error.received,
             mend=error.mend,
         ) from error
+
+
+def _tensors_of(spec: Any, value: Any, path: str) -> list[Any]:
+    with _inside(path):
+        value = cast_value(spec, value, path)
     if not spec.is_compatible_with(value):
         raise not_castable(spec, value, path)
     return spec.to_tensors(value)

@@ -1,5 +1,8 @@
 """The arguments of a function with only the fields that the function uses."""
 
+# This file reads an attribute of specs that is private to `_struct`.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
@@ -69,4 +72,4 @@ def _with_fields(spec: Any, paths: Collection[tuple[str, ...]]) -> Any:
         below = [path[1:] for path in paths if path[0] == name]
         if below:
             fields[name] = _with_fields(inner, below)
-    return DenseStructuredTensorSpec(spec.shape, fields)
+    return DenseStructuredTensorSpec(spec.shape, fields, *spec._metadata.selected(fields))

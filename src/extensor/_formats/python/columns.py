@@ -98,6 +98,9 @@ class Columns:
         """
         types = set(map(type, values))
         values, types = kinds.plain(values, types)
+        if dict in types and _is_map(wanted):
+            values = [_entries(value) if type(value) is dict else value for value in values]
+            types = set(map(type, values))
         has_nulls = type(None) in types
         types.discard(type(None))
         if isinstance(wanted, (Fields, Lists, Leaf)):
@@ -456,6 +459,19 @@ def _wanted_kind(wanted: Any, by_kind: Any) -> str:
     if wanted.dtype == tf.string:
         return kinds.STRING
     return kinds.BOOL if wanted.dtype == tf.bool else kinds.NUMBER
+
+
+def _is_map(wanted: Any) -> bool:
+    """Returns whether lists of records of a key and a value are wanted, as of a map."""
+    return (
+        isinstance(wanted, Lists)
+        and isinstance(wanted.items, Fields)
+        and wanted.items.fields.keys() == {"key", "value"}
+    )
+
+
+def _entries(map_: Mapping[Any, Any]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": value} for key, value in map_.items()]
 
 
 def _arrow_or_none(dtype: tf.DType) -> Any:
