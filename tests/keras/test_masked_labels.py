@@ -76,7 +76,7 @@ def assert_counts(count, door, x):
     message = str(caught.value)
     assert "expected no nulls, got" in message
     if isinstance(caught.value, errors.NullError):
-        assert f"got {count} nulls. Replace them by fill(value)" in message
+        assert f"got {count} nulls. Replace them with x.fill(value)" in message
     else:
         assert f"The number of nulls is] [{count}]" in message
 

@@ -185,7 +185,12 @@ def test_no_error_sends_a_masked_value_to_its_hidden_values():
 def test_tensorflow_drops_no_mask_even_where_nothing_is_null():
     """A conversion through NumPy would have no gradient, and a graph would not have it."""
     valid = MaskedTensor([3.0, 1.0])
-    for function in (tf.sort, tf.nn.softmax, tf.convert_to_tensor, tf.Variable):
+    for function in (tf.sort, tf.nn.softmax, tf.Variable):
         with pytest.raises(DTypeError, match=r"x\.fill\(value\)"):
             function(valid)
+    values = tf.constant([3.0, 1.0])
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        total = tf.reduce_sum(tf.convert_to_tensor(MaskedTensor(values)) * 2)
+    assert tape.gradient(total, values).numpy().tolist() == [2.0, 2.0]
     assert np.shape(MaskedTensor([1, 2], [True, False])) == (2,)

@@ -93,7 +93,7 @@ def _advice_of_model(args: Any, kwargs: Any) -> Any:
     versions=VERSIONS,
 )
 def functional(plain: Any) -> Any:
-    return _advising(plain, lambda args, kwargs: _advice(refusal_of_graph, args[1:], kwargs))
+    return _advising(plain, lambda args, kwargs: _advice_of_class(refusal_of_graph, args, kwargs))
 
 
 @replaces(
@@ -104,7 +104,7 @@ def functional(plain: Any) -> Any:
     versions=VERSIONS,
 )
 def add(plain: Any) -> Any:
-    return _advising(plain, lambda args, kwargs: _advice(refusal_of_part, args[1:], kwargs))
+    return _advising(plain, lambda args, kwargs: _advice_of_class(refusal_of_part, args, kwargs))
 
 
 def make_input(plain: Any) -> Any:
@@ -119,6 +119,12 @@ for _module in ("keras", "keras.layers"):
         table=TABLE,
         versions=VERSIONS,
     )(make_input)
+
+
+def _advice_of_class(refusal: Callable[[Any], Exception], args: Any, kwargs: Any) -> Any:
+    model, *rest = args
+    is_ours = any(base.__module__.startswith("extensor.") for base in type(model).__mro__)
+    return None if is_ours else _advice(refusal, rest, kwargs)
 
 
 def _advice(refusal: Callable[[Any], Exception], args: Any, kwargs: Any) -> Exception | None:

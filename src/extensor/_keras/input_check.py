@@ -64,7 +64,9 @@ def is_cast(expected: Any, received: Any, is_declared: bool) -> bool:
         if not is_declared:
             return have_other_units(expected, received)
         received = any_batch_size(received)
-        return not expected.is_compatible_with(received) and not mismatch(expected, received, "")
+        return not expected.is_compatible_with(received) and not mismatch(
+            expected, received, "", total=True
+        )
     if isinstance(expected, dict) and isinstance(received, dict):
         return any(is_cast(expected.get(n), item, is_declared) for n, item in received.items())
     return _are_lists(expected, received) and any(
@@ -96,7 +98,8 @@ def _check(want: Any, have: Any, path: Path, model: str) -> None:
         raise _mismatch(model, str(path), _text(want), _text(have))
     elif not want.is_compatible_with(have) and not _casts(want, have):
         where = f"{model}: input"
-        wrong = mismatch(want, have, f"{where} {path}" if path else where, f"{where} ", path)
+        at = f"{where} {path}" if path else where
+        wrong = mismatch(want, have, at, f"{where} ", path, total=True)
         if wrong is None:  # a call casts it; a dataset is cast as a whole
             raise _mismatch(model, str(path), str(want), str(have))
         raise wrong

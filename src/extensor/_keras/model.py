@@ -86,32 +86,38 @@ class Model(Trainer, Saver, TakesValues, keras.Model):
         args, kwargs = uncounted((args, kwargs))
         if self._call_spec is None:
             self._call_spec = CallSpec.of_call(self, args, kwargs)
-        elif self._declares_input:
-            name, expected = next(iter(self._call_spec.specs.items()))
-            if len(args) == 1 and is_extension(args[0]):
-                received = {name: spec_of_value(args[0])}
-            else:
-                received = CallSpec.of_call(self, args, kwargs).specs
-            if name in received:
-                args = self._fitting(expected, received[name], args)
-        elif args and self._call_spec.specs:
-            expected = next(iter(self._call_spec.specs.values()))
-            args = (cast_input(expected, args[0], is_declared=False), *args[1:])
+        elif self._call_spec.specs:
+            args, kwargs = self._fitting(args, kwargs)
         outputs = super().__call__(*args, **kwargs)
         if self._output_spec is None:
             self._output_spec = CallSpec.of_values({"": outputs})
         return outputs
 
-    def _fitting(self, expected: Any, received: Any, args: Any) -> Any:
-        """Returns the arguments of a call, with records cast to the type of the input."""
+    def _fitting(self, args: Any, kwargs: Any) -> Any:
+        """Returns the arguments of a call, with the input cast to the type that it has."""
+        assert self._call_spec is not None
+        name, expected = next(iter(self._call_spec.specs.items()))
+        if not self._declares_input:
+            if args:
+                args = (cast_input(expected, args[0], is_declared=False), *args[1:])
+            return args, kwargs
         try:
-            check_input(expected, received, self.name)
+            self._check_call(name, expected, args, kwargs)
         except DTypeError:
-            cast = cast_input(expected, args[0], is_declared=True) if args else None
-            if cast is None or cast is args[0]:
-                raise
-            return (cast, *args[1:])
-        return args
+            if args:
+                args = (cast_input(expected, args[0], is_declared=True), *args[1:])
+            elif name in kwargs:
+                kwargs = {**kwargs, name: cast_input(expected, kwargs[name], is_declared=True)}
+            self._check_call(name, expected, args, kwargs)
+        return args, kwargs
+
+    def _check_call(self, name: str, expected: Any, args: Any, kwargs: Any) -> None:
+        if len(args) == 1 and is_extension(args[0]):
+            received = {name: spec_of_value(args[0])}
+        else:
+            received = CallSpec.of_call(self, args, kwargs).specs
+        if name in received:
+            check_input(expected, received[name], self.name)
 
     def summary(self, *args: Any, **kwargs: Any) -> None:
         """Prints the layers, as `keras.Model.summary`, and the fields of inputs and outputs."""

@@ -182,7 +182,7 @@ class ArrowFunction:
         run = function.get_concrete_function()
         with tf.Graph().as_default():
             outputs = run.structured_outputs
-            natural = schema_from_spec(spec_of(_records(outputs)))
+            natural = schema_from_spec(spec_of(_records(outputs, validate=False)))
         assert self._wanted.schema is not None
         schema = natural if self._schema is None else self._schema
         if self._schema is None and not any(
@@ -381,7 +381,7 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _records(outputs: Any) -> StructuredTensor:
+def _records(outputs: Any, validate: bool = True) -> StructuredTensor:
     """Returns the outputs of a model as records."""
     if isinstance(outputs, StructuredTensor) and outputs.rank == 1:
         return outputs
@@ -395,7 +395,7 @@ def _records(outputs: Any) -> StructuredTensor:
             mend="Return for example a dict of tensors.",
         )
     nrows = next(iter(fields.values())).shape[0]
-    return DenseStructuredTensor([nrows], fields)
+    return DenseStructuredTensor([nrows], fields, validate=validate)
 
 
 def _columns(outputs: Any) -> Iterator[tuple[str, Any]]:

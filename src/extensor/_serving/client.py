@@ -46,17 +46,17 @@ class Client:
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self._parameters} of {self._inputs} to {self._outputs}"
 
-    def encode(self, *args: Any, extra: str = "error", **kwargs: Any) -> dict[str, Any]:
+    def encode(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Returns the tensors of a request, by name.
 
         Args:
             *args: The arguments of the function, or values that are cast to these without loss:
                 lists for tensors; for records also dicts, Arrow tables, and the text of JSON lines
                 as str or bytes, of which other fields are left out.
-            extra: What becomes of fields of records that the function does not take: `"error"` or
-                `"ignore"`.
             **kwargs: The keyword arguments. If an argument with a default is missing, its tensors
-                are missing too.
+                are missing too. And `extra`, what becomes of fields of records that the function
+                does not take: `"error"` (the default) or `"ignore"`; for a function with an
+                argument of this name, it is that argument.
 
         Raises:
             DTypeError: If a value cannot be cast to the type of its argument (also a TypeError).
@@ -64,6 +64,9 @@ class Client:
                 ValueError).
             DTypeError: If arguments are missing, or there are too many (also a TypeError).
         """
+        extra = "error"
+        if "extra" not in self._parameters.parameters:
+            extra = kwargs.pop("extra", extra)
         optional = [n for n, p in self._parameters.parameters.items() if p.default is not p.empty]
         try:
             given = self._parameters.bind(*args, **kwargs).arguments

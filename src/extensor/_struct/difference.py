@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import tensorflow as tf
+
 from extensor._path import Path
 from extensor._protocol.casting import castable_type, shortened
 from extensor._struct.change import fits, needs_change, retyped
@@ -15,6 +17,7 @@ from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.display.schema import node
 from extensor._struct.masked import is_masked, is_nullable
 from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import DTypeError
 
@@ -39,7 +42,7 @@ class Difference(NamedTuple):
 
 
 def mismatch(
-    want: Any, have: Any, at: str, where: str = "", path: Path | None = None
+    want: Any, have: Any, at: str, where: str = "", path: Path | None = None, *, total: bool = False
 ) -> DTypeError | None:
     """Returns the error for records whose spec does not cast to another one, or None if it does.
 
@@ -49,9 +52,10 @@ def mismatch(
         at: The path of the records, for the error.
         where: The text before the path of a field, such as "model: input ".
         path: The path of both specs. Default: the records themselves.
+        total: Whether every value must cast, whatever the lengths of its lists.
     """
     top = Path() if path is None else path
-    rows = list(differences(want, have, top))
+    rows = list(differences(want, have, top, total))
     if not rows:
         return None
     if len(rows) == 1:
@@ -74,17 +78,23 @@ def mismatch(
     )
 
 
-def differences(want: Any, have: Any, path: Path) -> Iterator[Difference]:
+def differences(want: Any, have: Any, path: Path, total: bool) -> Iterator[Difference]:
     """Yields why values of a spec do not cast to another spec.
 
     Args:
         want: The expected spec.
         have: The spec of the values.
         path: The path of both.
+        total: As in `mismatch`.
     """
     if not isinstance(want, StructuredTensorSpec) or not isinstance(have, StructuredTensorSpec):
         if castable_type(want, have) is None:
-            yield Difference(path, shortened(want), shortened(have), "convert it before")
+            yield Difference(
+                path,
+                shortened(want),
+                shortened(have),
+                "give records: xt.struct.constant or xt.from_arrow make them",
+            )
         return
     if want.rank != have.rank or not want.shape.is_compatible_with(have.shape):
         yield Difference(
@@ -96,17 +106,31 @@ def differences(want: Any, have: Any, path: Path) -> Iterator[Difference]:
             else "give records of the same dimensions",
         )
         return
-    yield from _of_fields(want.record, have.record, path)
+    if total and have.record.rank < want.record.rank:
+        yield Difference(path, "records in a dense shape", "ragged records", "spec.cast(records)")
+        return
+    if want.record.rank != have.record.rank:  # dense and ragged records
+        want, have = _flat(want), _flat(have)
+    yield from _of_fields(want.record, have.record, path, total)
 
 
-def _of_fields(want: Any, have: Any, path: Path) -> Iterator[Difference]:
+def _flat(spec: Any) -> Any:
+    """Returns the spec of all records in one dimension."""
+    while isinstance(spec, RaggedStructuredTensorSpec):
+        spec = spec.values_spec
+    for _ in range(1, spec.rank):
+        spec = spec.unstacked().unstacked().stacked(None)
+    return spec
+
+
+def _of_fields(want: Any, have: Any, path: Path, total: bool) -> Iterator[Difference]:
     for name, spec in want.field_specs.items():
         at = path / name
         kept = want.arrow_types.get(name)
         if name in have.field_specs:
             meanings = want._meanings.get(name), have._meanings.get(name)
             own = have.field_specs[name], have.rank, have.arrow_types.get(name)
-            yield from _of_field((spec, want.rank, kept), own, meanings, at)
+            yield from _of_field((spec, want.rank, kept), own, meanings, at, total)
         elif not is_nullable(spec, want.rank):
             yield Difference(at, node(name, spec, want.rank, kept).label, "no such field", _add(at))
     for name, spec in have.field_specs.items():
@@ -117,7 +141,7 @@ def _of_fields(want: Any, have: Any, path: Path) -> Iterator[Difference]:
             )
 
 
-def _of_field(want: Any, have: Any, meanings: Any, path: Path) -> Iterator[Difference]:
+def _of_field(want: Any, have: Any, meanings: Any, path: Path, total: bool) -> Iterator[Difference]:
     """Yields the differences of a field: of its records, or of its numbers.
 
     Args:
@@ -125,12 +149,13 @@ def _of_field(want: Any, have: Any, meanings: Any, path: Path) -> Iterator[Diffe
         have: The same of the values.
         meanings: The meaning of the numbers of both.
         path: The path of the field.
+        total: As in `mismatch`.
     """
     specs: tuple[Any, Any] = want[0], have[0]
     inner: list[Any] = [spec.values if is_masked(spec) else spec for spec in specs]
     are_records = [isinstance(spec, StructuredTensorSpec) for spec in inner]
     if all(are_records) and (is_masked(specs[0]) or not is_masked(specs[1])):
-        yield from differences(inner[0], inner[1], path)
+        yield from differences(inner[0], inner[1], path, total)
         return
     changed = have[0]
     fit = fits(*specs, meanings)
@@ -138,12 +163,23 @@ def _of_field(want: Any, have: Any, meanings: Any, path: Path) -> Iterator[Diffe
         changed = retyped(have[0], want[0])
     if fit and castable_type(want[0], changed) is not None and (
         is_masked(specs[0]) or not is_masked(specs[1])
-    ):  # fmt: skip
+    ) and not (total and _may_fail(inner[0], inner[1])):  # fmt: skip
         return
     names = [node(path.names[-1], *each).label for each in (want, have)]
     if names[0] == names[1]:
         names = [shortened(spec) for spec in specs]
     yield Difference(path, names[0], names[1], _mend(specs, meanings, path))
+
+
+def _may_fail(want: Any, have: Any) -> bool:
+    """Returns whether a cast of tensors depends on the lengths of lists, or on sizes."""
+    if isinstance(want, tf.TensorSpec) and isinstance(have, tf.RaggedTensorSpec):
+        return True
+    are_tensors = isinstance(want, _TENSORS) and isinstance(have, _TENSORS)
+    return are_tensors and not want.shape.is_compatible_with(have.shape)
+
+
+_TENSORS = (tf.TensorSpec, tf.RaggedTensorSpec)
 
 
 def _mend(specs: tuple[Any, Any], meanings: Any, path: Path) -> str:

@@ -63,12 +63,12 @@ def decoders_of(arrow: Any, text: bool | None) -> Decoders:
 @functools.lru_cache(maxsize=4096)
 def _decoders_of(arrow: Any, text: bool | None) -> Decoders:
     t = pa.types
-    while hasattr(arrow, "value_type") and not t.is_map(arrow):
-        arrow = arrow.value_type
     if isinstance(arrow, pa.UuidType):
         return _each(lambda items: [None if i is None else uuid.UUID(bytes=i) for i in items])
     if isinstance(arrow, pa.BaseExtensionType):
         return decoders_of(arrow.storage_type, text)
+    if hasattr(arrow, "value_type") and not t.is_map(arrow):
+        return decoders_of(arrow.value_type, text)
     if t.is_union(arrow):
         fields = (arrow.field(i) for i in range(arrow.num_fields))
         return {field.name: decoders_of(field.type, text) for field in fields}

@@ -466,7 +466,7 @@ def _is_map(wanted: Any) -> bool:
     return (
         isinstance(wanted, Lists)
         and isinstance(wanted.items, Fields)
-        and wanted.items.fields.keys() == {"key", "value"}
+        and set(wanted.items.fields) == {"key", "value"}
     )
 
 

@@ -198,14 +198,15 @@ def of_spec(
         spec: The spec.
         nulls: As in `constant`.
         path: The path of the records, for errors.
-        name_of: Returns the name of a record from its number, for errors.
+        name_of: Returns the name of a record of a format from its number, for errors.
         extra: What becomes of fields that the spec does not have: "error" or "ignore".
     """
     if isinstance(pyval, Mapping) and spec.rank:
         return _of_columns(pyval, spec, path, extra)
     place = Place(path, (path,) if path else (), name_of=name_of)
     wanted: Any = collection_levels(spec)
-    columns = Columns(Dtypes(None), nulls, unions=False, drops_extra=extra == "ignore")
+    dtypes = Dtypes(None, rounds=name_of is not None)
+    columns = Columns(dtypes, nulls, unions=False, drops_extra=extra == "ignore")
     flat: Any = [pyval]
     levels: list[Any] = []
     while isinstance(wanted, Lists):

@@ -24,13 +24,16 @@ class Dtypes:
         dtype: The argument.
         wide: Whether Python numbers are int64 and float64, as Arrow's readers infer, and not int32
             and float32.
+        rounds: Whether floats may hold other integers than the given ones, as those of a format
+            that has one type of numbers.
 
     Raises:
         DTypeError: If it is neither (also a TypeError).
     """
 
-    def __init__(self, dtype: Any, wide: bool = False) -> None:
+    def __init__(self, dtype: Any, wide: bool = False, rounds: bool = False) -> None:
         self.wide = wide
+        self._rounds = rounds
         self._all: tf.DType | None = None
         self._by_path: dict[Path, tf.DType] = {}
         self._used: set[Path] = set()
@@ -125,7 +128,7 @@ class Dtypes:
             narrow = numbers.astype(np_dtype)
         if (np.isinf(narrow) & ~np.isinf(numbers)).any():
             raise _not_held(values, dtype, place, wanted)
-        if self.of_numbers(place.text, None) is None:
+        if not self._rounds and self.of_numbers(place.text, None) is None:
             _expect_exact(values, types, narrow, place)
         return narrow
 

@@ -93,7 +93,7 @@ def without_nulls(values: Any, mask: Any, path: str) -> Any:
         path=path,
         expected="no nulls",
         received="nulls" if known is None else "1 null" if nulls == 1 else f"{nulls} nulls",
-        mend="Replace them by fill(value), or remove their rows.",
+        mend="Replace them with x.fill(value), or remove their rows.",
     )
     if known is not None:
         if nulls:
