@@ -348,6 +348,17 @@ def schemas_and_records(
     return schema, draw(records(schema, max_rows, nulls))
 
 
+def python_of(data: Any) -> Any:
+    """Returns the Python values of Arrow data, a 16-bit float as float whatever pyarrow gives."""
+    if isinstance(data, dict):
+        return {name: python_of(value) for name, value in data.items()}
+    if isinstance(data, list):
+        return [python_of(item) for item in data]
+    if isinstance(data, np.floating):
+        return float(data)
+    return python_of(data.to_pylist()) if hasattr(data, "to_pylist") else data
+
+
 def exactly(data) -> str:
     """Returns a text that two pieces of Arrow data share only if they hold the same values.
 
