@@ -286,5 +286,5 @@ def test_a_spec_of_dates_takes_no_datetimes():
     spec = xt.spec_of(constant([{"a": DATE}]))
     with pytest.raises(DTypeError, match=r"^a, record 0: expected date32\[day\], got datetime"):
         spec.cast([{"a": DATETIME}])
-    with pytest.raises(StructureError, match=r"^a, record 0: expected int32, got list"):
+    with pytest.raises(StructureError, match=r"^a, record 0: expected date32\[day\], got list"):
         spec.cast([{"a": [DATE]}])
