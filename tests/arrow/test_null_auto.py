@@ -192,7 +192,7 @@ def test_footers_say_which_fields_of_files_have_nulls(has_statistics, tmp_path, 
     # Parquet counts empty lists as nulls of the items, and a null record as nulls of its fields.
     assert set(read) == ({"one", "lists", "items"} if has_statistics else set(TABLE.column_names))
     monkeypatch.undo()
-    read = [row for batch in dataset for row in batch.to_py(text=True)]
+    read = [row for batch in dataset for row in batch.to_py()]
     assert read == TABLE.to_pylist()
     again = xt.data.parquet(tmp_path, 2, schema=dataset.element_spec)
     assert again.element_spec == dataset.element_spec

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from tests.samples.tables import as_tensors_have_it, tables
+from tests.samples.tables import tables
 
 TABLE = pa.table(
     {
@@ -19,13 +19,13 @@ TABLE = pa.table(
         "origin": [{"country": "DE", "year": 1900}] * 3,
     }
 )
-ROWS = as_tensors_have_it(TABLE.to_pylist())
+ROWS = TABLE.to_pylist()
 
 
 @given(tables(), st.integers(0, 3))
 def test_frames_of_polars_come_in_and_go_out(table, start):
     frame = pl.from_arrow(table)[start:]
-    expected = as_tensors_have_it(frame.to_dicts())
+    expected = frame.to_dicts()
     records = xt.from_arrow(frame)
     assert records.to_py() == expected
     assert xt.read_arrow(frame).to_py() == expected

@@ -20,7 +20,7 @@ import extensor as xt
 from extensor import errors
 from extensor._data import stream
 from tests.formats.test_parquet import folder
-from tests.samples.tables import as_tensors_have_it, tables
+from tests.samples.tables import tables
 
 # `xt.data.parquet` is the function; the module has the same name.
 PARQUET = importlib.import_module("extensor._data.parquet")
@@ -80,7 +80,7 @@ def test_batches_are_slices_of_the_whole_table(
             dataset = xt.data.parquet(paths, batch_size, drop_remainder=drop_remainder)
         batches = list(dataset)
     starts = range(0, rows - batch_size + 1 if drop_remainder else rows, batch_size)
-    slices = [as_tensors_have_it(table.slice(i, batch_size).to_pylist()) for i in starts]
+    slices = [table.slice(i, batch_size).to_pylist() for i in starts]
     assert [batch.to_py() for batch in batches] == slices
     assert len(dataset) == int(dataset.cardinality()) == len(slices)
     assert all(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import extensor as xt
 from extensor._data import slab
 from tests.samples import arrow_records
-from tests.samples.tables import as_tensors_have_it, tables
+from tests.samples.tables import tables
 
 # `xt.data.parquet` is the function; the module has the same name.
 PARQUET = importlib.import_module("extensor._data.parquet")
@@ -45,9 +45,7 @@ def test_tables_are_cut_alike(table, size):
     table = table.slice(0, len(table) // size * size)
     spec = xt.spec_from_schema(table.schema)
     found = batches(xt.from_arrow(table), size, spec, is_traced=True)
-    assert [row for batch in found for row in batch.to_py()] == as_tensors_have_it(
-        table.to_pylist()
-    )
+    assert [row for batch in found for row in batch.to_py()] == table.to_pylist()
 
 
 @pytest.mark.whole("takes seconds")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from tests.samples.tables import as_tensors_have_it, tables
+from tests.samples.tables import tables
 
 LEAVES = st.sampled_from([1, 2.5, True, "a", b"\xff"])
 
@@ -19,11 +19,11 @@ def test_records_are_those_that_awkward_lists(table):
     array = ak.from_arrow(table)
     if array.fields != table.column_names:  # of an empty table
         return
-    expected = as_tensors_have_it(array.to_list())
+    expected = array.to_list()
     records = xt.from_awkward(array)
     assert repr(records.to_py()) == repr(expected)
     again = xt.to_awkward(records)
-    assert repr(as_tensors_have_it(again.to_list())) == repr(expected)
+    assert repr(again.to_list()) == repr(expected)
     # The default arguments of `ak.to_arrow` make extension types of awkward.
     if len(array):
         assert repr(xt.from_arrow(ak.to_arrow(array)).to_py()) == repr(expected)

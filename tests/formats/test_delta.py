@@ -34,7 +34,7 @@ def folder(tmp_path):
 
 
 def rows(records):
-    return sorted(records.to_py(text=True), key=lambda row: row["i"])
+    return sorted(records.to_py(), key=lambda row: row["i"])
 
 
 def test_records_are_those_of_the_table(folder):

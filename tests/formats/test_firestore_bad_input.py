@@ -252,4 +252,4 @@ def test_documents_of_any_size_fit_into_the_commits(case):
     rows = [{"id": f"{i:06}", **row} for i, row in enumerate(SIZES[case])]
     xt.write_firestore(xt.struct.constant(rows), collection, id_field="id")
     found = xt.read_firestore(collection, id_field="id")
-    assert found.to_py(text=True) == rows
+    assert found.to_py() == rows

@@ -72,8 +72,8 @@ def constant(rows, schema=None, **words):
 def plain(found):
     """Returns the records of a reader, or of the batches of a dataset, as Python values."""
     if hasattr(found, "to_py"):
-        return found.to_py(text=True)
-    return [row for batch in found for row in batch.to_py(text=True)]
+        return found.to_py()
+    return [row for batch in found for row in batch.to_py()]
 
 
 def spec_of(found):
@@ -193,7 +193,7 @@ def test_an_error_for_a_null_in_python_data_has_the_same_parts(nulls, path):
     text = str(caught.value)
     assert text.startswith(f"{path}, record 1: ")
     assert "got null, the first of 2 nulls." in text
-    assert xt.struct.constant(data, nulls=pasted(text)).to_py(text=True) == data
+    assert xt.struct.constant(data, nulls=pasted(text)).to_py() == data
 
 
 def test_an_error_for_a_missing_key_has_the_same_parts():

@@ -48,7 +48,7 @@ def test_spanner(monkeypatch):
     assert '.database("database")' in source
     run(source.replace('.database("database")', f'.database("{database.database_id}")'))
     found = xt.read_spanner(database, "SELECT * FROM quick_recipes")
-    assert found.to_py(text=True) == [{"title": "tea", "steps": ["stir"]}]
+    assert found.to_py() == [{"title": "tea", "steps": ["stir"]}]
 
 
 def test_firestore(monkeypatch):
@@ -59,7 +59,7 @@ def test_firestore(monkeypatch):
     xt.write_firestore(xt.struct.constant(RECIPES), client.collection("recipes"))
     run(example("firestore.md"))
     found = xt.read_firestore(client.collection("quick_recipes"))
-    assert found.to_py(text=True) == [{"minutes": 5, "title": "tea"}]
+    assert found.to_py() == [{"minutes": 5, "title": "tea"}]
 
 
 def test_realtime_database(server):  # noqa: F811

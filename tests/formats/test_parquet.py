@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from tests.samples.tables import as_tensors_have_it, tables
+from tests.samples.tables import tables
 
 RECIPES = pa.table(
     {
@@ -52,7 +52,7 @@ def test_every_file_reads_as_pyarrow_reads_it(table, data):
         records = xt.read_parquet(paths)
     assert records.field_names() == tuple(table.column_names)
     assert records.shape == [len(table)]
-    assert records.to_py() == as_tensors_have_it(table.to_pylist())
+    assert records.to_py() == table.to_pylist()
 
 
 @given(tables())
@@ -106,7 +106,7 @@ def test_columns_are_read_as_if_all_were_read_and_some_picked(table, data):
         ]
         records = xt.read_parquet(f"{name}/it.parquet", columns=asked)
     assert records.field_names() == tuple(dict.fromkeys(path[0] for path in columns))
-    assert records.to_py() == [picked(r, columns) for r in as_tensors_have_it(table.to_pylist())]
+    assert records.to_py() == [picked(r, columns) for r in table.to_pylist()]
 
 
 @pytest.mark.parametrize(

@@ -283,7 +283,7 @@ def test_a_footer_whose_column_has_another_name_than_the_schema_is_read_by_the_s
     # The name stands in the schema, in Arrow's own schema, and last in what says of the column.
     before, _, after = path.read_bytes().rpartition(b"ingredient")
     path.write_bytes(before + b"ingredienX" + after)
-    assert xt.read_parquet(path).to_py(text=True) == [{"ingredient": word} for word in words]
+    assert xt.read_parquet(path).to_py() == [{"ingredient": word} for word in words]
     assert xt.read_parquet(path, ["ingredient"]).to_py() == xt.read_parquet(path).to_py()
 
 

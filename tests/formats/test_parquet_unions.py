@@ -29,7 +29,7 @@ def path(tmp_path):
 
 def test_unions_come_back_everywhere(path):
     again = xt.read_parquet(path, nulls="mask")
-    assert again.to_py(text=True) == ROWS
+    assert again.to_py() == ROWS
     assert xt.spec_of(again) == xt.spec_of(records())
     assert xt.to_arrow(again).schema == xt.to_arrow(records()).schema
 
@@ -53,7 +53,7 @@ def test_columns_with_unions_are_chosen(path, columns):
 
 def test_records_beside_unions_are_filtered(path):
     read = xt.read_parquet(path, filters=[("id", ">", 2)], nulls="mask")
-    assert read.to_py(text=True) == ROWS[2:]
+    assert read.to_py() == ROWS[2:]
 
 
 def test_streams_have_the_same_unions(tmp_path):
@@ -61,11 +61,9 @@ def test_streams_have_the_same_unions(tmp_path):
     xt.write_parquet((records(ROWS[i : i + 1] * 3 + ROWS) for i in range(1)), path)
     rows = ROWS[:1] * 3 + ROWS
     batches = xt.data.parquet(path, 2, nulls="mask")
-    assert [row for batch in batches for row in batch.to_py(text=True)] == rows
+    assert [row for batch in batches for row in batch.to_py()] == rows
     files = xt.data.parquet([path, path], 4, nulls="mask", columns=["u", "us"])
-    assert [row["u"] for batch in files for row in batch.to_py(text=True)] == [
-        row["u"] for row in rows * 2
-    ]
+    assert [row["u"] for batch in files for row in batch.to_py()] == [row["u"] for row in rows * 2]
 
 
 def test_partitioned_folders_have_unions(tmp_path):

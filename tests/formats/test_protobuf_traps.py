@@ -95,7 +95,7 @@ def test_a_column_that_is_not_selected_is_not_decoded(recipe):
 def test_columns_are_paths(recipe):
     message = recipe(title="tea", steps=[{"minutes": 5}], best={"tool": "pot"})
     got = both([message.SerializeToString()], recipe, columns=["steps.minutes", "best.tool"])
-    assert got == [{"steps": [{"minutes": 5}], "best": [{"tool": [b"pot"]}]}]
+    assert got == [{"steps": [{"minutes": 5}], "best": [{"tool": ["pot"]}]}]
     with pytest.raises(xt.errors.FieldError, match=r"steps\.minute: .* Did you mean minutes"):
         xt.from_proto([], recipe, columns=["steps.minute"])
     with pytest.raises(xt.errors.FieldError):
@@ -125,7 +125,7 @@ def test_a_damaged_message_is_named(recipe):
 def test_parts_of_a_message_are_merged(recipe, choice):
     tool, minutes = recipe(best={"tool": "pot"}), recipe(best={"minutes": 5})
     parts = tool.SerializeToString() + minutes.SerializeToString()
-    for nulls, wanted in ((None, [{"minutes": 5, "tool": [b"pot"]}]),
+    for nulls, wanted in ((None, [{"minutes": 5, "tool": ["pot"]}]),
                           ("default", {"minutes": 5, "tool": "pot"})):  # fmt: skip
         got = both([parts, b""], recipe, columns=["best"], nulls=nulls)
         assert got[0]["best"] == wanted
@@ -192,7 +192,7 @@ def test_extensions_are_fields_of_their_full_names():
     pool = cls.DESCRIPTOR.file.pool
     message.Extensions[pool.FindExtensionByName("t.tags")].append("a")
     serialized = [message.SerializeToString()]
-    assert both(serialized, cls) == [{"x": [1], "t.size": [], "t.tags": [b"a"]}]
+    assert both(serialized, cls) == [{"x": [1], "t.size": [], "t.tags": ["a"]}]
     assert both(serialized, cls, columns=["t.size"], nulls="default") == [{"t.size": 7}]
     records = xt.from_proto(serialized, cls)
     assert xt.to_proto(records, cls).numpy().tolist() == serialized
@@ -226,7 +226,7 @@ def test_any_is_its_url_and_its_bytes(recipe):
         first, second = records.to_py()
         inner = first["many"][0]
         assert inner == {"type_url": "type.googleapis.com/t.Recipe", "value": packed["value"]}
-        assert first["many"][1] == {"type_url": "", "value": ""}
+        assert first["many"][1] == {"type_url": "", "value": b""}
         assert first["one"] in (inner, [inner])
         assert second["many"] == []
         # The bytes are messages of the type that the URL names.
@@ -448,7 +448,8 @@ def test_json_has_the_names_and_forms_of_protobuf():
     record = xt.from_proto(text, cls, format="json")
     assert record.rank == 0
     assert record.to_py() == {
-        "big_number": 2**53 + 1, "color": 4, "raw": b"\xff", "at": [1_500_000_000]
+        "big_number": 2**53 + 1, "color": 4, "raw": b"\xff",
+        "at": [pa.scalar(1_500_000_000, pa.timestamp("ns", "UTC")).as_py()],
     }  # fmt: skip
     written = xt.to_proto(record, cls, format="json").numpy()
     assert b'"bigNumber": "9007199254740993"' in written
@@ -521,12 +522,12 @@ def shelves(shelf):
 
 
 KEYS = {
-    'colors["red"]': ("colors", "red", b"r"),
-    "colors['x.y']": ("colors", "x.y", b"z"),
-    'colors[""]': ("colors", "", b"none"),
-    "colors[blue]": ("colors", "blue", b"b"),
-    "counts[-5]": ("counts", -5, b"five"),
-    "flags[true]": ("flags", True, b"yes"),
+    'colors["red"]': ("colors", "red", "r"),
+    "colors['x.y']": ("colors", "x.y", "z"),
+    'colors[""]': ("colors", "", "none"),
+    "colors[blue]": ("colors", "blue", "b"),
+    "counts[-5]": ("counts", -5, "five"),
+    "flags[true]": ("flags", True, "yes"),
     "flags[false]": ("flags", False, None),
 }
 
@@ -538,16 +539,16 @@ def test_one_key_of_a_map_is_a_column(shelf, shelves, nulls):
     absent = {None: [], "mask": None, "default": ""}[nulls]
     got = both(serialized, shelf, columns=[*KEYS, "name"], nulls=nulls)
     for message, ours in zip(shelves, got, strict=True):
-        assert ours["name"] == message.name.encode()
+        assert ours["name"] == message.name
         for name, key, _ in KEYS.values():
             theirs = getattr(message, name)
-            there = theirs[key].encode() if key in theirs else None
+            there = theirs.get(key)
             wanted = absent if there is None else [there] if nulls is None else there
             text = {True: "true", False: "false"}.get(key) if name == "flags" else str(key)
             assert ours[name][text] == wanted
     for name, key, value in KEYS.values():
         found = [getattr(message, name).get(key) for message in shelves]
-        assert value is None or value.decode() in found
+        assert value is None or value in found
     for few in (serialized[1:2], []):
         assert both(few, shelf, columns=['colors["red"]']) == [{"colors": {"red": []}}] * len(few)
 
@@ -572,7 +573,7 @@ def test_the_last_entry_with_a_key_counts_and_an_entry_may_lack_its_value(shelf)
         + shelf(colors={"red": "2"}).SerializeToString()
     )
     without = b"\x12\x05\x0a\x03red"
-    wanted = [{"colors": {"red": [shelf.FromString(one).colors["red"].encode()]}}
+    wanted = [{"colors": {"red": [shelf.FromString(one).colors["red"]]}}
               for one in (twice, without)]  # fmt: skip
     assert both([twice, without], shelf, columns=['colors["red"]']) == wanted
 

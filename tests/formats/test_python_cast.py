@@ -39,7 +39,7 @@ def test_both_functions_give_the_same_records(make):
     rows = [row(), row(**steps(1, 2.5))]
     records = make(rows, RECIPE)
     assert xt.spec_of(records).is_subtype_of(RECIPE)
-    assert records.to_py(text=True) == rows
+    assert records.to_py() == rows
     assert make([], RECIPE).to_py() == []
     assert make([], RECIPE)["pair"].shape == [0, 2]
 

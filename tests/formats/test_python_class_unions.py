@@ -164,7 +164,7 @@ def test_dates_and_times_go_in_as_objects_and_come_back():
     assert again.cast([event]).to_objects(Event) == [event]
     assert spec.field_specs["at"].dtype == tf.int64
     assert spec.field_specs["day"].dtype == tf.int32
-    with pytest.raises(DTypeError, match=r"^day, record 0: expected int32, got datetime"):
+    with pytest.raises(DTypeError, match=r"^day, record 0: expected date32\[day\], got datetime"):
         spec.cast([{**event, "day": event["at"]}])
 
 

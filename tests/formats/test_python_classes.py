@@ -252,7 +252,7 @@ def test_a_key_that_may_be_missing_is_nullable():
     spec = spec_from(Partial, shape=[None])
     assert not isinstance(spec.field_specs["title"], Masked)
     rows = [{"title": "tea"}, {"title": "bread", "minutes": 30.0, "tags": ["dry"]}]
-    assert spec.cast(rows).to_py(text=True) == [
+    assert spec.cast(rows).to_py() == [
         {"title": "tea", "minutes": None, "tags": None},
         {"title": "bread", "minutes": 30.0, "tags": ["dry"]},
     ]

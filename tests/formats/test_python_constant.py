@@ -62,7 +62,7 @@ def test_the_recipe_is_a_single_record():
     assert struct["recipe.title"].shape == struct["recipe.est_time"].shape == []
     assert isinstance(struct["recipe.user_rating.user_embedding"], tf.RaggedTensor)
     assert struct["recipe", "ingredients", 0, "name"].numpy() == b"flour"
-    assert struct.to_py(text=True)["recipe"]["ingredients"] == RECIPE["recipe"]["ingredients"]
+    assert struct.to_py()["recipe"]["ingredients"] == RECIPE["recipe"]["ingredients"]
 
 
 def test_a_scalar_a_vector_and_a_matrix_are_encoded_as_the_reference_shows():
@@ -291,7 +291,7 @@ def test_tuples_enums_and_other_mappings():
 
     Point = collections.namedtuple("Point", "x y")
     rows = [{"p": Point(1, 2.5), "t": (1, 2), "e": Size.SMALL, "d": collections.OrderedDict(q=1)}]
-    assert constant(rows).to_py(text=True) == [
+    assert constant(rows).to_py() == [
         {"p": {"x": 1, "y": 2.5}, "t": [1, 2], "e": "s", "d": {"q": 1}}
     ]
     assert constant([{"p": Point(1, 2)}] * 2).to_py() == [{"p": {"x": 1, "y": 2}}] * 2
@@ -369,12 +369,12 @@ _RECORDS = st.dictionaries(st.sampled_from(["x", "y", "z"]), _PATTERNS, max_size
 @given(_RECORDS)
 def test_records_come_back_equal(rows):
     records = constant(rows)
-    assert records.to_py(text=True) == rows
+    assert records.to_py() == rows
     spec = xt.spec_of(records)
-    assert spec.cast(rows).to_py(text=True) == rows
+    assert spec.cast(rows).to_py() == rows
     assert eval(repr(spec), {"tf": tf, "xt": xt}) == spec
 
 
 @given(_RECORDS.filter(lambda rows: rows and isinstance(rows, list) and isinstance(rows[0], dict)))
 def test_values_are_those_of_arrow(rows):
-    assert constant(rows).to_py(text=True) == pa.array(rows).to_pylist()
+    assert constant(rows).to_py() == pa.array(rows).to_pylist()

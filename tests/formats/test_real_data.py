@@ -81,11 +81,11 @@ def through_arrow(records, folder, nulls):
 
 def check(rows, folder, through=through_parquet, **policy):
     records = xt.struct.constant(rows, **policy)
-    plain = records.to_py(text=True)
+    plain = records.to_py()
     assert equal(plain, rows)
     again = through(records, folder, policy.get("nulls"))
     assert xt.spec_of(again) == xt.spec_of(records)
-    assert again.to_py(text=True) == plain
+    assert again.to_py() == plain
     return records
 
 

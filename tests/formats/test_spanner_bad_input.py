@@ -139,7 +139,7 @@ def test_rows_of_any_size_fit_into_the_commits(database, monkeypatch):
     xt.write_spanner(xt.struct.constant(rows), "rows_", database)
     assert max(sizes) < 1_010_000
     found = xt.read_spanner(database, "SELECT k, x FROM rows_ WHERE k >= 10000 ORDER BY k")
-    assert found.to_py(text=True) == rows
+    assert found.to_py() == rows
     with database.batch() as batch:
         batch.delete("rows_", spanner.KeySet(keys=[[k] for k in keys]))
 

@@ -65,5 +65,5 @@ def case(seed):
     ]
     for row in wanted:
         row["l"] = [{"a": item.get("a")} for item in row["l"]]
-    assert found.to_py(text=True) == wanted
+    assert found.to_py() == wanted
     return "read"

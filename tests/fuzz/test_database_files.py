@@ -50,7 +50,7 @@ def case(seed):
                 records = xt.read_database(QUERY, f"duckdb:{path}")
         except xt.errors.DatabaseError:
             return "refused"
-        found = records.to_py(text=True)
+        found = records.to_py()
         if found != TABLE.to_pylist():
             with duckdb.connect(path, read_only=True) as connection:
                 assert found == connection.sql(QUERY).to_arrow_table().to_pylist()

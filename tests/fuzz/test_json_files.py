@@ -85,7 +85,7 @@ def _is_in(wanted, found):
         return isinstance(found, list) and len(wanted) == len(found) and all(
             map(_is_in, wanted, found))  # fmt: skip
     if isinstance(wanted, str):
-        return found == wanted.encode()
+        return isinstance(found, str) and found == wanted
     if isinstance(wanted, bool) or wanted is None:
         return found is wanted
     return found == wanted or (found != found and wanted != wanted)

@@ -75,7 +75,7 @@ def case(seed):
     path.write_bytes(damaged(dice, whole, [(0, 200), (footer, len(whole))]))
     try:
         try:
-            found = rows(ours().to_py(text=True))
+            found = rows(ours().to_py())
         except xt.errors.ExtensorError:
             return "refused"
         if found != rows(TABLE.to_pylist()):

@@ -17,6 +17,7 @@ from tests.fuzz.arrow_memory import (
     DamagedError,
     UnreadableError,
     check,
+    plain,
     random_array,
     random_type,
     read,
@@ -40,11 +41,11 @@ def case(seed):
         spans = [(footer, len(whole)), (len(whole) - 8, len(whole)), (4, min(footer, 64))]
         path.write_bytes(damaged(dice, whole, spans))
         chosen = dice.choice([None, None, dice.sample(columns, 1)])
-        once, error = outcome(lambda: xt.read_parquet(path, chosen).to_py())
+        once, error = outcome(lambda: plain(xt.read_parquet(path, chosen)))
         # A condition that all records fulfil, for which statistics and columns are read.
         field = pc.field(dice.choice(columns))
         always = field.is_valid() | field.is_null()
-        kept, filter_error = outcome(lambda: xt.read_parquet(path, chosen, filters=always).to_py())
+        kept, filter_error = outcome(lambda: plain(xt.read_parquet(path, chosen, filters=always)))
         size = dice.choice([1, 7, 1000])
         streamed, stream_error = outcome(lambda: _passed(path, size, chosen))
         with cases.theirs("pyarrow"):
@@ -108,7 +109,7 @@ def outcome(call):
 
 
 def _passed(path, size, columns):
-    return [record for batch in xt.data.parquet(path, size, columns) for record in batch.to_py()]
+    return [record for batch in xt.data.parquet(path, size, columns) for record in plain(batch)]
 
 
 def _theirs(path, columns, read_with):

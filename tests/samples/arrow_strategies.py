@@ -107,7 +107,7 @@ storable_types = st.recursive(
     ),
     max_leaves=4,
 )  # fmt: skip
-plain = st.recursive(plain_types, _nested_plainly, max_leaves=4)  # with the values of `to_py`
+plain = st.recursive(plain_types, _nested_plainly, max_leaves=4)  # with the values of `to_pylist`
 
 
 def _schemas(types: st.SearchStrategy) -> st.SearchStrategy:
@@ -346,6 +346,22 @@ def schemas_and_records(
     """A schema, and records of it."""
     schema = draw(nullable_schemas(types) if nulls else _schemas(types))
     return schema, draw(records(schema, max_rows, nulls))
+
+
+def python_of(data: Any) -> Any:
+    """Returns the values that `to_py` gives of Arrow data: those of `to_pylist`, with few changes.
+
+    A pair of a map is a dict, an interval is a list, and a float of 16 bits a float of Python.
+    """
+    if isinstance(data, dict):
+        return {name: python_of(value) for name, value in data.items()}
+    if isinstance(data, (list, pa.MonthDayNano)):
+        return [python_of(item) for item in data]
+    if isinstance(data, tuple):
+        return dict(zip(("key", "value"), map(python_of, data), strict=True))
+    if isinstance(data, np.floating):  # of older releases of pyarrow
+        return float(data)
+    return python_of(data.to_pylist()) if hasattr(data, "to_pylist") else data
 
 
 def exactly(data) -> str:

@@ -2,6 +2,7 @@
 
 import math
 
+import pyarrow as pa
 from google.protobuf import (  # noqa: F401
     any_pb2,
     descriptor_pb2,
@@ -36,7 +37,10 @@ TEXTS = {
 }
 KEYS = [t for t in NUMBERS if t not in (Proto.TYPE_FLOAT, Proto.TYPE_DOUBLE)] + [Proto.TYPE_STRING]
 FILES = ["timestamp", "duration", "wrappers", "struct", "any"]
-TIMES = ["Timestamp", "Duration"]
+TIMES = {
+    "google.protobuf.Timestamp": pa.timestamp("ns", "UTC"),
+    "google.protobuf.Duration": pa.duration("ns"),
+}
 WRAPPERS = [f"{n}Value" for n in "Double Float Int64 UInt64 Int32 UInt32 Bool String Bytes".split()]
 
 
@@ -134,7 +138,7 @@ def _add(draw, message, full_name, name, syntax, depth, in_oneof=False):
             field.type = Proto.TYPE_GROUP
         return field
     if kind == "time":
-        known = f".google.protobuf.{draw(st.sampled_from(TIMES))}"
+        known = f".{draw(st.sampled_from(list(TIMES)))}"
         return _added(message, name, known, labels, rest)
     if kind == "wrapper":
         known = f".google.protobuf.{draw(st.sampled_from(WRAPPERS))}"
@@ -185,7 +189,7 @@ def messages(draw, cls):
 
 def _set(draw, message):
     descriptor = message.DESCRIPTOR
-    if descriptor.full_name in ("google.protobuf.Timestamp", "google.protobuf.Duration"):
+    if descriptor.full_name in TIMES:
         message.seconds = draw(st.integers(-(10**9), 9 * 10**9))
         message.nanos = draw(st.integers(0, 10**9 - 1))
         if descriptor.name == "Duration" and message.seconds < 0:
@@ -269,9 +273,9 @@ def _value_of(value, absent):
     if descriptor is None:
         if isinstance(value, float) and math.isnan(value):
             return "nan"
-        return value.encode() if isinstance(value, str) else value
-    if descriptor.full_name in ("google.protobuf.Timestamp", "google.protobuf.Duration"):
-        return value.seconds * 10**9 + value.nanos
+        return value
+    if descriptor.full_name in TIMES:
+        return pa.scalar(value.seconds * 10**9 + value.nanos, TIMES[descriptor.full_name]).as_py()
     if descriptor.full_name in [f"google.protobuf.{name}" for name in WRAPPERS]:
         return _value_of(value.value, absent)
     return record(value, absent)

@@ -62,14 +62,3 @@ def tables(draw, max_rows=7):
     record = draw(structs(TYPES))
     rows = draw(st.lists(values(record), max_size=max_rows))
     return pa.table(pa.RecordBatch.from_struct_array(pa.array(rows, record)))
-
-
-def as_tensors_have_it(value):
-    """Arrow's Python values with text in UTF-8, as TensorFlow gives strings back."""
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, list):
-        return [as_tensors_have_it(item) for item in value]
-    if isinstance(value, dict):
-        return {name: as_tensors_have_it(item) for name, item in value.items()}
-    return value

@@ -131,7 +131,7 @@ def test_one_mask_of_many_fields_is_cut_once(slices):
     one = records[0]
     masks = [tensor for tensor in slices if tensor.dtype == tf.bool]
     assert len(masks) < 15  # the 10 fields that are None, and one mask of all others
-    assert one.to_py() == {**record(50), **{f"f{i}": b"a" for i in range(1, 50, 5)}}
+    assert one.to_py() == record(50)
 
 
 def test_indexing_keeps_gradients():
@@ -162,7 +162,7 @@ def test_ten_thousand_keys_of_one_object_come_back():
     records = xt.struct.constant(values, nulls="mask")
     batch = xt.to_arrow(xt.struct.constant([values], nulls="mask"))
     assert batch.to_pylist() == [values]
-    assert xt.from_arrow(batch, nulls="mask")[0].to_py(text=True) == values
-    assert records.to_py(text=True) == values
+    assert xt.from_arrow(batch, nulls="mask")[0].to_py() == values
+    assert records.to_py() == values
     assert len(repr(records).splitlines()) < 150
     assert len(repr(xt.struct.tree(records)).splitlines()) < 150

@@ -19,7 +19,9 @@ def test_text_is_str_at_every_depth():
     records = xt.struct.constant(NESTED)
     assert records.to_py(text=True) == NESTED
     assert records[0].to_py(text=True) == NESTED[0]
-    assert records.to_py()[0]["steps"] == [{"do": "Käse".encode(), "tools": [b"pot", b"cup"]}]
+    assert records.to_py() == NESTED
+    plain = records.to_py(text=False)[0]
+    assert plain["steps"] == [{"do": "Käse".encode(), "tools": [b"pot", b"cup"]}]
 
 
 def test_text_of_a_masked_field_is_str_and_none():
@@ -45,7 +47,7 @@ def test_masked_fields_and_lists_are_those_of_python(scores, data):
 
 
 def test_bytes_that_are_not_text_are_an_error_that_names_their_path():
-    records = xt.struct.constant([{"r": {"raw": "a"}}, {"r": {"raw": b"\xff"}}])
+    records = xt.struct.constant([{"r": {"raw": b"a"}}, {"r": {"raw": b"\xff"}}])
     assert records.to_py()[1] == {"r": {"raw": b"\xff"}}
     with pytest.raises(
         FormatError, match=r"^r\.raw, record 1: expected text in UTF-8, got b'\\xff'"

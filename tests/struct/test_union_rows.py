@@ -68,14 +68,14 @@ def test_records_with_lists_of_unions_are_batched_as_ragged(splits_dtype):
     records = xt.struct.constant(rows, conflicts="union", nulls="mask")
     dataset = tf.data.Dataset.from_tensor_slices(records)
     batches = dataset.ragged_batch(2, row_splits_dtype=splits_dtype)
-    assert [row for batch in batches for row in batch.to_py(text=True)] == rows
+    assert [row for batch in batches for row in batch.to_py()] == rows
     single = tf.data.Dataset.from_tensors(records[0]).concatenate(
         tf.data.Dataset.from_tensors(records[2])
     )
     (batch,) = single.ragged_batch(2)
-    assert batch.to_py(text=True) == [rows[0], rows[2]]
+    assert batch.to_py() == [rows[0], rows[2]]
     for stack in (tf.ragged.stack, tf.function(tf.ragged.stack)):
-        assert stack([records[0], records[1]]).to_py(text=True) == rows[:2]
+        assert stack([records[0], records[1]]).to_py() == rows[:2]
 
 
 @pytest.mark.whole("checks all laws of several types")

@@ -20,7 +20,7 @@ ROWS = [
 @pytest.mark.parametrize("rows", [ROWS, ROWS[0], [ROWS, ROWS], [ROWS, ROWS[:1]], [{}], {}])
 def test_values_are_those_of_the_tensor(rows):
     value, records = xt.struct.constant_value(rows), xt.struct.constant(rows)
-    assert value.to_py(text=True) == rows
+    assert value.to_py() == rows
     assert value.shape.as_list() == records.shape.as_list()
     assert value.rank == records.rank
     assert value.field_names() == records.field_names()

@@ -194,11 +194,11 @@ def test_fill():
     assert LISTS.fill([]).to_list() == [[1, 2], [], [], [3]]
     assert LISTS.fill([7, 8, 9]).to_list() == [[1, 2], [], [7, 8, 9], [3]]
     assert MaskedTensor(LISTS.values, [False, True, True, True]).fill(0).to_list()[0] == [0, 0]
-    assert RECORDS.fill({"title": "?", "minutes": [1]}).to_py() == [
-        BREAD,
-        {"title": b"?", "minutes": [1]},
-        SOUP,
-    ]
+    filled = RECORDS.fill({"title": b"?", "minutes": [1]})
+    assert filled.to_py() == [BREAD, {"title": b"?", "minutes": [1]}, SOUP]
+    # The str says that the field is text.
+    of_text = RECORDS.fill({"title": "?", "minutes": [1]})
+    assert of_text.to_py() == filled.to_py(text=True)
     assert STEPS.fill([SOUP, BREAD]).to_py() == [[BREAD], [SOUP, BREAD], [NULL, SOUP]]
 
 

@@ -294,7 +294,7 @@ def test_a_union_keeps_its_form_in_records():
     amounts = result.to_py()
     assert amounts[::4] == [5.0, 3.0]
     assert amounts[1] in range(4)
-    assert amounts[2:4] == [{"cups": 2.0, "kinds": [b"u", b"v"]}, None]
+    assert amounts[2:4] == [{"cups": 2.0, "kinds": ["u", "v"]}, None]
 
 
 @pytest.mark.whole("saves and loads models")
