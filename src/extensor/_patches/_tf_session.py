@@ -14,8 +14,8 @@ from extensor._tf._tf_eager import eagerly
 
 
 @changes(
-    "tf.compat.v1.Session.run",
-    reason="It fetches and feeds the classes that are registered with it, such as RaggedTensor.",
+    "tensorflow.python.client.session._REGISTERED_EXPANSIONS",
+    reason="Session.run fetches and feeds classes that are registered, as RaggedTensor is.",
     probe="session_run",
 )
 def run_extension_values() -> None:
