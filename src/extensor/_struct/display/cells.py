@@ -112,20 +112,25 @@ def _cell(value: Any, width: int, decoders: Any) -> str:
         return "?"
     shape: Any = getattr(value, "shape", None)
     if isinstance(value, (tf.Tensor, tf.Variable)) and (not shape.rank or _is_decimal(value)):
-        plain = value.numpy()
-        made = (
-            decoders(getattr(plain, "tolist", lambda: plain)())
-            if isinstance(decoders, functools.partial)
-            else plain
-        )
-        if not isinstance(made, (list, np.ndarray)):
-            return _scalar(made)
+        plain = _decoded(value.numpy(), decoders)
+        if not isinstance(plain, (list, np.ndarray)):
+            return _scalar(plain)
     if isinstance(shape, tf.TensorShape) and shape.rank:
         return _joined("[", _items(value, decoders), "]", width)
     if not hasattr(value, "to_py"):
         return f"<{type(value).__name__}>"
-    plain = decoders(value.to_py()) if isinstance(decoders, functools.partial) else value.to_py()
+    plain = _decoded(value.to_py(), decoders)
     return _short.repr(plain) if isinstance(plain, (list, dict)) else _scalar(plain)
+
+
+def _decoded(plain: Any, decoders: Any) -> Any:
+    """Returns a value as it is decoded, or as it is if it cannot be."""
+    if not isinstance(decoders, functools.partial):
+        return plain
+    try:
+        return decoders(plain.tolist() if isinstance(plain, (np.ndarray, np.generic)) else plain)
+    except (OverflowError, ValueError):
+        return plain
 
 
 def _items(value: Any, decoders: Decoders) -> Iterator[tuple[str, Any, Decoders]]:
