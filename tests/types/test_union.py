@@ -15,7 +15,7 @@ from extensor.types import MaskedTensor, UnionTensor
 Spec = UnionTensor.Spec
 
 VALUES = [1, "a", {"x": 2, "t": ["q", "r"]}, None, [1.0, 2.0], 2.5, "b", True, 3]
-PLAIN = [1, b"a", {"x": 2, "t": [b"q", b"r"]}, None, [1.0, 2.0], 2.5, b"b", True, 3]
+PLAIN = [1, b"a", {"x": 2, "t": ["q", "r"]}, None, [1.0, 2.0], 2.5, b"b", True, 3]
 
 
 def amounts(x=(500.0, 250.0)):

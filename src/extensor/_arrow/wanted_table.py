@@ -17,11 +17,13 @@ from extensor._arrow.chosen_columns import chosen_columns, leaf_paths, pruned_sc
 from extensor._arrow.location import splits_dtype
 from extensor._arrow.null_argument import has_auto, masking, with_masks_in_auto
 from extensor._arrow.null_policy import policies_of
-from extensor._arrow.read import read_records
+from extensor._arrow.read import read_records, table_of
 from extensor._arrow.schema import masks_of_spec, schema_from_spec, spec_from_schema
 from extensor._arrow.write import to_arrow
 from extensor._path import Path, PathLike
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
+from extensor._struct.difference import differences
+from extensor._struct.masked import is_nullable
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError
@@ -162,6 +164,41 @@ class WantedTable:
         if self._spec is None or self.columns is not None:
             return records
         return self._spec.cast(records)
+
+
+def records_of_spec(data: Any, spec: StructuredTensorSpec, extra: str) -> StructuredTensor:
+    """Returns a table or record batch as records of a spec, by a cast without loss.
+
+    Args:
+        data: The table.
+        spec: The spec. A column that may be null may be missing.
+        extra: What becomes of fields that the spec does not have: "error" or "ignore".
+
+    Raises:
+        FieldError, DTypeError, NullError: If the table does not have the fields of the spec.
+    """
+    table = table_of(data, "cast")
+    wanted = WantedTable(None, spec)
+    if extra == "error":
+        have = spec_from_schema(table.schema, nulls="mask")
+        more = [each for each in differences(spec, have, Path(), False) if each.is_extra]
+        if more:
+            raise FieldError(
+                path=more[0].path,
+                expected="no such field",
+                received=more[0].received,
+                mend='Leave it out of the table, or give extra="ignore".',
+            )
+    assert wanted.schema is not None
+    whole = table
+    for field in wanted.schema:
+        absent = field.name not in table.schema.names and field.name in spec.field_names()
+        if absent and is_nullable(spec.record.field_specs[field.name], 1):
+            whole = whole.append_column(field, pa.nulls(table.num_rows, field.type))
+    try:
+        return wanted.records(whole)
+    except DTypeError:  # Arrow refuses types of which not all values fit
+        return spec.cast(table.to_pylist(), extra=extra)
 
 
 def _cast(table: pa.Table, field: pa.Field, validate: bool) -> pa.ChunkedArray:

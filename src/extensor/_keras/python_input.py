@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._arrow.read import read_records
+from extensor._arrow.wanted_table import records_of_spec
 from extensor._keras.lowering import contains, is_extension
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
@@ -53,7 +53,7 @@ def as_batch(data: Any, specs: Any, model: str) -> Any:
         )
     if is_table:
         try:
-            return specs.cast(read_records(data))
+            return records_of_spec(data, specs, "error")
         except ExtensorError:
             data = data.to_pylist()  # the spec decides about types and nulls
     return specs.cast(list(data))

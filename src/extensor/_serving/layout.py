@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._arrow.read import read_records
+from extensor._arrow.wanted_table import records_of_spec
 from extensor._formats.json.read import read_json
 from extensor._path import Path
 from extensor._protocol.casting import cast_value, not_castable
@@ -221,7 +221,7 @@ def _as_records(spec: StructuredTensorSpec, value: Any, extra: str, path: str) -
             hasattr(value, name) for name in ("__arrow_c_stream__", "__arrow_c_array__")
         )
         if is_table:
-            value = read_records(value, nulls="auto")
+            return records_of_spec(value, spec, extra)
         return spec.cast(value, extra=extra)
 
 

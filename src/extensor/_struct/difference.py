@@ -21,6 +21,7 @@ from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import DTypeError
 
+_NONE = "no such field"
 _MOST = 20
 """How many differences an error shows."""
 
@@ -39,6 +40,11 @@ class Difference(NamedTuple):
     expected: str
     received: str
     mend: str
+
+    @property
+    def is_extra(self) -> bool:
+        """Whether it is a field that is not expected."""
+        return self.expected == _NONE
 
 
 def mismatch(
@@ -132,13 +138,11 @@ def _of_fields(want: Any, have: Any, path: Path, total: bool) -> Iterator[Differ
             own = have.field_specs[name], have.rank, have.arrow_types.get(name)
             yield from _of_field((spec, want.rank, kept), own, meanings, at, total)
         elif not is_nullable(spec, want.rank):
-            yield Difference(at, node(name, spec, want.rank, kept).label, "no such field", _add(at))
+            yield Difference(at, node(name, spec, want.rank, kept).label, _NONE, _add(at))
     for name, spec in have.field_specs.items():
         if name not in want.field_specs:
             label = node(name, spec, have.rank, have.arrow_types.get(name)).label
-            yield Difference(
-                path / name, "no such field", label, 'spec.cast(records, extra="ignore")'
-            )
+            yield Difference(path / name, _NONE, label, 'spec.cast(records, extra="ignore")')
 
 
 def _of_field(want: Any, have: Any, meanings: Any, path: Path, total: bool) -> Iterator[Difference]:

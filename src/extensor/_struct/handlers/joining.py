@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from extensor._path import Path
 from extensor._protocol.box import as_list
 from extensor._protocol.casting import castable_type
 from extensor._struct.dense import DenseStructuredTensor
+from extensor._struct.difference import mismatch
 from extensor._struct.handlers.each_field import appended, axis_of, expect_same_fields, joined
 from extensor._struct.masked import is_masked, is_union
 from extensor._struct.tensor import StructuredTensor
@@ -64,16 +64,16 @@ def ragged_stack(values: Any, axis: Any = 0, *_: Any) -> Any:
         )
     expect_same_fields(values, "tf.ragged.stack")
     specs = [ranks_only(value.__tf_type_spec__()) for value in values]
-    common: Any = functools.reduce(
-        lambda a, b: None if a is None else castable_type(a, b), specs[1:], specs[0]
-    )
-    if common is None:
-        raise StructureError(
-            path="tf.ragged.stack",
-            expected=f"records like the first: {values[0]!r}",
-            received="records with fields of other types",
-            mend="Cast all records to one spec: spec.cast(record).",
-        )
+    common: Any = specs[0]
+    for i, spec in enumerate(specs):
+        before, common = common, castable_type(common, spec)
+        if common is None:
+            raise mismatch(before, spec, f"tf.ragged.stack, item {i}") or StructureError(
+                path="tf.ragged.stack",
+                expected=f"records like the first: {values[0]!r}",
+                received="records with fields of other types",
+                mend="Cast all records to one spec: spec.cast(record).",
+            )
     dtypes = common._row_splits_dtypes()
     row = common._ragged_row(tf.int32 if dtypes == {tf.int32} else tf.int64)
     cast = [common.cast(value) for value in values]
