@@ -99,10 +99,10 @@ def from_proto(
     >>> serialized = [message.SerializeToString() for message in messages]
     >>> xt.from_proto(serialized, Name)
     <StructuredTensor shape=(2,) {name_part: string, is_extension: bool}
-     [{name_part: b'a', is_extension: True},
-      {name_part: b'b', is_extension: False}]>
+     [{name_part: 'a', is_extension: True},
+      {name_part: 'b', is_extension: False}]>
     >>> xt.from_proto(serialized[0], Name, columns=["name_part"])
-    <StructuredTensor shape=() {name_part: string} {name_part: b'a'}>
+    <StructuredTensor shape=() {name_part: string} {name_part: 'a'}>
     """
     expect_format(format, "from_proto")
     reader = _reader(message, columns, schema, nulls, row_splits_dtype, max_depth)

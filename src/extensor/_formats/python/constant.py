@@ -85,8 +85,8 @@ def constant(
     ...     {"title": "Tea", "steps": []}])
     >>> recipes
     <StructuredTensor shape=(2,) {title: string, steps: [*] {minutes: int32}}
-     [{title: b'Pancakes', steps: [{minutes: 5}, {minutes: 20}]},
-      {title: b'Tea', steps: []}]>
+     [{title: 'Pancakes', steps: [{minutes: 5}, {minutes: 20}]},
+      {title: 'Tea', steps: []}]>
     >>> xt.struct.constant({"title": "Tea", "grams": [2.5, 250]})["grams"].numpy()
     array([  2.5, 250. ], dtype=float32)
     """
