@@ -155,13 +155,13 @@ def _advising(plain: Any, advice: Callable[[Any, Any], Exception | None]) -> Any
 
 
 def _disguised(function: Any, plain: Any) -> Any:
-    """Returns a function with the file, line and name of Keras's function, for tracebacks.
+    """Returns a function with the name of Keras's function, for tracebacks, and without a file.
 
-    Keras removes the frames of its own files from tracebacks.
+    AutoGraph calls a function of the file "<string>" as it is. It would look for the source of any
+    other one, and warn that it does not find it.
     """
-    code = plain.__code__
     function.__code__ = function.__code__.replace(
-        co_filename=code.co_filename, co_firstlineno=code.co_firstlineno, co_name=code.co_name
+        co_filename="<string>", co_name=plain.__code__.co_name
     )
     return function
 

@@ -13,6 +13,7 @@ from extensor._protocol import tree
 from extensor._protocol.casting import cast_components, castable_type, not_castable
 from extensor._protocol.component_error import does_not_stack, mismatch
 from extensor._protocol.registry import redefines
+from extensor._protocol.symbolic import is_symbolic
 from extensor._tf import (
     BatchableTypeSpec,
     CompositeTensor,
@@ -20,7 +21,7 @@ from extensor._tf import (
     nan_equal_to_itself,
     refuse,
 )
-from extensor.errors import AbstractMethodError, ProtocolError
+from extensor.errors import AbstractMethodError, DTypeError, ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -349,7 +350,15 @@ class TypeSpec(tf.TypeSpec):
         try:
             return super().to_tensors(value)
         except (TypeError, ValueError, AttributeError) as error:
-            wrong = mismatch(self, self.to_components(value))
+            components = self.to_components(value)
+            if any(map(is_symbolic, tf.nest.flatten(components))):
+                raise DTypeError(
+                    path=type(self).__qualname__,
+                    expected="tensors",
+                    received="placeholders of Keras",
+                    mend="Call the function in the call of an xt.keras.Layer or xt.keras.Lambda.",
+                ) from error
+            wrong = mismatch(self, components)
             if wrong is None:
                 raise
             raise wrong from error

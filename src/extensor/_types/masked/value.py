@@ -376,8 +376,8 @@ class MaskedTensor(OperatorsMixin, elementwise_equality=True):
             path="MaskedTensor",
             expected="a tensor, or a value that converts to one",
             received="a MaskedTensor",
-            mend="Call x.fill(value), which has no mask. Authors of an operation register a "
-            "handler for it with xt.dispatch.implements.",
+            mend="Call x.fill(value), which has no mask; in a model, xt.keras.Masked keeps "
+            "it. Authors of an operation register a handler for it with xt.dispatch.implements.",
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
