@@ -62,7 +62,7 @@ CODE = textwrap.dedent(
             return pa.chunked_array([self.array]).__arrow_c_stream__(requested_schema)
 
     inner = xt.from_arrow(pa.table({"r": masked(union)}))
-    wanted = [{"u": 1}, {"u": b"a"}, {"u": 2}]
+    wanted = [{"u": 1}, {"u": "a"}, {"u": 2}]
     {call}
     """
 )
@@ -106,7 +106,7 @@ try:
 except xt.errors.ExtensorError:
     pass
 array = ak.Array([{"u": 1}, {"u": "a"}])
-assert xt.from_awkward(array).to_py() == [{"u": 1}, {"u": b"a"}]
+assert xt.from_awkward(array).to_py() == [{"u": 1}, {"u": "a"}]
 """,
 }
 

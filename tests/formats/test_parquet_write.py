@@ -144,5 +144,5 @@ def test_real_data_comes_back(tmp_path):
     assert xt.spec_of(again) == xt.spec_of(records)
     swiss = pc.field("countrycode") == "CH"
     few = xt.read_parquet(tmp_path / "cities", ["name", "countrycode"], filters=swiss)
-    names = [row["name"] for row in records.to_py() if row["countrycode"] == b"CH"]
+    names = [row["name"] for row in records.to_py() if row["countrycode"] == "CH"]
     assert [row["name"] for row in few.to_py()] == names
