@@ -42,7 +42,7 @@ def main():
     # Without a choice for nulls there is an error that names the field, and the choice.
     error = error_of(lambda: xt.read_json("tickets.jsonl"))
     assert "author" in error
-    assert 'or "mask"' in error
+    assert 'nulls={"author": "mask"' in error
 
     error = error_of(lambda: xt.read_json("tickets.jsonl", nulls="mask"))
     assert "paid, line 2 of tickets.jsonl: expected a string" in error
