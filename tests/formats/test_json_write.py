@@ -15,6 +15,7 @@ import tensorflow as tf
 from hypothesis import given
 
 import extensor as xt
+from extensor._struct.to_python import undecoded
 from tests.samples import arrow_strategies as samples
 
 # Types that JSON text and a schema give back: integers, floats, text, bytes, times, decimals.
@@ -57,7 +58,8 @@ def test_what_is_written_is_read_back(schema_and_records, lines):
         return
     schema = xt.schema_from_spec(xt.spec_of(records))
     back = xt.read_json(text, schema=schema, nulls="mask")
-    assert repr(back.to_py()) == repr(records.to_py())
+    # Python has no date of some numbers.
+    assert repr(undecoded(back)) == repr(undecoded(records))
     found = xt.schema_from_spec(xt.spec_of(back)).types
     assert found == schema.types, (found, schema.types)
 
