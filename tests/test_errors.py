@@ -54,6 +54,8 @@ INTERNAL_ERRORS = {
     "_KeyTwiceError": "A key is twice in an object; the caller adds its place.",
     "_LargeError": "A number is too large; the caller adds its place.",
     "_NoMergeError": "Two trees have no merged tree; the caller returns None.",
+    "_UnfitError": "A value has no Python object; the caller finds its record.",
+    "_UnknownError": "The footers of Parquet do not tell of nulls; the caller reads the column.",
     "_NoVariantError": "A union of a Parquet file is damaged; the caller adds file and column.",
     "_NotPlainError": "A policy has no key for a cache; the caller does not cache.",
     "_NotPrunableError": "A dataset cannot be pruned; the caller does not prune it.",

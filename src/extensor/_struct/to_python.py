@@ -290,21 +290,27 @@ def _unfit(plain: Any, names: tuple[str, ...], decode: Any, rank: int) -> Format
         decode: The Decoder of the field.
         rank: The number of dimensions of the records.
     """
-    for text, record, value in _places(plain, "", names, rank, ()):
-        try:
-            decode(value)
-        except (OverflowError, ValueError):
-            number = str(record[0]) if len(record) == 1 else str(list(record))
-            is_text = isinstance(value, bytes)
-            return FormatError(
-                path=f"{text}, record {number}" if record else text,
-                expected="text in UTF-8" if is_text else "a date or time that Python can hold",
-                received=f"{value!r}"[:43],
-                mend="Call to_py(text=False), which returns bytes."
-                if is_text
-                else f"Take the numbers: records[{', '.join(map(repr, names))}].",
-            )
-    raise AssertionError(names)  # the values together were refused
+    text, record, value = next(
+        place for place in _places(plain, "", names, rank, ()) if _is_refused(decode, place[-1])
+    )
+    number = str(record[0]) if len(record) == 1 else str(list(record))
+    is_text = isinstance(value, bytes)
+    return FormatError(
+        path=f"{text}, record {number}" if record else text,
+        expected="text in UTF-8" if is_text else "a date or time that Python can hold",
+        received=f"{value!r}"[:43],
+        mend="Call to_py(text=False), which returns bytes."
+        if is_text
+        else f"Take the numbers: records[{', '.join(map(repr, names))}].",
+    )
+
+
+def _is_refused(decode: Any, value: Any) -> bool:
+    try:
+        decode(value)
+    except (OverflowError, ValueError):
+        return True
+    return False
 
 
 def _places(
