@@ -101,9 +101,10 @@ def check(plain, operation, expected):
     number = len(repr(plain)) % (len(ENCODINGS) - (not plain))  # one encoding an example
     encode, listed = ENCODINGS[number]
     records = encode(plain)
-    wanted = [expected(copy.deepcopy(record)) for record in listed(records.to_py())]
-    assert listed(operation(records).to_py()) == wanted
-    assert listed(_traced(operation, number)(records).to_py()) == wanted
+    # A field that moves to another name is a plain tensor of strings, which is bytes by default.
+    wanted = [expected(copy.deepcopy(record)) for record in listed(records.to_py(text=True))]
+    assert listed(operation(records).to_py(text=True)) == wanted
+    assert listed(_traced(operation, number)(records).to_py(text=True)) == wanted
 
 
 @functools.cache
