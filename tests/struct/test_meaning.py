@@ -343,3 +343,11 @@ def test_a_spec_written_by_hand_has_units():
 @pytest.mark.parametrize("types", FINER[:3], ids=str)
 def test_the_laws_hold_with_units(types):
     xt.testing.check_extension_type([records(arrow, "lists") for arrow in types])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_field_with_another_name_keeps_its_meaning(kind):
+    for make in (lambda r: r, rows):
+        given_ = make(records(pa.decimal128(10, 2), kind))
+        renamed = xt.struct.rename(given_, {"x": "y"})
+        assert xt.struct.rename(renamed, {"y": "x"}).to_py() == given_.to_py()
