@@ -119,8 +119,7 @@ _OF_OTHER_SIZES = [
         {
             "id": 0,
             "author": {"age": 0, "books": [0] * size},
-            "steps": [{"minutes": 0, "tags": [""] * size, "tools": [{"grams": 0.0}] * size}]
-            * size,
+            "steps": [{"minutes": 0, "tags": [""] * size, "tools": [{"grams": 0.0}] * size}] * size,
             "sizes": [0] * size,
         }
     ]
