@@ -191,6 +191,7 @@ def test_labels_without_nulls_are_their_values(targets, call):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+@pytest.mark.whole("compiles a model a case; labels without nulls are quick")
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("targets", TARGETS)
 def test_labels_with_null_items_are_counted(targets, call):
@@ -200,6 +201,7 @@ def test_labels_with_null_items_are_counted(targets, call):
     assert_counts(count, lambda y: CALLS[call](model(**options), y), y)
 
 
+@pytest.mark.whole("compiles a model a case; the labels of one shape are quick")
 def test_ragged_labels_without_nulls_are_their_values():
     found, expected = (
         model(of_ragged=True).evaluate(X, y, verbose=0) for y in (MaskedTensor(RAGGED), RAGGED)
@@ -209,6 +211,7 @@ def test_ragged_labels_without_nulls_are_their_values():
     assert_counts(2, lambda y: model(of_ragged=True).evaluate(X, y, verbose=0), y)
 
 
+@pytest.mark.whole("compiles a model a case; the labels of one shape are quick")
 def test_masked_records_are_labels_too():
     fields = records(a=NUMBERS, b=NUMBERS)
     found, expected = (

@@ -94,6 +94,7 @@ def test_a_number_fills_every_level_and_a_list_fills_null_lists(rows):
     assert xt.struct.fill_null(records, "x", 7)["x"].to_list() == filled(rows, 7, 2)
 
 
+@pytest.mark.whole("draws values of four levels; two levels are quick")
 @given(DEEP)
 def test_a_value_fills_the_levels_that_it_fits_and_those_outside(rows):
     masked = of_rows(rows, pa.list_(pa.list_(pa.int64())))
@@ -102,6 +103,7 @@ def test_a_value_fills_the_levels_that_it_fits_and_those_outside(rows):
     assert masked.fill([[8], [9]]).to_py() == filled(rows, [[8], [9]], 1)
 
 
+@pytest.mark.whole("draws values of four levels; two levels are quick")
 @given(RECORDS)
 def test_a_dict_fills_null_records_in_lists_that_may_be_null(rows):
     masked = of_rows(rows, pa.list_(pa.struct({"a": pa.int64()})))
