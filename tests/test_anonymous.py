@@ -127,7 +127,7 @@ def test_a_model_with_types_that_are_not_imported_is_loaded_with_stand_ins(loadi
     """)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("starts a process")
 def test_data_of_types_that_are_not_imported_is_loaded_with_stand_ins(loading):
     loading("""
         warnings.simplefilter("ignore")

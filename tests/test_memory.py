@@ -34,7 +34,6 @@ def address(tensor):
     return array_over(tensor).ctypes.data
 
 
-@pytest.mark.whole("takes seconds")
 def test_an_aligned_vector_is_shared_and_stays_alive():
     array = aligned_empty(4, np.dtype(np.int32))
     array[:] = [1, 2, 3, 4]

@@ -101,7 +101,7 @@ def private_of_others(files):
     return OF_SPECS | (OF_VALUES - own)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads all source files")
 def test_private_attributes_are_read_in_the_quarantine_only(files, private_of_others):
     assert len(files) > 100
     found = {}

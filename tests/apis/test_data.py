@@ -79,7 +79,7 @@ def test_rebatch(kind, run):
     holds(run, lambda x: Dataset.from_tensors(x).rebatch(2), kind.make(3), batches)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many datasets")
 @row("Dataset.window")
 def test_window(kind, run):
     value = kind.make(4)
@@ -208,7 +208,7 @@ def test_cache_in_a_file(kind, run, tmp_path):
     holds(run, twice, kind.make(2), kind.examples(0, 1, 0, 1))
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many datasets")
 @row("Dataset.snapshot")
 def test_snapshot(kind, run, tmp_path):
     kept = lambda x: slices(x).snapshot(str(tmp_path))  # noqa: E731
@@ -225,7 +225,7 @@ def test_save_and_load(kind, run, tmp_path):
     assert_same(list(loaded), kind.examples(0, 1))
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many datasets")
 @row("Dataset.scan")
 def test_scan(kind, run):
     # The state grows: 1, 2, 3 examples.
@@ -244,7 +244,7 @@ def test_scan(kind, run):
     holds(run, again, batches[2], [batches[2], kind.doubled(batches[2])])
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many datasets")
 @row("Dataset.reduce")
 def test_reduce(kind, run):
     value = kind.make(3)

@@ -58,7 +58,7 @@ def test_a_list_of_plain_elements_is_handled_by_tensorflow():
         from_list((measured(1),))
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many datasets")
 @row("tf.data.experimental.copy_to_device")
 def test_copy_to_device(kind, run):
     value = kind.make(3)
@@ -69,7 +69,7 @@ def test_copy_to_device(kind, run):
     assert_same(list(copied), list(pairs))
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many datasets")
 @row("tf.data.experimental.prefetch_to_device")
 def test_prefetch_to_device(kind, run):
     value, batches = kind.make(3), [kind.make(2), kind.make(1, 2)]

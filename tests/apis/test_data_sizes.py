@@ -111,7 +111,7 @@ def test_records_that_differ_in_number_become_ragged_records(run):
     assert first.to_py() == [[[{"n": 0}, {"n": 1}]] * 2, [[], []]]
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many datasets")
 @RUNS
 def test_fields_of_records_that_differ_in_number_become_ragged_too(run):
     def records(numbers):
@@ -324,7 +324,7 @@ def test_a_part_of_unknown_rank_needs_a_shape():
 # Dataset.bucket_by_sequence_length
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many datasets")
 @row("Dataset.bucket_by_sequence_length")
 def test_bucket_by_sequence_length(kind, run):
     value = kind.make(4)
@@ -338,7 +338,7 @@ def test_bucket_by_sequence_length(kind, run):
         holds(run, lambda x, options=options: bucketed(x, **options), value, expected)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many datasets")
 @RUNS
 def test_buckets_are_padded(run):
     sizes = (1, 4, 2, 5)
@@ -389,7 +389,7 @@ def test_buckets_are_padded_to_their_boundaries(run):
 # Dataset.unique
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many datasets")
 @row("Dataset.unique")
 def test_unique(kind, run):
     value = kind.make(3)
@@ -401,7 +401,7 @@ def test_unique(kind, run):
     holds(run, pairs, value, expected)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many datasets")
 @RUNS
 def test_unique_compares_all_components(run):
     sizes = (1, 2, 1, 2, 0, 0)

@@ -246,7 +246,7 @@ def refuses_values(function, value):
         function(lambda total, _: total, value)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many functions")
 @row("tf.scan")
 def test_scan_unstacks_and_accumulates_values(kind, run):
     value, step = kind.make(4), with_last_weight(kind)

@@ -111,7 +111,7 @@ def test_unconnected_gradients_are_zero(kind, run):
     assert_same(unconnected, [gradient_of(kind, [0.0, 0.0, 0.0], value), zeros])
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many functions")
 @row("tf.GradientTape.jacobian")
 def test_the_jacobian_by_a_value_stacks_its_gradients(kind, run):
     value = kind.make(3)

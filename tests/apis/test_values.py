@@ -124,7 +124,7 @@ def converts_not(value):
     return f"{type(value).__name__}: expected a tensor.*{MEND}"
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many functions")
 @row("tf.debugging.assert_*")
 def test_assertions_check_components(kind, run):
     value, other = kind.make(3), kind.make(3)

@@ -28,7 +28,7 @@ def nested():
     return pa.table({"x": lists[0], "y": lists[1], "z": words[: COUNT // 2]})
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("makes very large values")
 @pytest.mark.parametrize("with_schema", [False, True])
 def test_large_columns_are_written_by_several_threads(nested, with_schema, monkeypatch):
     threads, write, other = {}, buffers.strings_out, threading.Event()

@@ -184,7 +184,7 @@ def short_lists(count):
     return Dense([1], {"r": Dense([1], {"x": lists, "m": Masked(lists, [True])})})
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("makes very large values")
 @pytest.mark.parametrize(
     "join",
     [

@@ -736,7 +736,7 @@ def test_threads_do_not_share_a_value_that_is_rebuilt():
     assert not any(elsewhere)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("makes very large values")
 def test_the_cache_of_specs_is_bounded_and_keeps_no_values():
     tensor = ones(7)
     jar = Jar(tensor)

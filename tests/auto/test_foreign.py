@@ -81,7 +81,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many functions")
 def test_every_class_is_tested(report):
     assert list(report) == NAMES
 

@@ -185,7 +185,7 @@ def types(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", [*__import__("sys").path])
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("checks all laws of several types")
 def test_check_tells_which_laws_a_value_breaks(run, types):
     for name in ("good", "several", "made", "spec"):
         code, out, _ = run("check", f"cli_types:{name}")

@@ -173,7 +173,7 @@ def command(*words, **options):
     )
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("starts a process")
 def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(tmp_path):
     path = tmp_path / "many.parquet"
     pq.write_table(pa.table({"x": list(range(300_000))}), path)
@@ -186,7 +186,7 @@ def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(tmp_path):
     assert "Error" not in errors
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("starts a process")
 def test_an_interrupt_ends_the_command_and_leaves_no_file(tmp_path):
     path, target = tmp_path / "many.jsonl", tmp_path / "many.parquet"
     with path.open("w") as file:
@@ -204,7 +204,7 @@ def test_an_interrupt_ends_the_command_and_leaves_no_file(tmp_path):
     assert os.listdir(tmp_path) == ["many.jsonl"]
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("starts a process")
 def test_the_module_runs_the_command(tmp_path):
     with command("schema", tmp_path / "none.parquet") as process:
         out, errors = process.communicate(timeout=120)

@@ -109,7 +109,7 @@ def test_batches_are_the_records_in_order(make):
     assert numbers(full) == numbers(dataset)[:4] * 2
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads many files")
 def test_columns_are_chosen(make):
     [batch] = make(ROWS, columns=["l"])
     assert batch.to_py() == [{"l": row["l"]} for row in RECORDS]
@@ -246,7 +246,7 @@ def test_a_failing_query_is_an_error_at_once_without_a_schema():
         list(dataset)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads many files")
 def test_a_database_that_ends_in_a_pass_is_an_error():
     with postgres.server() as running:
         query = "select n, repeat('x', 1000) as t from generate_series(1, 200000) n"

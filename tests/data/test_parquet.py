@@ -246,7 +246,7 @@ def test_a_dataset_may_be_made_inside_a_function(ten):
     assert int(total()) == 45
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads many files")
 def test_an_iterator_keeps_what_it_reads_from(ten):
     iterator = iter(xt.data.parquet(ten, 4).map(lambda r: r["number"]))
     gc.collect()

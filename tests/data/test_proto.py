@@ -57,7 +57,7 @@ def names(dataset):
 EXPECTED = [message.name_part.encode() for message in MESSAGES]
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads many files")
 def test_messages_are_those_of_from_proto(folder):
     dataset = xt.data.proto(folder, Name, 7)
     assert [row for batch in dataset for row in batch.to_py()] == xt.from_proto(
@@ -69,7 +69,7 @@ def test_messages_are_those_of_from_proto(folder):
     ]
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads many files")
 def test_order_shards_and_states(folder):
     shuffled = xt.data.proto(folder, Name, 7, shuffle=SHUFFLE)
     first, second = names(shuffled), names(shuffled)
@@ -81,7 +81,7 @@ def test_order_shards_and_states(folder):
     assert names(xt.data.proto(folder, Name, 7, shuffle=SHUFFLE, state=state)) == first[14:]
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("starts a process")
 def test_another_process_makes_the_dataset_of_its_recipe(folder):
     stream = importlib.import_module("extensor._data.stream")
     dataset = xt.data.proto(folder, Name, 7, nulls=None)
@@ -122,7 +122,7 @@ def test_a_file_that_is_cut_is_named(tmp_path, kind):
         xt.data.proto(tmp_path, Name, 3)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads many files")
 def test_a_file_that_is_cut_or_replaced_in_a_pass_is_named(folder):
     path = folder / "2.bin"
     content = path.read_bytes()

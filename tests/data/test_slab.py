@@ -48,7 +48,7 @@ def test_tables_are_cut_alike(table, size):
     assert [row for batch in found for row in batch.to_py()] == table.to_pylist()
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many datasets")
 @pytest.mark.parametrize("size", [256, 4])
 def test_only_a_long_stream_traces_functions(tmp_path, monkeypatch, size):
     made = []

@@ -117,7 +117,7 @@ def flat(found):
 SCHEMA = pa.schema({"n": pa.int32(), "l": pa.list_(pa.int64())})
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads many files")
 @pytest.mark.parametrize(
     "options",
     [
@@ -190,7 +190,7 @@ def test_shards_have_each_record_once(source, shuffle, count):
     assert xt.data.steps_per_shard(shards[0]) == min(map(len, found))
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads many files")
 @pytest.mark.parametrize("name", IN_ANY_ORDER)
 def test_the_records_of_a_file_are_divided_among_shards(name, tmp_path):
     make, _ = opened(name, tmp_path)
@@ -211,7 +211,7 @@ def test_a_state_goes_on_at_the_exact_batch(source, shuffle, step):
     assert numbers(make(7, **arguments, state=state)) == found[step:]
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads many files")
 def test_a_state_of_other_columns_is_an_error(source):
     make, _ = source
     state = xt.data.state(make(7), 1)
@@ -286,7 +286,7 @@ def test_a_file_that_is_cut_is_named(name, tmp_path):
     assert str(path) in str(error)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads many files")
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_file_that_vanishes_is_named_during_iteration(name, tmp_path):
     make, _ = opened(name, tmp_path)
@@ -298,7 +298,7 @@ def test_a_file_that_vanishes_is_named_during_iteration(name, tmp_path):
     assert str(path) in str(error)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads many files")
 @pytest.mark.parametrize("name", [name for name in SOURCES if name != "parquet"])
 def test_a_file_that_gets_other_records_is_named_during_iteration(name, tmp_path):
     make, _ = opened(name, tmp_path)

@@ -138,7 +138,7 @@ def conversions(name):
     return found
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("calls every operation of TensorFlow")
 def test_parameters_that_are_converted_to_tensors_are_tensor_parameters():
     # Positions and options, or numbers that must be static in a graph.
     told = "axis axes epsilon elems k max_iter max_total_size max_val num_classes num_partitions "
@@ -154,7 +154,7 @@ def test_parameters_that_are_converted_to_tensors_are_tensor_parameters():
     assert unexpected == []
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("calls every operation of TensorFlow")
 def test_tensor_parameters_are_converted_to_tensors():
     counts = collections.Counter()
     never = []
@@ -317,7 +317,7 @@ EXCEPTIONS = {
 }
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("calls every operation of TensorFlow")
 def test_every_function_has_the_kinds_that_its_results_show():
     wrong = []
     for name in CALLED:

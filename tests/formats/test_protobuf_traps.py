@@ -75,7 +75,7 @@ def test_one_message_is_one_record(recipe):
     assert decoded.to_py() == record.to_py()
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("compiles a proto file a case")
 def test_a_batch_is_a_vector(recipe):
     one = recipe(title="tea").SerializeToString()
     arrays = ([one], (one,), np.array([one], object), pa.array([one]), tf.constant([one]))
@@ -91,7 +91,7 @@ def test_a_column_that_is_not_selected_is_not_decoded(recipe):
         xt.from_proto([broken], recipe)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("compiles a proto file a case")
 def test_columns_are_paths(recipe):
     message = recipe(title="tea", steps=[{"minutes": 5}], best={"tool": "pot"})
     got = both([message.SerializeToString()], recipe, columns=["steps.minutes", "best.tool"])
@@ -121,7 +121,7 @@ def test_a_damaged_message_is_named(recipe):
         xt.from_proto([good], "t.Recipe")
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("compiles a proto file a case")
 def test_parts_of_a_message_are_merged(recipe, choice):
     tool, minutes = recipe(best={"tool": "pot"}), recipe(best={"minutes": 5})
     parts = tool.SerializeToString() + minutes.SerializeToString()
@@ -141,7 +141,7 @@ def test_the_last_field_of_a_oneof_counts(choice):
         in_graph([serialized], choice)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("compiles a proto file a case")
 def test_a_field_of_a_oneof_is_read_alone(choice):
     messages = [choice(a=0), choice(b="x"), choice()]
     serialized = [message.SerializeToString() for message in messages]
@@ -532,7 +532,7 @@ KEYS = {
 }
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("compiles a proto file a case")
 @pytest.mark.parametrize("nulls", [None, "mask", "default"])
 def test_one_key_of_a_map_is_a_column(shelf, shelves, nulls):
     serialized = [message.SerializeToString() for message in shelves]
@@ -553,7 +553,7 @@ def test_one_key_of_a_map_is_a_column(shelf, shelves, nulls):
         assert both(few, shelf, columns=['colors["red"]']) == [{"colors": {"red": []}}] * len(few)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("compiles a proto file a case")
 def test_the_value_of_a_key_may_be_a_message(shelf, shelves):
     serialized = [message.SerializeToString() for message in shelves]
     got = both(serialized, shelf, columns=['books["b"].pages', 'books["c"].pages'])

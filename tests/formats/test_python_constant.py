@@ -139,7 +139,7 @@ def test_records_without_fields_keep_their_number(rows, shape):
     assert constant(rows).to_py() == rows
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("makes very large values")
 def test_records_of_depth_64_and_10_000_fields():
     deep = {"leaf": 1}
     for _ in range(64):

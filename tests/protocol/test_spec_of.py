@@ -259,7 +259,7 @@ def test_a_dataset_takes_it_as_its_element_spec(kind):
     assert isinstance(list(generated.concatenate(own))[1], spec.value_type)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("kind", ["Tensor", "RaggedTensor", "SparseTensor", "ExtensionType"])
 def test_map_fn_takes_it_as_its_output_signature(kind):
     value = TABLE[kind][0]

@@ -170,7 +170,7 @@ def saved(tmp_path_factory):
     return made, [folder / name for name in ("model.keras", "exported", "served")]
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("starts a process")
 def test_a_model_and_its_files_return_the_same(saved):
     made, paths = saved
     expected = xt.arrow_function(made, SCHEMA, keep=KEY)(TABLE)
@@ -272,7 +272,7 @@ def test_another_process_runs_a_model_of_a_notebook(tmp_path, run_python):
     """)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("starts a process")
 def test_a_process_has_one_function_however_often_it_is_unpickled(saved):
     function = xt.arrow_function(saved[0], SCHEMA)
     assert pickle.loads(pickle.dumps(function)) is function

@@ -49,7 +49,7 @@ def test_records_are_read_as_they_were_written(suffix, tmp_path):
     }
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads many files")
 @pytest.mark.parametrize("target", FLAT_SUFFIXES)
 @pytest.mark.parametrize("first", FLAT_SUFFIXES)
 def test_every_format_converts_to_every_format(first, target, tmp_path):
@@ -168,7 +168,7 @@ def test_dictionaries_that_change_are_written_to_every_format(tmp_path):
         assert read(path) == [{"x": "a"}, {"x": "b"}]
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads many files")
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".arrows", ".jsonl.gz", ".tfrecord"])
 def test_a_truncated_file_is_an_error_that_names_it(suffix, tmp_path):
     path = written(tmp_path / f"cut{suffix}", FLAT, 50)
@@ -186,7 +186,7 @@ def test_a_file_of_another_format_is_an_error_that_names_it(suffix, tmp_path):
         read(path)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("reads many files")
 def test_files_of_one_schema_are_one_stream_and_others_an_error(tmp_path):
     for suffix in (".parquet", ".arrow", ".jsonl", ".tfrecord"):
         folder = tmp_path / suffix[1:]

@@ -219,7 +219,7 @@ def test_ragged_records_are_moved_as_nested_lists(name):
     assert both_ways(function, value).to_py() == reference(value.to_py())
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many functions")
 def test_lists_of_records_come_back_from_split_and_unstack():
     value = dense(3, 2)
     p = value.to_py()

@@ -92,7 +92,7 @@ def test_stack_names_the_field_whose_lists_differ(field, path):
 # tf.repeat.
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("times", [0, 1, 2])
 def test_repeat_inside_ragged_rows(times):
     ragged = xt.RaggedStructuredTensor.from_row_lengths(rows(), [2, 0, 1])
@@ -267,7 +267,7 @@ def test_group_waits_for_records_and_gives_nothing():
     assert tf.group(rows()) is None
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many functions")
 def test_shuffle_keeps_fields_together_in_records_of_every_rank():
     for value, plain in ((rows(), ROWS), (halves(rows()), SQUARE)):
         for found in both_ways(tf.random.shuffle, value):

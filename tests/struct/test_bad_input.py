@@ -51,7 +51,7 @@ def test_a_mistake_is_one_clear_error(mistake, error, says):
     assert isinstance(caught.value, ExtensorError)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("makes very large values")
 @pytest.mark.parametrize(
     "rows",
     [[], [[]], [{}, {}], {}, nested(64), [nested(64)], [{f"f{i}": i for i in range(10_000)}] * 2],

@@ -69,7 +69,7 @@ def test_the_first_and_last_records_are_shown():
     ]
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("makes very large values")
 def test_many_fields_fit_on_a_screen():
     lines = repr(wide()).splitlines()
     assert len(lines) == 4
@@ -248,7 +248,7 @@ def test_the_html_is_escaped():
     assert "&lt;script&gt;" in text
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("makes very large values")
 def test_the_html_of_many_fields_and_records_is_short():
     assert len(wide()._repr_html_()) < 20_000
     page = Page(Dense([1000], {"x": tf.range(1000)})._repr_html_())

@@ -133,7 +133,7 @@ def test_dense_arithmetic_is_the_arithmetic_of_plain_tensors():
     assert ops_of(with_records, spec) == ops_of(with_dicts, {"a": vector, "n": {"b": matrix}})
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many functions")
 def test_arithmetic_in_lists_of_records_is_the_arithmetic_of_ragged_tensors():
     ragged = tf.RaggedTensorSpec([None, None], tf.float32)
 

@@ -156,7 +156,7 @@ def test_columns_without_nulls_have_one_mask():
     assert masks[0].shape == [8]
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("makes very large values")
 def test_ten_thousand_keys_of_one_object_come_back():
     values = record(10_000)
     records = xt.struct.constant(values, nulls="mask")

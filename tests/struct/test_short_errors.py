@@ -55,7 +55,7 @@ def test_data_with_other_fields_names_these(data):
     assert "Missing: field7; unknown: typo." in text
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("makes very large values")
 def test_errors_are_short():
     inputs = xt.keras.Input(SPEC)
     pooled = xt.keras.layers.ListPooling("sum")(inputs["field1.b.c"])

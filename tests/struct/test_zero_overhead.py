@@ -271,7 +271,7 @@ def ops_in(function: Any) -> collections.Counter[str]:
     return collections.Counter(node.op for node in nodes)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many functions")
 def test_a_dataset_of_records_runs_the_ops_of_a_dataset_of_dicts():
     def tensors(i: Any) -> dict[str, Any]:
         return {"id": i, "emb": tf.fill([8], i), "age": i + 1}

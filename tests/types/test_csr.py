@@ -359,7 +359,7 @@ def test_gradients_of_gradients_of_matmul(in_function):
         _expect_gradients(lambda *args, i=i, f=function: f(*args)[i], [sparse.values, dense])
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("computes numeric gradients")
 @pytest.mark.usefixtures("kernel_of")
 def test_gradients_of_complex_matmul():
     values = tf.constant([1 + 2j, 3 - 1j, 0.5j], tf.complex128)

@@ -375,7 +375,7 @@ def test_datasets_batch_and_unbatch(graphs):
         expect_same(ours, graph)
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many datasets")
 def test_batches_of_batches():
     graphs = [recipe().subgraph(range(i)) for i in range(1, 5)]
     dataset = dataset_of(graphs, graphs[0].__tf_type_spec__()).batch(2).batch(2)

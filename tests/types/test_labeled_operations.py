@@ -70,7 +70,7 @@ def attempted(operation, given):
         return error
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("calls every operation of TensorFlow")
 @pytest.mark.usefixtures("_quiet")
 def test_no_operation_forgets_the_names():
     kept, refused = [], []

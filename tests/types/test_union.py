@@ -290,7 +290,7 @@ def test_rows_are_those_of_a_list(values, data):
 # Datasets, files, Keras.
 
 
-@pytest.mark.whole("takes seconds")
+@pytest.mark.whole("traces many datasets")
 def test_datasets_batch_and_unbatch():
     dataset = tf.data.Dataset.from_tensor_slices(everything()).map(tf.identity).batch(4)
     assert [batch.to_py() for batch in dataset] == [PLAIN[:4], PLAIN[4:8], PLAIN[8:]]
