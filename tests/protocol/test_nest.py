@@ -1,7 +1,5 @@
 """`xt.nest`: flatten, pack_sequence_as, map_structure and assert_same_structure."""
 
-import sys
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -9,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
+from tests.samples.calls import calls_of
 from tests.samples.types import MaskedTensor, MaskedTensorSpec, Parcel, ParcelSpec, parcel
 
 
@@ -235,23 +234,6 @@ def test_any_nest_comes_back_from_flatten_and_pack(nest):
     assert all(a is b for a, b in zip(components_by_hand(mapped), flat, strict=True))
 
 
-def python_calls(function):
-    """Returns the number of Python functions that a call runs, after a first call."""
-    function()
-    calls = 0
-
-    def count(frame, event, argument):
-        nonlocal calls
-        calls += event == "call"
-
-    sys.setprofile(count)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return calls
-
-
 @pytest.mark.parametrize("kind", ["records", "masked", "parcel"])
 def test_comparing_values_again_uses_cached_specs(kind):
     def calls(count):
@@ -264,9 +246,7 @@ def test_comparing_values_again_uses_cached_specs(kind):
         a, b = value(), value()
         spec_a, spec_b = map(tf.type_spec_from_value, (a, b))
         assert spec_a is not spec_b or kind != "records"
-        return python_calls(
-            lambda: (spec_a._with_tensor_ranks_only(), spec_b._without_tensor_names())
-        )
+        return calls_of(lambda: (spec_a._with_tensor_ranks_only(), spec_b._without_tensor_names()))
 
     assert calls(2) == calls(20)
 
@@ -277,7 +257,7 @@ def test_comparing_equal_records_runs_as_much_python_for_many_fields_as_for_few(
             xt.DenseStructuredTensor([2], {f"x{i}": tf.ones([2]) for i in range(count)})
             for _ in range(2)
         )
-        return python_calls(lambda: tf.nest.assert_same_structure(a, b, expand_composites=True))
+        return calls_of(lambda: tf.nest.assert_same_structure(a, b, expand_composites=True))
 
     assert calls(2) == calls(20)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from extensor import errors
+from tests.samples.calls import calls_of
 
 # Two types, of which the numbers of the first change to the second without loss.
 FINER = [
@@ -227,6 +228,23 @@ def test_in_a_graph_the_change_is_one_multiply(types, work, kind):
     ours, theirs = (xt.spec_of(records(arrow, kind)) for arrow in types)
     found = ops(theirs.cast, ours)
     assert [op for op in found if op not in NO_WORK] == work
+
+
+EAGER = ["concat", "concat of rows", "stack", "where", "cast"]
+
+
+@pytest.mark.parametrize("joint", EAGER)
+def test_where_units_agree_a_joint_costs_what_it_costs_without_units(joint):
+    """Counts the calls of Python and C functions, for records of many fields."""
+
+    def cost(arrow):
+        parts = [
+            xt.from_arrow(pa.table({f"x{i}": pa.array(NUMBERS).cast(arrow) for i in range(20)}))
+            for _ in range(2)
+        ]
+        return calls_of(lambda: {**BOTH, **FIRST}[joint](*parts))
+
+    assert cost(pa.timestamp("us")) <= 1.02 * cost(pa.int64()) + 40
 
 
 def test_numbers_without_a_meaning_take_that_of_the_field():

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -51,6 +51,14 @@ NONE: ArrowTypes = MappingProxyType({})
 def selected(types: ArrowTypes, names: Iterable[str]) -> ArrowTypes:
     """Returns the Arrow types of the given fields."""
     return {name: types[name] for name in names if name in types} if types else NONE
+
+
+def are_equal(types: Sequence[ArrowTypes]) -> bool:
+    """Returns whether records have the same types. It calls no Python function for each field."""
+    if all(each is types[0] for each in types):
+        return True
+    plain = [{name: one.field.type for name, one in each.items()} for each in types]
+    return all(each == plain[0] for each in plain)
 
 
 def meanings(types: ArrowTypes, fields: Mapping[str, Any], rank: int) -> dict[str, Any]:

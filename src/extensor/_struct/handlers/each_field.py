@@ -21,6 +21,7 @@ from extensor._path import Path
 from extensor._protocol.box import box, unbox
 from extensor._protocol.row_splits import expect_splits_fit
 from extensor._struct import dims, index, reshape
+from extensor._struct.arrow_types import are_equal
 from extensor._struct.change import changed
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Axes, Dims
@@ -234,8 +235,10 @@ def _inside(name: str, field: str) -> str:
 def _with_one_meaning(values: Sequence[Any], name: str) -> Sequence[Any]:
     """Returns dense records whose numbers mean the same; see `_struct.meaning`."""
     dense = [value for value in values if isinstance(value, DenseStructuredTensor)]
+    if len(dense) < len(values) or are_equal([value._metadata.types for value in dense]):
+        return values
     meanings = [value._meanings() for value in dense]
-    if len(dense) < len(values) or all(each == meanings[0] for each in meanings):
+    if all(each == meanings[0] for each in meanings):
         return values
     wanted: dict[str, Any] = {}
     for each in meanings:
