@@ -12,7 +12,7 @@ import tensorflow as tf
 import extensor as xt
 
 ROOMS = ["authoring", "data", "dispatch", "keras", "nest", "serving", "struct", "testing", "types"]
-INNER_ROOMS = ["data_service", "keras.callbacks", "keras.layers"]
+INNER_ROOMS = ["keras.callbacks", "keras.layers"]
 
 
 def room(name):

@@ -64,7 +64,7 @@ class Service:
     def _start(self, *arguments):
         with open(self._folder / "log", "a") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "extensor.data_service", *arguments],
+                [sys.executable, "-m", "extensor", "data-service", *arguments],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -203,7 +203,7 @@ def test_a_killed_worker_doubles_nothing_and_what_it_loses_is_an_error(service, 
 
 def test_the_processes_know_how_to_make_the_datasets_of_all_files(run_python):
     code = """
-        import extensor.data_service
+        import extensor._cli.data_service
         from extensor._data.stream import MAKERS
         print(sorted(MAKERS))
     """

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from extensor import __version__
 from extensor._arrow.arrow_type import inner_fields, is_list
+from extensor._cli.data_service import data_service
 from extensor._cli.laws_command import check_laws
 from extensor._cli.main import FINE, FOUND
 from extensor._cli.serve_check import serve_report
@@ -236,3 +237,6 @@ def serve_check(model: str) -> int:
     for line in [*lines, *(f"Fault: {fault}" for fault in faults)]:
         click.echo(line)
     return FOUND if faults else FINE
+
+
+extensor.add_command(data_service)
