@@ -48,7 +48,7 @@ def data_service() -> None:
 def dispatcher(port: int, work_dir: str | None) -> None:
     """Divide datasets among workers."""
     server = started_dispatcher(port, work_dir)
-    _serve(f"dispatcher: {server.target}")
+    _serve(server, f"dispatcher: {server.target}")
 
 
 @data_service.command(
@@ -63,9 +63,7 @@ def dispatcher(port: int, work_dir: str | None) -> None:
 )
 def worker(dispatcher: str, port: int, address: str | None) -> None:
     """Read and convert records."""
-    server = started_worker(dispatcher, port, address)
-    _serve(f"worker: of {dispatcher}")
-    del server  # a server ends when it is deleted
+    _serve(started_worker(dispatcher, port, address), f"worker: of {dispatcher}")
 
 
 def started_dispatcher(port: int = 0, work_dir: str | None = None) -> Any:
@@ -95,7 +93,13 @@ def started_worker(dispatcher: str, port: int = 0, address: str | None = None) -
     )
 
 
-def _serve(line: str) -> None:
+_held: list[Any] = []
+"""The server of this process. A local variable would be deleted before the process ends, and a
+worker that is deleted waits for its dispatcher."""
+
+
+def _serve(server: Any, line: str) -> None:
+    _held.append(server)
     signal.signal(signal.SIGTERM, _exit)
     signal.signal(signal.SIGINT, _exit)
     click.echo(line)
