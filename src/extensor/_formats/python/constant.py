@@ -16,7 +16,7 @@ import tensorflow as tf
 from extensor._arrow.location import splits_dtype
 from extensor._arrow.read import read_records
 from extensor._formats.python import kinds
-from extensor._formats.python.all_nulls import with_all_nulls
+from extensor._formats.python.all_nulls import with_all_nulls, with_all_nulls_of_spec
 from extensor._formats.python.columns import Columns, expect_size, offsets_of
 from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.inferred import inferred
@@ -219,7 +219,12 @@ def of_spec(
         wanted = wanted.items
     made = typed(flat, wanted, place) if nulls is None else None
     if made is None:
-        array = columns.array(flat, wanted, place)
+        try:
+            array = columns.array(flat, wanted, place)
+        except NullError as error:
+            if name_of is not None:  # a format has an error of its own
+                raise
+            raise with_all_nulls_of_spec(error, nulls, flat, wanted, place) from None
     else:
         array, columns.policies = made
     splits = next(iter(spec._row_splits_dtypes()), tf.int64)
