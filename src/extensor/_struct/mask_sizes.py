@@ -34,11 +34,10 @@ def with_own_rows(value: Any, at: Path, comparison: Comparison | None) -> Any:
     if not is_masked(value):
         return value
     values = with_own_rows(value.values, at, comparison)
-    for again in range(2):
-        checks = _checks(values, value.mask, at, comparison, make=again == 1)
-        if checks is not None:
-            break
+    checks = _checks(values, value.mask, at, comparison, make=False)
+    if checks is None:
         comparison.recall()
+        checks = _checks(values, value.mask, at, comparison, make=True)
     return type(value).of_parts(values, after(checks or [], value.mask))
 
 
