@@ -1,5 +1,8 @@
 """Records as plain Python."""
 
+import re
+
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 from hypothesis import given

@@ -149,9 +149,7 @@ class ColumnType(abc.ABC):
         """Returns a MaskedTensor with a mask of rank 1 as a column with nulls."""
         values, valid = value.values, value.mask.numpy()
         if not valid.any() and holds(self.arrow, pa.types.is_null):
-            return pa.nulls(
-                len(valid), self.arrow
-            )  # what is hidden has values, which nulls are not
+            return pa.nulls(len(valid), self.arrow)  # hidden items have values in tensors
         if isinstance(values, tf.Tensor) and not valid.all():
             values = self._without_invalid(values, value.mask)
         return with_nulls(self.write(values, path), valid, path)
