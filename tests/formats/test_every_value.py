@@ -181,7 +181,8 @@ def refusal(door, kind, shape, xs):
         return errors.UnsupportedTypeError
     if door == "duckdb" and (kind == "timedelta" or (kind == "UUID" and values)):
         return errors.DTypeError
-    if door == "pandas" and kind == "UUID" and shape != "one" and values:
+    is_cell = "lists" in shape or (shape == "records" and None in xs)
+    if door == "pandas" and kind == "UUID" and is_cell:
         return errors.DTypeError
     return None
 

@@ -153,3 +153,12 @@ def test_an_error_under_a_spec_lists_all_fields_with_nulls_and_a_line_that_mends
     nulls = eval(line.removeprefix("nulls="), {"xt": xt})
     assert set(nulls) == set(counts)
     assert constant(rows, spec=SPEC, nulls=nulls).to_py() == without_null(rows, None)
+
+
+@pytest.mark.parametrize("arrow", [pa.uuid(), pa.string(), pa.timestamp("s"), pa.large_binary()])
+@pytest.mark.parametrize("rows", [[{"x": None}], [{"x": {"v": None}}], []])
+def test_a_field_of_null_records_has_the_arrow_type_of_the_spec(arrow, rows):
+    schema = pa.schema({"x": pa.struct({"v": arrow})})
+    made = xt.spec_from_schema(schema, nulls="mask").cast(rows)
+    assert xt.to_arrow(made).schema == schema
+    assert made.to_py() == rows

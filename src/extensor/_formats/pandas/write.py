@@ -247,8 +247,10 @@ def _numbers(array: pa.Array) -> Any:
 def _has_other_nulls(array: pa.Array) -> bool:
     """Returns whether a list has floats with nulls, for which NumPy has only nan, or UUIDs."""
     arrow = array.type
-    if isinstance(arrow, pa.BaseExtensionType):
+    if holds(arrow, lambda each: isinstance(each, pa.BaseExtensionType)):
         return True
+    if not holds(arrow, pa.types.is_floating):
+        return False
     if pa.types.is_struct(arrow):
         return any(map(_has_other_nulls, array.flatten()))
     if not is_list(arrow):

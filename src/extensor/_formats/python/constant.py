@@ -28,7 +28,7 @@ from extensor._formats.python.wanted import Lists, collection_levels
 from extensor._protocol.casting import cast_value
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor
-from extensor._struct.masked import is_union
+from extensor._struct.masked import is_masked, is_union, records_in
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.reshape import split
 from extensor._struct.spec import StructuredTensorSpec
@@ -236,6 +236,8 @@ def _with_metadata(value: Any, spec: Any) -> Any:
     """Returns records with the metadata of a spec, which is not part of its equality."""
     if getattr(spec, "is_row", False):
         return _with_metadata(value, spec.values_spec)._with_hint(spec)
+    if is_masked(value) and records_in(value) is not None:
+        return type(value).of_parts(_with_metadata(value.values, spec.values), value.mask)
     if isinstance(value, RaggedStructuredTensor):
         values = _with_metadata(value.values, spec.values_spec)
         return RaggedStructuredTensor.of_parts(values, value.row_splits, spec._name)
