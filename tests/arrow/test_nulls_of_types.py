@@ -272,3 +272,31 @@ def test_chunks_of_dictionaries_with_nulls_are_joined():
     ]
     with pytest.raises(StructureError, match="x: expected chunks that fit into one Arrow array"):
         xt.from_arrow(pa.table({"x": pa.chunked_array(views)}), nulls="mask")
+
+
+HIDING = {  # types in which a null hides nulls of Arrow's null type
+    "list": pa.list_(pa.null(), 1),
+    "long list": pa.list_(pa.null(), 3),
+    "list of lists": pa.list_(pa.list_(pa.null(), 2), 2),
+    "records": pa.struct({"a": pa.null(), "b": pa.list_(pa.null(), 1)}),
+    "records in a list": pa.list_(pa.struct({"a": pa.null(), "n": pa.int64()}), 2),
+    "large list": pa.large_list(pa.null()),
+    "null": pa.null(),
+}
+
+
+@pytest.mark.parametrize("arrow", HIDING.values(), ids=HIDING)
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_nulls_that_are_hidden_by_nulls_come_back(arrow, count):
+    table = pa.table({"x": pa.nulls(count, arrow)})
+    records = xt.from_arrow(table, nulls={"x": "mask"})
+    assert records.to_py() == [{"x": None}] * count
+    inner = xt.from_arrow(
+        pa.table({"l": pa.array([[None] * count, []], pa.list_(arrow))}), nulls={"l[*]": "mask"}
+    )
+    for value, kept in ((records, table.schema), (inner, pa.schema({"l": pa.list_(arrow)}))):
+        for schema in (None, kept):
+            back = pa.table(xt.to_arrow(value, schema))
+            back.validate(full=True)
+            assert back.to_pylist() == value.to_py()
+            assert schema is None or back.schema == schema

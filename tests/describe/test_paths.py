@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
-from extensor._describe.paths import Tree
+from extensor._describe.paths import Tree, number_text
 
 RECORD = pa.struct(
     [
@@ -193,3 +193,14 @@ def test_a_type_that_changes_between_batches_is_an_error_and_null_is_not():
         assert (found.count, found.nulls, found.kind) == (3, 2, "number")
     with pytest.raises(xt.errors.DTypeError, match=r"x: expected values of type int64.*string"):
         xt.data.describe([numbers, pa.table({"x": ["a"]})])
+
+
+@given(st.integers(-(2**53), 2**53), st.sampled_from(["s", "ms", "us", "ns"]))
+def test_durations_are_shown_as_python_shows_them(number, unit):
+    size = {"s": 10**6, "ms": 10**3, "us": 1, "ns": None}[unit]
+    try:
+        length = datetime.timedelta(microseconds=number // 1000 if size is None else number * size)
+        wanted = f"{number:,} ns" if size is None and number % 1000 else str(length)
+    except OverflowError:
+        wanted = f"{number:,} {unit}"
+    assert number_text(number, pa.duration(unit)) == wanted

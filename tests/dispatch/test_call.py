@@ -41,6 +41,27 @@ def test_every_alias_is_the_same_function_with_the_same_arguments(call):
     assert kind.calls[0][0] is tf.add is tf.math.add
 
 
+PARTIAL = {  # functions that a tf.function traces itself, or calls
+    "one argument": (functools.partial(tf.abs, name="x"), tf.abs),
+    "of partial": (functools.partial(functools.partial(tf.abs), name="x"), tf.abs),
+    "defaults are filled in": (functools.partial(tf.less, y=0.0), lambda x: tf.less(x, 0.0)),
+    "a sequence": (lambda x: functools.partial(tf.add_n, name="x")([x, x]), lambda x: x + x),
+    "an argument": (functools.partial(tf.add, 1.0), lambda x: 1.0 + x),
+    "in a lambda": (lambda x: functools.partial(tf.abs, name="x")(x), tf.abs),
+    "the function": (tf.abs, tf.abs),
+}
+
+
+@pytest.mark.parametrize("call", PARTIAL)
+@pytest.mark.parametrize("autograph", [True, False])
+def test_a_partial_function_is_overridden_in_a_tf_function(call, autograph):
+    masked = xt.types.MaskedTensor([1.0, -2.0, 3.0], [True, True, False])
+    function, plain = PARTIAL[call]
+    assert tf.function(function, autograph=autograph)(masked).to_py() == plain(masked).to_py()
+    found = tf.function(function, autograph=autograph)(masked.values)
+    assert found.numpy().tolist() == plain(masked.values).numpy().tolist()
+
+
 def test_a_handler_gets_keywords_but_no_defaults():
     kind = recording()
     x = kind()

@@ -203,6 +203,21 @@ def test_keras_layers_work_on_plain_tensors(run_python):
     """)
 
 
+@pytest.mark.whole("another process, which traces a layer")
+def test_autograph_converts_a_keras_layer_without_a_warning(run_python):
+    done = run_python("""
+        import extensor
+        import keras, tensorflow as tf
+        from tensorflow.python.autograph.utils import ag_logging
+
+        ag_logging.warning("a warning is shown")
+        for function in (keras.layers.Dense(1), lambda x: keras.ops.relu(x) + tf.abs(x)):
+            tf.function(function)(tf.ones([2, 3]))
+    """)
+    assert "a warning is shown" in done.stderr
+    assert "AutoGraph could not" not in done.stderr
+
+
 def test_extensor_can_be_loaded_again(run_python):
     run_python("""
     import sys, tensorflow as tf

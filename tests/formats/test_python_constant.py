@@ -378,3 +378,38 @@ def test_records_come_back_equal(rows):
 @given(_RECORDS.filter(lambda rows: rows and isinstance(rows, list) and isinstance(rows[0], dict)))
 def test_values_are_those_of_arrow(rows):
     assert constant(rows).to_py() == pa.array(rows).to_pylist()
+
+
+# Integers that the floats of their field do not hold: in a dtype that the caller did not choose.
+FLOAT64, FLOAT32 = 9007199254740993, 123456789
+
+
+def _of_floats(dtype):
+    return lambda rows: xt.DenseStructuredTensorSpec([None], {"x": T([None], dtype)}).cast(rows)
+
+
+@pytest.mark.parametrize(
+    ("make", "number"),
+    [
+        (constant, FLOAT64),
+        (constant, FLOAT32),
+        (_of_floats(tf.float64), FLOAT64),
+        (_of_floats(tf.float32), FLOAT32),
+    ],
+)
+@pytest.mark.parametrize("others", [[1.5], [0.5, -2.0], [3.0]])
+def test_an_integer_that_the_floats_of_its_column_do_not_hold_is_an_error(make, number, others):
+    rows = [{"x": other} for other in others]
+    for value in (number, -number):
+        with pytest.raises(DTypeError, match=rf"x, record {len(rows)}: .*{value}.*dtype="):
+            make([*rows, {"x": value}])
+    held = number - number % 8
+    assert make([*rows, {"x": held}]).to_py()[-1] == {"x": held}
+    fine = constant([*rows, {"x": FLOAT32}], dtype=tf.float64)
+    assert fine.to_py() == [*rows, {"x": FLOAT32}]
+
+
+def test_the_first_lines_of_the_docs_say_how_floats_are_stored():
+    first = constant.__doc__.splitlines()[0]
+    assert "float32" in first
+    assert "dtype=tf.float64" in first

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import datetime as dt
+import decimal
 
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import extensor as xt
 
@@ -51,3 +57,108 @@ def test_optional_fields_take_none_and_give_it_back():
     for records in (constant(objects, spec), spec.cast(objects)):
         assert xt.spec_of(records).is_compatible_with(spec)
         assert records.to_objects(Nullable) == objects
+
+
+SPEC = xt.spec_from_schema(
+    pa.schema(
+        {
+            "a": pa.timestamp("s"),
+            "b": pa.decimal128(5, 2),
+            "r": pa.struct({"x": pa.int64()}),
+            "l": pa.list_(pa.string()),
+            "o": pa.bool_(),
+            "f": pa.list_(pa.int8(), 2),
+            "s": pa.list_(pa.struct({"m": pa.float32(), "t": pa.list_(pa.int32())})),
+            "may": pa.int64(),
+        }
+    ),
+    nulls={"may": "mask"},
+)
+
+
+def maybe(values):
+    return st.one_of(st.none(), values)
+
+
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "a": maybe(st.just(dt.datetime(2020, 1, 1))),
+            "b": maybe(st.just(decimal.Decimal("1.25"))),
+            "r": maybe(st.fixed_dictionaries({"x": maybe(st.integers(0, 9))})),
+            "l": maybe(st.lists(maybe(st.text(max_size=2)), max_size=2)),
+            "o": maybe(st.booleans()),
+            "f": maybe(st.tuples(maybe(st.just(1)), maybe(st.just(2))).map(list)),
+            "s": maybe(
+                st.lists(
+                    st.fixed_dictionaries(
+                        {"m": maybe(st.just(0.5)), "t": maybe(st.lists(st.just(1), max_size=2))}
+                    ),
+                    max_size=2,
+                )
+            ),
+            "may": maybe(st.just(1)),
+        }
+    ),
+    min_size=1,
+    max_size=4,
+)
+MAY_BE_NULL = "may"
+
+
+def nulls_of(value, path=""):
+    """Yields the path of each null that is in no null, as the argument `nulls` names it."""
+    if value is None:
+        yield path
+    elif isinstance(value, list):
+        for item in value:
+            yield from nulls_of(item, f"{path}[*]")
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield from nulls_of(each, f"{path.removesuffix('[*]')}.{name}" if path else name)
+
+
+def without_null(value, like):
+    """Returns data with the zero of its type in place of each null."""
+    if value is None:
+        return like
+    if isinstance(value, list):
+        item = {"f": 0, "l": "", "t": 0}.get(like, {"m": 0.0, "t": []})
+        return [without_null(each, item) for each in value]
+    if isinstance(value, dict):
+        zeros = {
+            "a": dt.datetime(1970, 1, 1), "b": decimal.Decimal(0), "r": {"x": 0}, "x": 0, "m": 0.0,
+            "l": [], "o": False, "f": [0, 0], "s": [], "t": [], "may": None,
+        }  # fmt: skip
+        return {
+            name: (zeros[name] if each is None else without_null(each, name))
+            for name, each in value.items()
+        }
+    return value
+
+
+@given(ROWS)
+def test_an_error_under_a_spec_lists_all_fields_with_nulls_and_a_line_that_mends_it(rows):
+    counts = collections.Counter(
+        path for row in rows for path in nulls_of(row) if path != MAY_BE_NULL
+    )
+    if not counts:
+        assert SPEC.cast(rows).to_py() == rows
+        return
+    with pytest.raises(xt.errors.NullError) as caught:
+        constant(rows, spec=SPEC)
+    *_, text, line = str(caught.value).splitlines()
+    listed = text.partition("Fields with nulls: ")[2].partition(". ")[0]
+    assert sorted(listed.split(", ")) == sorted(f"{path} ({n})" for path, n in counts.items())
+    nulls = eval(line.removeprefix("nulls="), {"xt": xt})
+    assert set(nulls) == set(counts)
+    assert constant(rows, spec=SPEC, nulls=nulls).to_py() == without_null(rows, None)
+
+
+@pytest.mark.parametrize("arrow", [pa.uuid(), pa.string(), pa.timestamp("s"), pa.large_binary()])
+@pytest.mark.parametrize("rows", [[{"x": None}], [{"x": {"v": None}}], []])
+def test_a_field_of_null_records_has_the_arrow_type_of_the_spec(arrow, rows):
+    schema = pa.schema({"x": pa.struct({"v": arrow})})
+    made = xt.spec_from_schema(schema, nulls="mask").cast(rows)
+    assert xt.to_arrow(made).schema == schema
+    assert made.to_py() == rows

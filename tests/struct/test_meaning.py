@@ -369,3 +369,45 @@ def test_a_field_with_another_name_keeps_its_meaning(kind):
         given_ = make(records(pa.decimal128(10, 2), kind))
         renamed = xt.struct.rename(given_, {"x": "y"})
         assert xt.struct.rename(renamed, {"y": "x"}).to_py() == given_.to_py()
+
+
+Dense = xt.DenseStructuredTensor
+REPLACED = {  # an update replaces a field: it joins nothing
+    "a field": (lambda ours, theirs: ours.with_updates(x=theirs["x"]), "x"),
+    "records": (lambda ours, theirs: ours.with_updates(r=theirs), "r.x"),
+    "masked records": (
+        lambda ours, theirs: ours.with_updates(
+            r=xt.types.MaskedTensor(theirs, [True, True, True])
+        ),
+        "r.x",
+    ),
+    "records in records": (
+        lambda ours, theirs: Dense([3], {"r": ours}).with_updates({"r.s": theirs}), "r.s.x",
+    ),
+    "records in place of records": (
+        lambda ours, theirs: Dense([3], {"r": ours}).with_updates({"r": theirs}), "r.x",
+    ),
+    "records in lists": (
+        lambda ours, theirs: Dense([2], {"l": rows(ours)}).with_updates({"l": rows(theirs)}), "l.x",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["flat", "lists"])
+@pytest.mark.parametrize("types", FINER + APART, ids=str)
+@pytest.mark.parametrize("way", REPLACED)
+def test_an_update_with_records_has_their_meaning(way, types, kind):
+    ours, theirs = (records(arrow, kind) for arrow in types)
+    update, path = REPLACED[way]
+    wanted = theirs.arrow_types["x"]
+    if way == "a field":  # a plain tensor has no meaning: it takes that of the field, if it fits
+        wanted = ours.arrow_types["x"] if ours["x"].dtype == theirs["x"].dtype else None
+    made = update(ours, theirs)
+    *above, name = path.split(".")
+    inner = made.field_value(tuple(above)) if above else made
+    while not isinstance(inner, Dense):
+        inner = inner.values
+    assert inner.arrow_types.get(name) == wanted
+    parts = (tf.nest.flatten(x, expand_composites=True) for x in (inner[name], theirs["x"]))
+    found, given_ = ([part.numpy().tolist() for part in each] for each in parts)
+    assert found == given_

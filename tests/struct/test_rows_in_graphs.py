@@ -13,7 +13,7 @@ import extensor as xt
 from extensor.errors import DTypeError, StructureError
 
 Dense, Ragged = xt.DenseStructuredTensor, xt.RaggedStructuredTensor
-S = xt.struct
+S, Masked = xt.struct, xt.types.MaskedTensor
 
 
 def of(size):
@@ -39,6 +39,13 @@ def lists(x):
 
 def nested(x):
     return Dense([None], {"x": x, "in": Dense([None], {"x": x})})
+
+
+def masked(values, like):
+    """Returns values with a mask that has the rows of other values."""
+    if isinstance(like, tf.RaggedTensor):
+        return Masked(values, tf.ragged.map_flat_values(lambda x: x > 0.0, like))
+    return Masked(values, like > 0.0)
 
 
 @dataclass
@@ -182,6 +189,78 @@ WAYS = {
         lambda x, s, v: Dense([None], {"x": x}).partition_outer_dimension(s, v),
         (of(3), tf.constant([0, 2, 3])), [(of(3), tf.constant([0, 2]))],
     ),
+    # Outside of a graph, the mask is compared when it is made.
+    "a mask": Way(
+        lambda x, m, v: Dense([None], {"x": masked(x, m)}, validate=v),
+        (of(3), of(3)), [(of(3), of(2)), (of(2), of(3)), (of(3), of(1)), (of(1), of(3))],
+        same_text=False,
+    ),
+    "a mask of items": Way(
+        lambda x, m, v: Dense([None], {"x": masked(x, m)}, validate=v),
+        (rows(2, 1), rows(2, 1)),
+        [(rows(2, 1), rows(1, 2)), (rows(2, 1), rows(2, 1, 0)), (rows(2, 1), rows(2, 2))],
+        same_text=False,
+    ),
+    "a mask of lists": Way(
+        lambda x, m, v: Dense([None], {"x": masked(x, m)}, validate=v),
+        (rows(2, 1), of(2)), [(rows(2, 1), of(3)), (rows(2, 1), of(1))], same_text=False,
+    ),
+    "a mask of items in lists of lists": Way(
+        lambda x, m, v: Dense([None], {"x": masked(x, m)}, validate=v),
+        (deep([1, 1], [2, 1]), deep([1, 1], [2, 1])),
+        [(deep([1, 1], [2, 1]), deep([1, 1], [1, 2])),
+         (deep([1, 1], [2, 1]), deep([2, 0], [2, 1]))],
+        checks=2, same_text=False,
+    ),
+    "a mask in two dimensions": Way(
+        lambda x, m, v: Dense([None, None], {"x": masked(x, m)}, validate=v),
+        (grid(2, 3), grid(2, 3)), [(grid(2, 3), grid(2, 2)), (grid(2, 3), grid(3, 3))],
+        checks=2, same_text=False,
+    ),
+    "a mask of records": Way(
+        lambda x, m, v: Dense([None], {"r": masked(Dense([None], {"x": x}), m)}, validate=v),
+        (of(3), of(3)), [(of(3), of(2)), (of(1), of(3))], same_text=False,
+    ),
+    "a mask of records in lists": Way(
+        lambda x, m, v: Dense(
+            [None], {"l": masked(S.zip({"x": x}, 2, validate=False), m)}, validate=v
+        ),
+        (rows(2, 1), rows(2, 1)), [(rows(2, 1), rows(1, 2)), (rows(2, 1), rows(2, 2))],
+        same_text=False,
+    ),
+    "with_updates of a masked value": Way(
+        lambda x, y, v: Dense([None], {"x": x}).with_updates({"y": masked(y, y)}, validate=v),
+        (of(3), of(3)), [(of(3), of(2))],
+    ),
+    "with_updates of a mask": Way(
+        lambda x, m, v: Dense([None], {"x": x}).with_updates({"y": masked(x, m)}, validate=v),
+        (of(3), of(3)), [(of(3), of(2))], same_text=False,
+    ),
+    "with_updates of a mask of ragged records": Way(
+        lambda x, m, v: S.zip({"x": x}, 2, validate=False).with_updates(
+            {"y": masked(x, m)}, validate=v
+        ),
+        (rows(2, 1), rows(2, 1)), [(rows(2, 1), rows(1, 2)), (rows(2, 1), rows(2, 2))],
+        same_text=False,
+    ),
+    "with_updates of a mask in lists": Way(
+        lambda x, m, v: lists(x).with_updates({"l.y": masked(x, m)}, validate=v),
+        (rows(2, 1), rows(2, 1)), [(rows(2, 1), rows(1, 2))], same_text=False,
+    ),
+    "with_updates in masked records": Way(
+        lambda x, y, v: Dense([None], {"r": masked(Dense([None], {"x": x}), x)}).with_updates(
+            {"r.y": y}, validate=v
+        ),
+        (of(3), of(3)), [(of(3), of(2))],
+    ),
+    "zip of a masked value": Way(
+        lambda x, y, v: S.zip({"x": x, "y": masked(y, y)}, validate=v),
+        (rows(2, 1), rows(2, 1)), [(rows(2, 1), rows(1, 2)), (rows(2, 1), rows(2, 1, 2))],
+    ),
+    "zip of a mask": Way(
+        lambda x, m, v: S.zip({"x": x, "y": masked(x, m)}, validate=v),
+        (rows(2, 1), rows(2, 1)), [(rows(2, 1), rows(1, 2))], same_text=False,
+    ),
 }  # fmt: skip
 
 
@@ -261,7 +340,7 @@ def test_each_partition_that_may_differ_is_one_op_and_without_validate_none(name
 RECORDS = Dense([2], {
     "x": of(2), "y": of(2), "name": ["a", "b"], "tags": rows(2, 1),
     "l": Ragged.from_row_splits(Dense([3], {"a": of(3), "b": of(3)}), [0, 2, 3]),
-    "in": Dense([2], {"z": of(2)}),
+    "in": Dense([2], {"z": of(2)}), "m": Masked(of(2), [True, False]),
 })  # fmt: skip
 
 SHARED = {
@@ -300,6 +379,11 @@ SHARED = {
     "apply": lambda r: S.apply(r, lambda x, y: x + y, ["x", "y"], "z"),
     "taken by one vector": lambda r: Dense([None], {
         "p": tf.gather(r["x"], [1, 0, 1]), "q": tf.gather(r["name"], [1, 0, 1])}),
+    "a masked field": lambda r: r.with_updates(n=r["m"] + r["x"]),
+    "a mask of a field": lambda r: r.with_updates(n=Masked(tf.exp(r["x"]), r["y"] > 0.0)),
+    "a mask of items": lambda r: r.with_updates(n=masked(r["tags"], r["tags"] * 2.0)),
+    "a mask of lists": lambda r: r.with_updates(n=Masked(r["tags"], r["x"] > 0.0)),
+    "a mask in lists": lambda r: r.with_updates({"l.c": masked(r["l.a"], r["l.b"])}),
     "in a branch": lambda r: tf.cond(
         tf.size(r["x"]) > 1,
         lambda: r.with_updates(y=r["x"] * 3.0),

@@ -1,5 +1,8 @@
 """Records as plain Python."""
 
+import re
+
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 from hypothesis import given
@@ -89,3 +92,18 @@ def test_the_number_of_calls_does_not_depend_on_the_number_of_records():
         return calls_of(lambda: records.to_py(text=True))
 
     assert calls(1_000) == calls(10)
+
+
+@pytest.mark.parametrize("zone", ["Nowhere/City", "+25:00", "abc"])
+@pytest.mark.parametrize("kind", ["flat", "lists", "nulls"])
+def test_a_zone_that_python_does_not_know_is_named(zone, kind):
+    arrow = pa.timestamp("s", zone)
+    numbers = pa.array([0, 1, None if kind == "nulls" else 2]).view(arrow)
+    column = numbers if kind != "lists" else pa.ListArray.from_arrays([0, 2, 2, 3], numbers)
+    records = xt.from_arrow(pa.table({"x": column}), nulls="mask" if kind == "nulls" else "error")
+    with pytest.raises(xt.errors.FormatError, match=re.escape(f"zone {zone!r}")) as caught:
+        records.to_py()
+    assert caught.value.path.endswith("record 0")
+    assert "records['x']" in caught.value.mend
+    assert repr(records)
+    assert pa.table(xt.to_arrow(records))["x"].equals(pa.chunked_array([column]))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow import buffers
-from extensor._arrow.arrow_type import decoded
+from extensor._arrow.arrow_type import decoded, holds
 from extensor._arrow.location import Location
 from extensor._arrow.natural_type import expect_writable, natural_flat_type
 from extensor._arrow.nulls import is_valid, refuse_nulls, with_nulls
@@ -148,6 +148,8 @@ class ColumnType(abc.ABC):
     def _write_masked(self, value: Any, path: Path) -> pa.Array:
         """Returns a MaskedTensor with a mask of rank 1 as a column with nulls."""
         values, valid = value.values, value.mask.numpy()
+        if not valid.any() and holds(self.arrow, pa.types.is_null):
+            return pa.nulls(len(valid), self.arrow)  # hidden items have values in tensors
         if isinstance(values, tf.Tensor) and not valid.all():
             values = self._without_invalid(values, value.mask)
         return with_nulls(self.write(values, path), valid, path)

@@ -186,10 +186,12 @@ def _time_text(number: int, arrow: pa.DataType) -> str:
     if has_year and abs(number) / second > _CALENDAR:
         return f"{number:,}"
     try:
-        whole = pa.scalar(number, pa.int32() if arrow.bit_width == 32 else pa.int64())
-        text = str(whole.cast(arrow).cast(pa.string()).as_py())
+        whole = pa.scalar(number, pa.int32() if arrow.bit_width == 32 else pa.int64()).cast(arrow)
+        if pa.types.is_duration(arrow):  # as Python writes it
+            return str(whole.cast(pa.duration("us")).as_py())
+        text = str(whole.cast(pa.string()).as_py())
     except (pa.ArrowException, OverflowError):
-        return f"{number:,}"
+        return f"{number:,} {arrow.unit}" if pa.types.is_duration(arrow) else f"{number:,}"
     return re.sub(r"\.0+(?=Z?$)", "", text)
 
 

@@ -140,6 +140,7 @@ def to_awkward(records: StructuredTensor, schema: Any = None) -> Any:
 
     Raises:
         MissingDependencyError: If awkward is not installed (also an ImportError).
+        UnsupportedTypeError: If awkward has no type for a field (also a TypeError).
         DTypeError, FieldError, StructureError, FormatError: As in `to_arrow`.
 
     >>> import extensor as xt
@@ -161,7 +162,15 @@ def to_awkward(records: StructuredTensor, schema: Any = None) -> Any:
         array = data if records.rank > 1 else data.to_struct_array()
         whole = _certain(pa.field("", array.type), Path(), 0, masked).type
         data = to_arrow(records, whole)
-    return ak.from_arrow(data)
+    try:
+        return ak.from_arrow(data)
+    except (NotImplementedError, ValueError) as error:
+        raise UnsupportedTypeError(
+            path="to_awkward",
+            expected="types that awkward has",
+            received=str(error)[:200],
+            mend="Leave the field out, or write another type with schema=, such as pa.int64().",
+        ) from error
 
 
 def _certain(field: pa.Field, at: Path, lists: int, masked: set[str]) -> pa.Field:

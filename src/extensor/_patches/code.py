@@ -48,8 +48,8 @@ def intercept(
     function = typing.cast("types.FunctionType", public.function)
     plain = vars(function).setdefault(REPLACED, _copied(function))
     sequences = tuple(sequences)
+    call_as_it_is(function)
     if public.fills_in:
-        call_as_it_is(function)
         count = plain.__code__.co_argcount
         template = _named_template(count, sequences, plain.__code__.co_freevars)
     else:

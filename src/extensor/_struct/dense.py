@@ -25,6 +25,7 @@ from extensor._struct.field import (
     spec_of_field,
     spec_of_items,
 )
+from extensor._struct.mask_sizes import with_own_rows
 from extensor._struct.metadata import NONE, Metadata
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_partition import splits_of
@@ -319,6 +320,7 @@ class DenseStructuredTensor(StructuredTensor):
         shape = merged_shape(self.shape, kept, added, at)
         if comparison is not None:
             old = self._columns or {"": self._rows}
+            added = {n: with_own_rows(v, at / n, comparison.of_field(n)) for n, v in added.items()}
             added = compared(self.shape, old, added, at, comparison)
         fields = {**self._columns, **added}
         extra = self._metadata.after_updates(self._columns, fields, updates)
@@ -449,5 +451,6 @@ def _of_one_shape(
     """
     found = common_shape(shape, fields)
     if comparison is not None and found.rank:
+        fields = {n: with_own_rows(v, Path(n), comparison) for n, v in fields.items()}
         fields = compared(shape, {}, fields, Path(), comparison)
     return fields, found

@@ -84,7 +84,20 @@ def _decoders_of(arrow: Any, text: bool | None) -> Decoders:
     if t.is_decimal(arrow):
         arrow = pa.decimal64(18, arrow.scale)
     numbers = pa.int32() if arrow.bit_width == 32 else pa.int64()
+    if t.is_timestamp(arrow) and arrow.tz is not None:
+        return _each(lambda items: _zoned(pa.array(items, numbers).view(arrow)))
     return _each(lambda items: pa.array(items, numbers).view(arrow).to_pylist())
+
+
+class UnknownZoneError(ValueError):
+    """A time zone that Python does not know; its argument is the name."""
+
+
+def _zoned(times: Any) -> list[Any]:
+    try:
+        return times.to_pylist()
+    except pa.ArrowInvalid as error:
+        raise UnknownZoneError(times.type.tz) from error
 
 
 def _wide_decimals(scale: int, plain: Any) -> Any:

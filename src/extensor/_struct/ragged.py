@@ -19,6 +19,7 @@ from extensor._struct import index, reshape, row_partition
 from extensor._struct.comparison import Comparison
 from extensor._struct.dims import Dims, after_gather, moved, named
 from extensor._struct.display import text
+from extensor._struct.mask_sizes import with_own_rows
 from extensor._struct.row_partition import splits_of
 from extensor._struct.row_splits import (
     checked_row_splits,
@@ -318,13 +319,14 @@ class RaggedStructuredTensor(StructuredTensor):
         if not updates:
             return self
         inner = {
-            name: uncut(
-                value, self._row_splits, at / name, comparison and comparison.of_field(name)
-            )
+            name: self._uncut(value, at / name, comparison and comparison.of_field(name))
             for name, value in updates.items()
         }
         values = self._values._updated(inner, at, comparison and comparison.below())
         return RaggedStructuredTensor.of_parts(values, self._row_splits, self._name)
+
+    def _uncut(self, value: Any, at: Path, comparison: Comparison | None) -> Any:
+        return uncut(with_own_rows(value, at, comparison), self._row_splits, at, comparison)
 
     # The rows are taken off once, not again for each level of the path.
 
@@ -335,7 +337,7 @@ class RaggedStructuredTensor(StructuredTensor):
         for path, value in updates.items():
             names = resolve(path, self._names())
             try:
-                inner[path] = uncut(value, self._row_splits, Path(*at, *names), comparison)
+                inner[path] = self._uncut(value, Path(*at, *names), comparison)
             except StructureError:
                 self._expect_records_around(names, at)  # else the rows are of no records
                 raise

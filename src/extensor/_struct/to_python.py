@@ -22,6 +22,7 @@ from extensor._struct.masked import field, is_masked, is_union
 from extensor._struct.python_values import (
     Decoder,
     Decoders,
+    UnknownZoneError,
     decoders_of_field,
     is_flat,
 )
@@ -291,12 +292,21 @@ def _unfit(plain: Any, names: tuple[str, ...], decode: Any, rank: int) -> Format
         rank: The number of dimensions of the records.
     """
     text, record, value = next(
-        place for place in _places(plain, "", names, rank, ()) if _is_refused(decode, place[-1])
+        place for place in _places(plain, "", names, rank, ()) if _refusal(decode, place[-1])
     )
     number = str(record[0]) if len(record) == 1 else str(list(record))
-    is_text = isinstance(value, bytes)
+    at = f"{text}, record {number}" if record else text
+    is_text, refusal = isinstance(value, bytes), _refusal(decode, value)
+    if isinstance(refusal, UnknownZoneError):
+        return FormatError(
+            path=at,
+            expected="a time in a zone that Python knows",
+            received=f"zone {refusal.args[0]!r}",
+            mend="Install the package tzdata if the zone exists. Otherwise name another zone in "
+            f"Arrow, by a cast, or take the numbers: records[{', '.join(map(repr, names))}].",
+        )
     return FormatError(
-        path=f"{text}, record {number}" if record else text,
+        path=at,
         expected="text in UTF-8" if is_text else "a date or time that Python can hold",
         received=f"{value!r}"[:43],
         mend="Call to_py(text=False), which returns bytes."
@@ -305,12 +315,13 @@ def _unfit(plain: Any, names: tuple[str, ...], decode: Any, rank: int) -> Format
     )
 
 
-def _is_refused(decode: Any, value: Any) -> bool:
+def _refusal(decode: Any, value: Any) -> Exception | None:
+    """Returns the error of decoding a value; None if it can be decoded."""
     try:
         decode(value)
-    except (OverflowError, ValueError):
-        return True
-    return False
+    except (OverflowError, ValueError) as error:
+        return error
+    return None
 
 
 def _places(

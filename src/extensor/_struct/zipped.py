@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import tensorflow as tf
-
+from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
 from extensor._struct.comparison import Comparison
 from extensor._struct.dense import zipped
 from extensor._struct.field import as_field, expect_fields, shape_of
+from extensor._struct.mask_sizes import with_own_rows
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.row_splits import uncut
 from extensor._struct.tensor import StructuredTensor
@@ -71,7 +71,7 @@ def zip_(
 
 
 def _zipped(parts: dict[str, Any], depth: int, comparison: Comparison | None) -> StructuredTensor:
-    ragged = [value for value in parts.values() if _ragged_levels(value)]
+    ragged = [rows for value in parts.values() if (rows := uncut_rows(value))]
     if depth < 2 or not ragged:
         return zipped(parts, depth, comparison)
     for name, value in parts.items():
@@ -82,15 +82,15 @@ def _zipped(parts: dict[str, Any], depth: int, comparison: Comparison | None) ->
                 received=f"a dense value of shape {shape_of(value)}",
                 mend="Convert it with tf.RaggedTensor.from_tensor, or give depth=1.",
             )
-    splits = ragged[0].row_splits
-    inner = {name: uncut(value, splits, Path(name), comparison) for name, value in parts.items()}
+    splits = ragged[0][1]
+    inner = {
+        name: uncut(with_own_rows(value, Path(name), comparison), splits, Path(name), comparison)
+        for name, value in parts.items()
+    }
     below = comparison and comparison.below()
     return RaggedStructuredTensor.of_parts(_zipped(inner, depth - 1, below), splits)
 
 
 def _ragged_levels(value: Any) -> int:
-    if isinstance(value, tf.RaggedTensor):
-        return value.ragged_rank
-    if isinstance(value, RaggedStructuredTensor):
-        return 1 + _ragged_levels(value.values)
-    return 0
+    rows = uncut_rows(value)
+    return 0 if rows is None else 1 + _ragged_levels(rows[0])

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from extensor._arrow.arrow_type import decoded, is_encoded, is_list
+from extensor._arrow.arrow_type import decoded, holds, is_encoded, is_list
 from extensor._arrow.selection import taken
 from extensor._formats.json.types import is_bytes, is_text
 from extensor._path import Path
@@ -57,7 +57,7 @@ def _text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
     if t.is_map(arrow):
         return _maps(array, path, allow_nan)
     if is_list(arrow):
-        return _surrounded("[", _joined(array, json_text(array.flatten(), path, allow_nan)), "]")
+        return _surrounded("[", _joined(array, json_text(_items(array), path, allow_nan)), "]")
     if t.is_union(arrow):
         return _variants(array, path, allow_nan)
     if t.is_null(arrow):
@@ -86,6 +86,14 @@ def _text(array: pa.Array, path: Path, allow_nan: bool) -> pa.StringArray:
         received=f"Arrow type {arrow}",
         mend="Convert the field first, or remove it with without.",
     )
+
+
+def _items(array: Any) -> pa.Array:
+    """Returns the items of all lists that are not null."""
+    if array.null_count and holds(array.type, lambda each: isinstance(each, pa.BaseExtensionType)):
+        # `flatten` cannot leave out null lists of these types.
+        array = taken(array, np.flatnonzero(array.is_valid().to_numpy(False)))
+    return array.flatten()
 
 
 def _surrounded(start: str, text: pa.StringArray, end: str) -> pa.StringArray:

@@ -73,6 +73,8 @@ def parsed_type(arrow: pa.DataType) -> pa.DataType:
         InexactError: If there is none.
     """
     t = pa.types
+    if isinstance(arrow, pa.BaseExtensionType):
+        return parsed_type(arrow.storage_type)
     if t.is_struct(arrow):
         return pa.struct([field.with_type(parsed_type(field.type)) for field in arrow.fields])
     if t.is_dictionary(arrow):
@@ -117,6 +119,8 @@ def converted(array: pa.Array, arrow: pa.DataType) -> pa.Array:
         return array
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), arrow)
+    if isinstance(arrow, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(arrow, converted(array, arrow.storage_type))
     if array.offset:
         array = pa.concat_arrays([array, array.slice(0, 0)])
     if pa.types.is_struct(arrow):
@@ -143,6 +147,8 @@ def _converted_struct(array: pa.Array, arrow: pa.DataType) -> pa.Array:
 def converted_leaf(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     """Returns numbers or text as a type, as `converted` does."""
     t = pa.types
+    if isinstance(arrow, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(arrow, converted_leaf(array, arrow.storage_type))
     if is_bytes(arrow):
         return _decoded(array, arrow)
     if t.is_time(arrow):  # Arrow does not cast text to times

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from extensor._arrow.arrow_type import holds
+from extensor._arrow.arrow_type import holds, is_list
 from extensor._arrow.struct_fields import struct_fields
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
@@ -216,7 +216,10 @@ class _Rows:
             return array.to_numpy(zero_copy_only=False, writable=True)
         if t.is_dictionary(arrow):
             return self._categories(array)
-        return array.to_pandas().array
+        if t.is_nested(arrow) and _has_other_nulls(array):
+            return _of_objects(list(map(_cell, array.to_pylist())))
+        # Without the option, Arrow makes floats of integers beside nulls, which changes them.
+        return array.to_pandas(integer_object_nulls=True).array
 
     def _categories(self, array: pa.DictionaryArray) -> Any:
         """Returns a dictionary as a categorical."""
@@ -239,6 +242,28 @@ def _numbers(array: pa.Array) -> Any:
     copy = np.frombuffer(pa.allocate_buffer(values.nbytes), values.dtype)
     copy[:] = values
     return copy
+
+
+def _has_other_nulls(array: pa.Array) -> bool:
+    """Returns whether a list has floats with nulls, for which NumPy has only nan, or UUIDs."""
+    arrow = array.type
+    if holds(arrow, lambda each: isinstance(each, pa.BaseExtensionType)):
+        return True
+    if not holds(arrow, pa.types.is_floating):
+        return False
+    if pa.types.is_struct(arrow):
+        return any(map(_has_other_nulls, array.flatten()))
+    if not is_list(arrow):
+        return False
+    items = array.flatten()
+    return (pa.types.is_floating(items.type) and items.null_count > 0) or _has_other_nulls(items)
+
+
+def _cell(value: Any) -> Any:
+    """Returns a Python value with an array of objects in place of each list."""
+    if isinstance(value, dict):
+        return {name: _cell(each) for name, each in value.items()}
+    return _of_objects(list(map(_cell, value))) if isinstance(value, list) else value
 
 
 def _of_objects(cells: list[Any]) -> Any:

@@ -16,7 +16,7 @@ import tensorflow as tf
 from extensor._arrow.location import splits_dtype
 from extensor._arrow.read import read_records
 from extensor._formats.python import kinds
-from extensor._formats.python.all_nulls import with_all_nulls
+from extensor._formats.python.all_nulls import with_all_nulls, with_all_nulls_of_spec
 from extensor._formats.python.columns import Columns, expect_size, offsets_of
 from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.inferred import inferred
@@ -28,7 +28,7 @@ from extensor._formats.python.wanted import Lists, collection_levels
 from extensor._protocol.casting import cast_value
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor
-from extensor._struct.masked import is_union
+from extensor._struct.masked import is_masked, is_union, records_in
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.reshape import split
 from extensor._struct.spec import StructuredTensorSpec
@@ -219,7 +219,12 @@ def of_spec(
         wanted = wanted.items
     made = typed(flat, wanted, place) if nulls is None else None
     if made is None:
-        array = columns.array(flat, wanted, place)
+        try:
+            array = columns.array(flat, wanted, place)
+        except NullError as error:
+            if name_of is not None:  # a format has an error of its own
+                raise
+            raise with_all_nulls_of_spec(error, nulls, flat, wanted, place) from None
     else:
         array, columns.policies = made
     splits = next(iter(spec._row_splits_dtypes()), tf.int64)
@@ -231,6 +236,8 @@ def _with_metadata(value: Any, spec: Any) -> Any:
     """Returns records with the metadata of a spec, which is not part of its equality."""
     if getattr(spec, "is_row", False):
         return _with_metadata(value, spec.values_spec)._with_hint(spec)
+    if is_masked(value) and records_in(value) is not None:
+        return type(value).of_parts(_with_metadata(value.values, spec.values), value.mask)
     if isinstance(value, RaggedStructuredTensor):
         values = _with_metadata(value.values, spec.values_spec)
         return RaggedStructuredTensor.of_parts(values, value.row_splits, spec._name)

@@ -18,7 +18,7 @@ from extensor._struct.field import expect_mapping
 from extensor._struct.masked import in_masks
 from extensor._struct.paths.place import names_of, new_field, put, value_at
 from extensor._struct.paths.rows import with_rows
-from extensor._struct.ragged import RaggedStructuredTensor
+from extensor._struct.paths.types import type_at, with_types
 from extensor._struct.same_sizes import of_count
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, StructureError
@@ -177,18 +177,10 @@ def _renamed(records: Any, names: Mapping[str, str], at: Path) -> Any:
                 received="a name that two fields would have",
                 mend="Choose another name, or remove a field first: st.without(path).",
             )
-    changed = {(b,): records.field_value((a,)) for a, b in zip(old, new, strict=True) if a != b}
+    pairs = list(zip(old, new, strict=True))
+    changed = {(b,): records.field_value((a,)) for a, b in pairs if a != b}
     made = records.with_updates(changed, validate=False).with_only(*[(name,) for name in new])
-    return _with_types(made, records, dict(zip(old, new, strict=True)))
-
-
-def _with_types(new: Any, old: Any, names: Mapping[str, str]) -> Any:
-    """Returns records with the Arrow types that other records have under other names."""
-    if isinstance(new, RaggedStructuredTensor):
-        values = _with_types(new.values, old.values, names)
-        return RaggedStructuredTensor.of_parts(values, new.row_splits)._with_dims(new._dims)
-    types = {names[name]: kept for name, kept in old._metadata.types.items() if name in names}
-    return new._with_metadata(new._metadata._replace(types=types))
+    return with_types(made, {(b,): type_at(records, (a,)) for a, b in pairs})
 
 
 def cast(st: Any, dtypes: Mapping[Any, Any]) -> Any:

@@ -14,8 +14,9 @@ from extensor._struct.field import expect_mapping
 from extensor._struct.index import gather
 from extensor._struct.masked import field_at, records_in
 from extensor._struct.paths.order import groups, keyed, without_null
-from extensor._struct.paths.place import list_at, names_of, new_field, put, value_at
+from extensor._struct.paths.place import Names, list_at, names_of, new_field, put, value_at
 from extensor._struct.paths.rows import Rows, row_numbers, rows_of, shown, splits_of, with_rows
+from extensor._struct.paths.types import put_items, type_at, with_types
 from extensor.errors import StructureError
 
 
@@ -61,7 +62,8 @@ def group_by(st: Any, path: PathLike, by: PathLike, items: str = "items") -> Any
     new_field(grouped, (items,))
     lists = with_rows(gather(rows.items, order), inner)
     grouped = grouped.with_updates({(items,): lists}, validate=False)
-    return put(st, names, rows.lists(grouped, outer))
+    result = put(st, names, rows.lists(grouped, outer))
+    return with_types(result, {(*names, key[-1]): type_at(records_in(rows.items), key)})
 
 
 def unflatten(st: Any, path: PathLike, counts: Any) -> Any:
@@ -102,7 +104,7 @@ def unflatten(st: Any, path: PathLike, counts: Any) -> Any:
     outer = tf.cast(cuts.splits, inner.dtype)
     _expect_cuts(inner, outer, rows, Path(*names))
     lists = with_rows(rows.items, inner)
-    return put(st, names, rows.lists(lists, outer))
+    return put_items(st, names, rows.lists(lists, outer))
 
 
 def _expect_cuts(inner: Any, outer: Any, rows: Rows, at: Path) -> None:
@@ -153,6 +155,7 @@ def cartesian(st: Any, sources: Mapping[str, PathLike], target: PathLike) -> Any
     expect_mapping(sources, "sources", "from names to paths", '{"tag": "tags", "size": "sizes"}')
     new = new_field(st, target)
     lists: dict[str, Rows] = {}
+    types: dict[Names, Any] = {}
     for name, path in sources.items():
         names, value, depth = list_at(st, path)
         if names[:-1] != new[:-1] or not names:
@@ -163,6 +166,7 @@ def cartesian(st: Any, sources: Mapping[str, PathLike], target: PathLike) -> Any
                 mend="Bring the lists together first: xt.struct.promote_and_broadcast.",
             )
         lists[name] = rows_of(shown(value, depth), depth)
+        types[(*new, name)] = type_at(st, names)
     if not lists:
         raise StructureError(
             path="sources",
@@ -186,7 +190,7 @@ def cartesian(st: Any, sources: Mapping[str, PathLike], target: PathLike) -> Any
         rest //= length
     fields = {name: fields[name] for name in lists}
     records = DenseStructuredTensor([None], fields, validate=False)
-    return put(st, new, next(iter(lists.values())).lists(records, splits))
+    return with_types(put(st, new, next(iter(lists.values())).lists(records, splits)), types)
 
 
 def combinations(
@@ -241,4 +245,6 @@ def combinations(
         lengths = tf.math.unsorted_segment_sum(tf.ones_like(numbers), numbers, tf.size(splits) - 1)
     items = {name: gather(rows.items, c) for name, c in zip(labels, chosen, strict=True)}
     records = DenseStructuredTensor([None], items, validate=False)
-    return put(st, new, rows.lists(records, splits_of(lengths)))
+    kept = type_at(st, names)
+    result = put(st, new, rows.lists(records, splits_of(lengths)))
+    return with_types(result, {(*new, label): kept for label in labels})

@@ -29,6 +29,7 @@ from extensor._struct.paths.rows import (
     shown,
     unmasked,
 )
+from extensor._struct.paths.types import put_items, type_at, with_types
 from extensor.errors import DTypeError, StructureError
 
 
@@ -148,7 +149,7 @@ def slice_(st: Any, path: PathLike, start: Any = None, stop: Any = None, step: A
     """
     names, value, depth = list_at(st, path)
     positions = (*((ALL,) * depth), slice(start, stop, step))
-    return put(st, names, take(value, positions, Path(*names)))
+    return put_items(st, names, take(value, positions, Path(*names)))
 
 
 def truncate(st: Any, path: PathLike, limit: Any) -> Any:
@@ -201,7 +202,7 @@ def filter_by(st: Any, path: PathLike, mask: Any) -> Any:
     rows = rows_of(value, depth)
     flat = _flat_like(mask, value, depth, Path(*names))
     kept = tf.cast(tf.where(flat)[:, 0], rows.splits.dtype)
-    return put(st, names, selected(rows, kept, flat))
+    return put_items(st, names, selected(rows, kept, flat))
 
 
 def selected(rows: Any, kept: Any, flat: Any) -> Any:
@@ -288,7 +289,7 @@ def flatten(st: Any, path: PathLike = ()) -> Any:
             mend="Use xt.struct.explode to put the items into the records, or promote to merge "
             "lists of several records.",
         )
-    return put(st, names, flat_lists(value, depth, 2))
+    return put_items(st, names, flat_lists(value, depth, 2))
 
 
 def explode(st: Any, path: PathLike) -> Any:
@@ -333,7 +334,8 @@ def explode(st: Any, path: PathLike) -> Any:
     if above != depth:  # a null among the records that are repeated has no list, and is left out
         masks = [mask for mask in masks if mask.shape.rank < depth]
     result = _exploded(rest, names[-1:], lists, depth, above)
-    return put(st, names[:-1], functools.reduce(combined, reversed(masks), result))
+    result = put(st, names[:-1], functools.reduce(combined, reversed(masks), result))
+    return with_types(result, {names: type_at(st, names)})
 
 
 def _exploded(rest: Any, name: Names, lists: Any, depth: int, above: int) -> Any:

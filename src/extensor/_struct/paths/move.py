@@ -23,6 +23,7 @@ from extensor._struct.paths.place import (
     value_at,
 )
 from extensor._struct.paths.rows import flat_lists, list_rank, repeated, size_of
+from extensor._struct.paths.types import put_items, type_at, with_types
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import FieldError
 
@@ -54,7 +55,7 @@ def promote(st: Any, source: PathLike, target: PathLike) -> Any:
     new = new_field(st, target)
     if names[: len(new) - 1] != new[:-1] or len(new) > len(names):
         raise not_in_line(names, new, "above", "broadcast")
-    return put(st, new, _promoted(st, names, parent, new[:-1]))
+    return put_items(st, new, _promoted(st, names, parent, new[:-1]), names)
 
 
 def _promoted(st: Any, names: Names, parent: Any, above: Names) -> Any:
@@ -100,7 +101,8 @@ def broadcast(st: Any, source: PathLike, target: PathLike) -> Any:
     names, parent = _source(st, source)
     if new[: len(names) - 1] != names[:-1]:
         raise not_in_line(names, new, "below", "promote")
-    return put(st, new, _broadcast(st, value_at(st, names), records_in(parent).rank, new[:-1]))
+    value = _broadcast(st, value_at(st, names), records_in(parent).rank, new[:-1])
+    return put_items(st, new, value, names)
 
 
 def _broadcast(st: Any, value: Any, depth: int, below: Names) -> Any:
@@ -149,6 +151,7 @@ def promote_and_broadcast(st: Any, sources: Mapping[str, PathLike], parent: Path
     expect_mapping(sources, "sources", "from names to paths", '{"by": "author.name"}')
     below = names_of(st, parent)
     updates: dict[Names, Any] = {}
+    types: dict[Names, Any] = {}
     for name, path in sources.items():
         new = new_field(st, (*below, name))
         if path == ():
@@ -161,7 +164,8 @@ def promote_and_broadcast(st: Any, sources: Mapping[str, PathLike], parent: Path
         value = _promoted(st, names, parent, below[:common])
         depth = fields_at(st, below[:common]).rank
         updates[new] = _broadcast(st, value, depth, below)
-    return st.with_updates(updates, validate=False)
+        types[new] = type_at(st, names)
+    return with_types(st.with_updates(updates, validate=False), types)
 
 
 def reroot(st: Any, path: PathLike, index: str | None = None) -> Any:

@@ -21,10 +21,11 @@ from extensor._struct.paths.place import (
     depth_of,
     list_at,
     names_of,
-    put,
+    new_field,
     value_at,
 )
 from extensor._struct.paths.rows import as_row, only_row, rows_of, splits_of, unmasked, with_rows
+from extensor._struct.paths.types import put_items
 from extensor._struct.records import Records
 from extensor._struct.row_splits import outer_sizes
 from extensor.errors import ExtensorError, NullError, StructureError
@@ -126,7 +127,7 @@ def fill_null(st: Any, path: PathLike, value: Any) -> Any:
     names = names_of(st, path)
     field, outer = _own_field(st, names)
     if is_masked(field):
-        return put(st, names, _filled_nulls(field, value, Path(*names)))
+        return put_items(st, names, _filled_nulls(field, value, Path(*names)))
     if outer is None:
         return st
     raise NullError(
@@ -224,7 +225,7 @@ def drop_null(st: Any, path: PathLike) -> Any:
     rows = rows_of(value, depth)
     values, mask = unmasked(rows.items, 1)
     kept = tf.cast(tf.where(mask)[:, 0], rows.splits.dtype)
-    return put(st, names, selected(replace(rows, items=values), kept, mask))
+    return put_items(st, names, selected(replace(rows, items=values), kept, mask))
 
 
 def firsts(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
@@ -253,9 +254,7 @@ def firsts(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     some = rows.lengths > 0
     items = _at(rows.items, tf.where(some, rows.splits[:-1], tf.zeros_like(rows.lengths) - 1))
     result = rows.outside(combined(items, some))
-    if target is None:
-        return put(st, names, result)
-    return answer(st, target, result)
+    return put_items(st, names if target is None else new_field(st, target), result, names)
 
 
 def _at(items: Any, numbers: Any) -> Any:
@@ -303,7 +302,7 @@ def singletons(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
         kept = tf.cast(tf.where(valid)[:, 0], rows.splits.dtype)
         splits = splits_of(tf.cast(valid, rows.splits.dtype))
         result = rows.same(with_rows(gather(rows.items, kept), splits))
-    return put(st, names, result) if target is None else answer(st, target, result)
+    return put_items(st, names if target is None else new_field(st, target), result, names)
 
 
 def pad(st: Any, path: PathLike, n: int, value: Any = None, clip: bool = False) -> Any:
@@ -348,7 +347,7 @@ def pad(st: Any, path: PathLike, n: int, value: Any = None, clip: bool = False) 
     items = _at(rows.items, number)
 
     items = combined(items, real) if value is None else _with_item(items, real, value, Path(*names))
-    return put(st, names, rows.lists(items, splits))
+    return put_items(st, names, rows.lists(items, splits))
 
 
 def _root_is_no_field() -> StructureError:

@@ -10,8 +10,9 @@ from extensor._counted import counted
 from extensor._path import Path, PathLike
 from extensor._struct.index import gather
 from extensor._struct.masked import combined, field, is_masked, records_in
-from extensor._struct.paths.place import answer, list_at, names_of, put
+from extensor._struct.paths.place import answer, list_at, names_of
 from extensor._struct.paths.rows import Rows, rows_of
+from extensor._struct.paths.types import put_items
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, NullError, RowError
 
@@ -73,7 +74,7 @@ def sort(
     [{'minutes': 20}, {'minutes': 5}]
     """
     names, rows, keys = keyed(st, path, by, axis)
-    return put(st, names, rows.same(gather(rows.items, _order(keys, rows, descending))))
+    return put_items(st, names, rows.same(gather(rows.items, _order(keys, rows, descending))))
 
 
 def unique(st: Any, path: PathLike = (), by: PathLike | None = None, axis: int = -1) -> Any:
@@ -91,7 +92,7 @@ def unique(st: Any, path: PathLike = (), by: PathLike | None = None, axis: int =
     names, rows, keys = keyed(st, path, by, axis)
     first, _, splits = groups(without_null(keys, path if by is None else by), rows)
     items = gather(rows.items, first)
-    return put(st, names, rows.lists(items, splits))
+    return put_items(st, names, rows.lists(items, splits))
 
 
 def groups(keys: Any, rows: Rows) -> tuple[Any, Any, Any]:

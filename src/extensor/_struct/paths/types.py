@@ -1,0 +1,114 @@
+"""The Arrow type of a field, for a field elsewhere that has the same items."""
+
+# This file calls methods of records that are private to this package.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import tensorflow as tf
+
+from extensor._authoring.rows import uncut_rows
+from extensor._path import Path
+from extensor._struct.arrow_types import ArrowType, form_of
+from extensor._struct.masked import in_masks, is_masked
+from extensor._struct.paths.place import Names, fields_at, put
+from extensor._struct.ragged import RaggedStructuredTensor
+
+
+def type_at(st: Any, names: Names) -> ArrowType | None:
+    """Returns the Arrow type of the field at a path, or None if it has none."""
+    if not names:
+        return None
+    records = fields_at(st, names[:-1])
+    while isinstance(records, RaggedStructuredTensor):
+        records = records.values
+    return records._metadata.types.get(names[-1])
+
+
+def put_items(st: Any, names: Names, value: Any, source: Names | None = None) -> Any:
+    """Returns the records with a value at a path that has items of a field, with its Arrow type.
+
+    Args:
+        st: The records.
+        names: The path of the value; `()` replaces the records.
+        value: The value.
+        source: The path of the field. Default: the field that the value replaces.
+    """
+    kept = type_at(st, names if source is None else source)
+    return with_types(put(st, names, value), {names: kept} if names else {})
+
+
+def with_types(st: Any, types: Mapping[Names, ArrowType | None]) -> Any:
+    """Returns records in which fields have the Arrow types of other fields with the same items.
+
+    Args:
+        st: The records.
+        types: The Arrow type of the other field, by the path of the field; None if it has none.
+    """
+    for names, kept in types.items():
+        st = in_masks(st, lambda records, names=names, kept=kept: _typed(records, names, kept))
+    return st
+
+
+def _typed(records: Any, names: Names, kept: ArrowType | None) -> Any:
+    if isinstance(records, RaggedStructuredTensor):
+        return records._with_values(_typed(records.values, names, kept))
+    name, inner = names[0], names[1:]
+    field = records._columns[name]
+    if inner:
+        changed = in_masks(field, lambda below: _typed(below, inner, kept))
+        return records._updated({name: changed}, Path())
+    types = records._metadata.types
+    own = None if kept is None else _moved(kept, name, field, records.rank)
+    if own is None and name not in types:
+        return records
+    others = {other: each for other, each in types.items() if other != name}
+    types = others if own is None else {**others, name: own}
+    return records._with_metadata(records._metadata._replace(types=types))
+
+
+def _moved(kept: ArrowType, name: str, value: Any, rank: int) -> ArrowType | None:
+    """Returns the Arrow type of a value with the items of a field, in other lists or in none.
+
+    Args:
+        kept: The Arrow type of the field.
+        name: The new name.
+        value: The value.
+        rank: The number of dimensions of the records that get the value.
+    """
+    form, field = form_of(value, rank), kept.field.with_name(name)
+    if form[0] != kept.form[0] or form[1] is None or kept.form[1] is None:
+        return None
+    more = form[1] - kept.form[1]
+    for _ in range(-more):
+        if not hasattr(field.type, "value_field"):
+            return None
+        field = field.type.value_field.with_name(name)
+    if more > 0:
+        field = pa.field(name, _lists(field.with_name("item"), value, rank, more))
+    return ArrowType(field, form, kept.words)
+
+
+def _lists(item: pa.Field, value: Any, rank: int, count: int) -> pa.DataType:
+    """Returns the type of lists of items: `count` dimensions of a value, after the first `rank`."""
+
+    def of_items(value: Any, rank: int) -> pa.Field:
+        return item if count == 1 else pa.field("item", _lists(item, value, rank, count - 1))
+
+    while is_masked(value):
+        value = value.values
+    if rank == 0:  # the list of a single record
+        return pa.large_list(of_items(value, 1))
+    rows = uncut_rows(value)
+    if rows is None:
+        size = value.shape[rank]
+        items = of_items(value, rank + 1)
+        return pa.large_list(items) if size is None else pa.list_(items, size)
+    if rank > 1:
+        return _lists(item, rows[0], rank - 1, count)
+    make = pa.large_list if rows[1].dtype == tf.int64 else pa.list_
+    return make(of_items(rows[0], 1))
