@@ -30,13 +30,13 @@ def test_the_file_describes_a_client_without_python_types(tmp_path):
         {"name": "plus", "kind": "POSITIONAL_OR_KEYWORD", "optional": True},
     ]
     tensors = {one["name"]: one for one in described["inputs"]["tensors"]}
-    assert tensors["recipe__steps___row_lengths"] == {
-        "name": "recipe__steps___row_lengths",
+    assert tensors["recipe__steps__row_lengths"] == {
+        "name": "recipe__steps__row_lengths",
         "path": "recipe.steps",
         "part": "row_lengths",
         "dtype": "int64",
         "shape": [None],
-        "tensor": "minutes_recipe__steps___row_lengths:0",
+        "tensor": "minutes_recipe__steps__row_lengths:0",
     }
     assert tensors.keys() == {component.name for component in signature.inputs.components}
     [minutes, lengths] = described["outputs"]["tensors"]
@@ -94,11 +94,11 @@ def damaged(tmp_path, change):
     [
         (lambda text: text[:100], errors.FormatError),
         (lambda text: "[]", errors.FormatError),
-        (lambda text: text.replace("version 1", "version 9"), errors.FormatError),
+        (lambda text: text.replace("version 2", "version 9"), errors.FormatError),
         (lambda text: text.replace('"inputs"', '"in"'), errors.FormatError),
         (lambda text: text.replace("dictValue", "wrong"), errors.FormatError),
         (lambda text: text.replace("POSITIONAL_OR_KEYWORD", "other"), errors.FormatError),
-        (lambda text: text.replace('"x__title"', '"x__name"'), errors.StructureError),
+        (lambda text: text.replace('"x.title"', '"x.name"'), errors.StructureError),
         (
             lambda text: text.replace(
                 '"types": {', '"types": {"tests.UnheardOfSpec": "some.module",'

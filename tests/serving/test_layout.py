@@ -22,12 +22,12 @@ from tests.serving.sample import (
 @pytest.mark.parametrize("kind", VALUES)
 def test_every_tensor_has_a_name_and_the_value_comes_back(kind, ragged):
     value, expected = VALUES[kind]
-    signature = flat_signature(lambda x: {"same": x}, value, ragged=ragged)
-    assert names(signature.inputs) == [n.replace("row_splits", ragged) for n in expected]
+    signature = flat_signature(lambda x, y: {"same": x}, value, tf.TensorSpec([]), ragged=ragged)
+    assert names(signature.inputs) == [*(n.replace("row_splits", ragged) for n in expected), "y"]
     assert names(signature.outputs) == [
         re.sub("^x", "same", n.replace("row_splits", ragged)) for n in expected
     ]
-    assert_alike(served(signature, value)["same"], value)
+    assert_alike(served(signature, value, 0.0)["same"], value)
 
 
 dtypes = st.sampled_from([tf.float32, tf.int64, tf.string, tf.bool])

@@ -21,6 +21,7 @@ from extensor._arrow.read import read_records, table_of
 from extensor._arrow.schema import masks_of_spec, schema_from_spec, spec_from_schema
 from extensor._arrow.write import to_arrow
 from extensor._path import Path, PathLike
+from extensor._struct.cast_request import CastRequest
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.difference import differences
 from extensor._struct.masked import is_nullable
@@ -166,22 +167,25 @@ class WantedTable:
         return self._spec.cast(records)
 
 
-def records_of_spec(data: Any, spec: StructuredTensorSpec, extra: str) -> StructuredTensor:
+def records_of_spec(
+    data: Any, spec: StructuredTensorSpec, request: CastRequest
+) -> StructuredTensor:
     """Returns a table or record batch as records of a spec, by a cast without loss.
 
     Args:
         data: The table.
         spec: The spec. A column that may be null may be missing.
-        extra: What becomes of fields that the spec does not have: "error" or "ignore".
+        request: What the caller of `cast` asks for.
 
     Raises:
         FieldError, DTypeError, NullError: If the table does not have the fields of the spec.
     """
     table = table_of(data, "cast")
     wanted = WantedTable(None, spec)
-    if extra == "error":
+    if request.dropped is not None:
         have = spec_from_schema(table.schema, nulls="mask")
-        more = [each for each in differences(spec, have, Path(), False) if each.is_extra]
+        found = differences(spec, have, Path(), False)
+        more = [each for each in found if each.is_extra and not request.drops(each.path)]
         if more:
             raise FieldError(
                 path=more[0].path,
@@ -198,7 +202,7 @@ def records_of_spec(data: Any, spec: StructuredTensorSpec, extra: str) -> Struct
     try:
         return wanted.records(whole)
     except DTypeError:  # Arrow refuses types of which not all values fit
-        return spec.cast(table.to_pylist(), extra=extra)
+        return spec._cast_as(table.to_pylist(), request)
 
 
 def _cast(table: pa.Table, field: pa.Field, validate: bool) -> pa.ChunkedArray:

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.casting import castable_type, shortened
+from extensor._struct.cast_request import CastRequest
 from extensor._struct.change import fits, needs_change, retyped
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.display.schema import node
@@ -203,30 +204,39 @@ def _add(path: Path) -> str:
     return f"records.with_updates({{{str(path)!r}: ...}})"
 
 
-def without_extra(value: Any, spec: Any) -> Any:
-    """Returns a value without the fields that a spec does not have, at any depth.
+def without_extra(value: Any, spec: Any, request: CastRequest, path: Path | None = None) -> Any:
+    """Returns a value without the fields that a request drops, at any depth.
 
     Args:
         value: Records, or the value of a field.
         spec: The spec of the result.
+        request: What fields are dropped of those that the spec does not have.
+        path: The path of the value. Default: the records themselves.
     """
+    at = Path() if path is None else path
     if is_masked(value):
-        inner = without_extra(value.values, spec.values if is_masked(spec) else spec)
+        own = spec.values if is_masked(spec) else spec
+        inner = without_extra(value.values, own, request, at)
         return value if inner is value.values else type(value).of_parts(inner, value.mask)
     spec = spec.values if is_masked(spec) else spec
     if not isinstance(spec, StructuredTensorSpec):
         return value
     if isinstance(value, RaggedStructuredTensor):
-        values = without_extra(value.values, spec)
+        values = without_extra(value.values, spec, request, at)
         if values is value.values:
             return value
         return RaggedStructuredTensor.of_parts(values, value.row_splits)._with_dims(value._dims)
     if not isinstance(value, DenseStructuredTensor):
         return value
     wanted = spec.record.field_specs
-    if any(name not in wanted for name in value.field_names()):
-        value = value._selected([name for name in value.field_names() if name in wanted])
-    nested = {name: without_extra(part, wanted[name]) for name, part in value._columns.items()}
-    if all(nested[name] is part for name, part in value._columns.items()):
+    kept = [n for n in value.field_names() if n in wanted or not request.drops(at / n)]
+    if len(kept) < len(value.field_names()):
+        value = value._selected(kept)
+    nested = {
+        name: without_extra(part, wanted[name], request, at / name)
+        for name, part in value._columns.items()
+        if name in wanted
+    }
+    if all(nested[name] is value._columns[name] for name in nested):
         return value
     return value.map_parts(lambda part, name: nested.get(name, part))

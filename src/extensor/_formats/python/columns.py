@@ -33,7 +33,9 @@ from extensor._formats.python.unfit import (
 )
 from extensor._formats.python.variants import NULL
 from extensor._formats.python.wanted import Cast, Fields, Leaf, Lists, Variants, column_spec
+from extensor._path import Path
 from extensor._protocol.casting import cast_value
+from extensor._struct.cast_request import STRICT, CastRequest
 from extensor.errors import (
     DTypeError,
     NullError,
@@ -54,7 +56,7 @@ class Columns:
         unions: Whether values of different types become a union.
         expect_few: Raises if records may have too many fields. It gets the number of fields, of
             records, of values of all records, and the path.
-        drops_extra: Whether fields are left out that are not wanted.
+        request: What the caller of `cast` asks for.
     """
 
     def __init__(
@@ -63,14 +65,14 @@ class Columns:
         nulls: Any,
         unions: bool,
         expect_few: Callable[[int, int, int, str], None] | None = None,
-        drops_extra: bool = False,
+        request: CastRequest = STRICT,
     ) -> None:
         self._dtypes = dtypes
         self._expect_few = expect_few
         self._policies = Nulls(nulls)
         self._nulls = not self._policies.are_errors
         self._unions = unions
-        self._drops_extra = drops_extra
+        self._request = request
         self.policies: dict[str, str] = {}
         """The policies for nulls that follow from spec and values, by path."""
         self.tensors: list[tuple[tuple[str, ...], Any]] = []
@@ -260,13 +262,17 @@ class Columns:
             )
 
     def _expect_wanted(self, value: Any, wanted: Any, place: Place, index: int) -> None:
-        unknown = [name for name in value if name not in wanted.fields]
+        unknown = [
+            name
+            for name in value
+            if name not in wanted.fields and not self._request.drops(Path(*place.names, str(name)))
+        ]
         missing = [
             name
             for name, each in wanted.fields.items()
             if name not in value and not (each.nullable or self._fills(place.field(name)))
         ]
-        if missing or (unknown and not self._drops_extra):
+        if missing or unknown:
             raise other_fields(wanted.fields, value, missing, place.at(index))
 
     # Lists.
