@@ -35,7 +35,10 @@ _FILE = ("assets.extra", "extensor.json")
 
 _FORMAT = "extensor flat signatures, version 2"
 _FORMATS = (_FORMAT, "extensor flat signatures, version 1")
-"""The formats that are read. In version 1, paths have the names of all components: `x.values`."""
+"""The formats that are read."""
+
+_OLD_WORDS = {"values", "variants", "codes"}
+"""What paths of version 1 have that paths no longer have, such as `x.values` of masked values."""
 
 _KINDS = {kind.name: kind for kind in type(inspect.Parameter.KEYWORD_ONLY)}
 
@@ -207,10 +210,15 @@ def _place(tensor: Mapping[str, Any]) -> str:
 
 
 def _is_same(saved: Mapping[str, Any], component: Component) -> bool:
-    """Returns whether a tensor has the path and part that a file says, perhaps with more names."""
-    words = iter([*Path.parse(saved["path"]), *_words(saved["part"])])
-    is_within = all(word in words for word in [*component.path, *_words(component.part)])
-    return is_within and saved["dtype"] == component.spec.dtype.name
+    """Returns whether a tensor has the dtype, path and part that a file says."""
+    left = [*component.path, *_words(component.part)]
+    others = set[str]()
+    for word in [*Path.parse(saved["path"]), *_words(saved["part"])]:
+        if left[:1] == [word]:
+            del left[0]
+        else:
+            others.add(word)
+    return not left and others <= _OLD_WORDS and saved["dtype"] == component.spec.dtype.name
 
 
 def _words(part: str) -> list[str]:

@@ -262,18 +262,18 @@ class Columns:
             )
 
     def _expect_wanted(self, value: Any, wanted: Any, place: Place, index: int) -> None:
-        unknown = [
+        kept = [
             name
             for name in value
-            if name not in wanted.fields and not self._request.drops(Path(*place.names, str(name)))
+            if name in wanted.fields or not self._request.drops(Path(*place.names, str(name)))
         ]
         missing = [
             name
             for name, each in wanted.fields.items()
             if name not in value and not (each.nullable or self._fills(place.field(name)))
         ]
-        if missing or unknown:
-            raise other_fields(wanted.fields, value, missing, place.at(index))
+        if missing or not wanted.fields.keys() >= set(kept):
+            raise other_fields(wanted.fields, kept, missing, place.at(index))
 
     # Lists.
 

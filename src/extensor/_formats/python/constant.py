@@ -263,10 +263,10 @@ def _of_columns(values: Mapping[str, Any], spec: Any, path: str, request: CastRe
             received="a dict",
             mend="Nest one list for each dimension of the records.",
         )
-    unknown = [name for name in values if name not in names and not request.drops(Path(name))]
-    if set(names) - set(values) or unknown:
+    kept = [name for name in values if name in names or not request.drops(Path(name))]
+    if set(names) != set(kept):
         missing = [name for name in names if name not in values]
-        raise other_fields(names, values, missing, path or "records")
+        raise other_fields(names, kept, missing, path or "records")
     if not names and not spec.shape.is_fully_defined():
         raise StructureError(
             path=path or "records",
