@@ -19,6 +19,7 @@ from extensor._arrow.null_argument import has_auto, masking, with_masks_in_auto
 from extensor._arrow.null_policy import policies_of
 from extensor._arrow.read import read_records, table_of
 from extensor._arrow.schema import masks_of_spec, schema_from_spec, spec_from_schema
+from extensor._arrow.times_of_text import table_with_times
 from extensor._arrow.write import to_arrow
 from extensor._path import Path, PathLike
 from extensor._struct.cast_request import CastRequest
@@ -194,7 +195,7 @@ def records_of_spec(
                 mend='Leave it out of the table, or give extra="ignore".',
             )
     assert wanted.schema is not None
-    whole = table
+    whole = table_with_times(table, wanted.schema) if request.reads_times else table
     for field in wanted.schema:
         absent = field.name not in table.schema.names and field.name in spec.field_names()
         if absent and is_nullable(spec.record.field_specs[field.name], 1):
@@ -202,7 +203,7 @@ def records_of_spec(
     try:
         return wanted.records(whole)
     except DTypeError:  # Arrow refuses types of which not all values fit
-        return spec._cast_as(table.to_pylist(), request)
+        return spec._cast_as(whole.to_pylist(), request)
 
 
 def _cast(table: pa.Table, field: pa.Field, validate: bool) -> pa.ChunkedArray:

@@ -117,17 +117,17 @@ def differences(want: Any, have: Any, path: Path, total: bool) -> Iterator[Diffe
         yield Difference(path, "records in a dense shape", "ragged records", "spec.cast(records)")
         return
     if want.record.rank != have.record.rank:  # dense and ragged records
-        want, have = _flat(want), _flat(have)
+        want, have = flat_spec(want), flat_spec(have)
     yield from _of_fields(want.record, have.record, path, total)
 
 
-def _flat(spec: Any) -> Any:
+def flat_spec(spec: Any) -> Any:
     """Returns the spec of all records in one dimension."""
     while isinstance(spec, RaggedStructuredTensorSpec):
         spec = spec.values_spec
     for _ in range(1, spec.rank):
         spec = spec.unstacked().unstacked().stacked(None)
-    return spec
+    return spec if spec.rank else spec.stacked(None)
 
 
 def _of_fields(want: Any, have: Any, path: Path, total: bool) -> Iterator[Difference]:

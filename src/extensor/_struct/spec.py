@@ -192,6 +192,10 @@ class StructuredTensorSpec(StackableTypeSpec):
             return value
         from extensor._struct.difference import mismatch, without_extra
 
+        if request.reads_times:
+            from extensor._arrow.times_of_text import records_with_times
+
+            value = records_with_times(value, self)
         if request != STRICT:
             value = without_extra(value, self, request)
             spec = value.__tf_type_spec__()

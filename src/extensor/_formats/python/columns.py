@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from extensor._arrow.natural_type import NUMBERS
 from extensor._arrow.null_policy import Fill, Nulls
+from extensor._arrow.times_of_text import times_of_text
 from extensor._formats.python import kinds, leaves, variants
 from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.objects import as_dict
@@ -119,6 +120,10 @@ class Columns:
             return self._of_variants(values, wanted, place)
         if has_nulls:
             self._expect_no_null(values, types, wanted, place)
+        if self._request.reads_times and isinstance(wanted, Leaf) and wanted.is_time:
+            texts = [i for i, value in enumerate(values) if isinstance(value, str)]
+            if texts:
+                return self._with_times(values, texts, wanted, place)
         by_kind = _by_kind(types, values)
         if kinds.TENSOR in by_kind and place.is_single:
             return self._placeholder_of_one(values[0], place)
@@ -335,6 +340,17 @@ class Columns:
             return self._placeholder(tensor, len(values), place)
         array = self._dtypes.array(values, dtype, place, wanted is not None)
         return pa.array(array, arrow, mask=mask)
+
+    def _with_times(self, values: Any, texts: list[int], wanted: Leaf, place: Place) -> pa.Array:
+        """Returns a column of times, of which some are text."""
+        written = leaves.strings([values[i] for i in texts], {str}, place.chosen(texts))
+        made = times_of_text(written, wanted.arrow, place.chosen(texts).at)
+        others = [i for i, value in enumerate(values) if not isinstance(value, str)]
+        if not others:
+            return made
+        rest = self.array([values[i] for i in others], wanted, place.chosen(others))
+        order = np.argsort([*texts, *others])
+        return pa.concat_arrays([made, rest.cast(made.type)]).take(pa.array(order))
 
     # Tensors, and values that a spec casts.
 
