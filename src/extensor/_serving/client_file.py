@@ -202,7 +202,7 @@ def _client(description: Any, file: str) -> Client:
         for argument in description["arguments"]
     ]
     unused = [Path.parse(path) for path in description.get("unused", ())]
-    return Client(inspect.Signature(parameters), *sides, unused)
+    return Client(inspect.Signature(parameters), sides[0], sides[1], unused)
 
 
 def _place(tensor: Mapping[str, Any]) -> str:

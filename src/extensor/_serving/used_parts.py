@@ -53,7 +53,7 @@ class UsedParts:
         """The paths of the fields that the function does not use, in the order of the specs."""
         places = [names for names, _ in named_leaves(self._structure)]
         found = zip(places, self._specs, self._narrow, strict=True)
-        return [path for names, *both in found for path in _left_out(*both, Path(*names))]
+        return [path for at, *both in found for path in _left_out(both[0], both[1], Path(*at))]
 
     def filled(self, values: Any) -> Any:
         """Returns the arguments with all fields; those that are not used are blank."""

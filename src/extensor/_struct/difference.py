@@ -108,9 +108,7 @@ def differences(want: Any, have: Any, path: Path, total: bool) -> Iterator[Diffe
             path,
             f"records of shape {want.shape}",
             f"shape {have.shape}",
-            "give a spec with an open number of records (None)"
-            if want.rank == have.rank
-            else "give records of the same dimensions",
+            _mend_of_shape(want, have),
         )
         return
     if total and have.record.rank < want.record.rank:
@@ -119,6 +117,14 @@ def differences(want: Any, have: Any, path: Path, total: bool) -> Iterator[Diffe
     if want.record.rank != have.record.rank:  # dense and ragged records
         want, have = flat_spec(want), flat_spec(have)
     yield from _of_fields(want.record, have.record, path, total)
+
+
+def _mend_of_shape(want: Any, have: Any) -> str:
+    if want.rank != have.rank:
+        return "give records of the same dimensions"
+    if want.shape[1:].is_compatible_with(have.shape[1:]):
+        return "leave the number of records open: spec.unstacked().stacked(None)"
+    return "pad or cut the rows, or give a spec of ragged records"
 
 
 def flat_spec(spec: Any) -> Any:

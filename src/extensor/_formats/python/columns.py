@@ -454,7 +454,9 @@ def expect_size(offsets: Any, size: int | None, place: Place) -> int:
             expected=f"a list of {size}" + ("" if fixed else f", as {place.record(0)} has"
                                             if place.record(0) else ", like the first"),
             received=f"a list of {lengths[index]}",
-            mend="Pad or cut the lists to one length, or use a spec of ragged lists.",
+            mend="Pad or cut the lists to one length, or use a spec of ragged lists."
+            if not place.is_root
+            else "Leave the number of records open: spec.unstacked().stacked(None).",
         )  # fmt: skip
     return size
 
