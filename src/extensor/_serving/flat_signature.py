@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._serving.client import Client
-from extensor._serving.layout import Layout, layout_of_arguments
+from extensor._serving.layout import Layout, layout_of_arguments, narrowed
 from extensor._serving.tensor_check import check_tensors
 from extensor._serving.used_parts import UsedParts
 from extensor._tf import CompositeTensor
@@ -127,7 +127,7 @@ def flat_signature(
         found = UsedParts(lambda values: full_call(concrete, {**fixed, **values}), sent)
         if found.unused:
             used, sent = found, found.specs
-            inputs = inputs.narrowed(sent)
+            inputs = narrowed(inputs, sent)
 
     def served(*tensors: Any) -> dict[str, Any]:
         named = dict(zip(specs, tensors, strict=True))

@@ -128,11 +128,6 @@ class Layout:
         renamed._components = {key: replace(one, name=name) for (key, one), name in pairs}
         return renamed
 
-    def narrowed(self, structure: Any) -> Layout:
-        """Returns the layout of some of the tensors, which keep their names."""
-        layout = Layout(structure, self._ragged)
-        return layout.with_names([self._components[place].name for place in layout._components])
-
     @property
     def structure(self) -> Any:
         """The nest of specs."""
@@ -221,6 +216,13 @@ def layout_of_arguments(structure: Any, ragged: str) -> Layout:
     layout = Layout(structure, ragged)
     places = [(component.path, component.part) for component in layout.components]
     return layout.with_names(names_of(places, is_lone=len(structure) == 1))
+
+
+def narrowed(layout: Layout, structure: Any) -> Layout:
+    """Returns the layout of a nest with some of the fields, whose tensors keep their names."""
+    names = {(one.path, one.part): one.name for one in layout.components}
+    narrow = Layout(structure, layout.ragged)
+    return narrow.with_names([names[one.path, one.part] for one in narrow.components])
 
 
 def _sent(spec: tf.TensorSpec, part: str) -> tf.TensorSpec:
