@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import tensorflow as tf
 
 import extensor as xt
@@ -70,7 +71,30 @@ def dishes():
     return module
 
 
-MODELS = {"records": records, "dishes": dishes}
+SERVED = {
+    "price": pa.float32(),
+    "author": pa.struct({"name": pa.string(), "age": pa.int32()}),
+    "tags": pa.list_(pa.float32()),
+    "kind": pa.dense_union([pa.field("number", pa.int32()), pa.field("text", pa.string())]),
+    "title": pa.string(),
+}
+SERVED_NULLS = dict.fromkeys(["price", "author", "author.age", "tags", "tags[*]"], "mask")
+
+
+def serve(recipe, plus):
+    """Returns a number and a masked field."""
+    tags = recipe["tags"].values
+    numbers = tf.reduce_sum(tf.where(tags.mask, tags.values, 0.0), axis=1)
+    return {"number": numbers + plus, "price": recipe["price"]}
+
+
+def served():
+    """Returns a signature of plain tensors."""
+    spec = xt.spec_from_schema(pa.schema(SERVED), nulls=SERVED_NULLS)
+    return xt.serving.flat_signature(serve, spec, tf.TensorSpec([]))
+
+
+MODELS = {"records": records, "dishes": dishes, "served": served}
 
 
 def write(folder):
@@ -82,4 +106,8 @@ def write(folder):
         with warnings.catch_warnings():
             # TensorFlow says so of every spec that it writes.
             warnings.filterwarnings("ignore", message="Encoding a StructuredValue")
-            tf.saved_model.save(model(), str(place))
+            if model is served:
+                quiet = tf.saved_model.SaveOptions(save_debug_info=False)
+                xt.serving.save(None, place, served(), options=quiet)
+            else:
+                tf.saved_model.save(model(), str(place))

@@ -397,8 +397,8 @@ def test_a_function_of_an_older_version_is_served_under_the_names_that_it_had():
     cup = second(upgraded=lambda self, fields: cup(fields["minutes"] * 60, fields["unit"]))
     old = cup.Spec.deserialize(SERIALIZED)
     signature = xt.serving.flat_signature(lambda x: {"total": x.seconds, "x": x}, old)
-    assert [component.name for component in signature.inputs.components] == ["x__minutes"]
-    served = signature.function(x__minutes=tf.constant([2.0]))
+    assert [component.name for component in signature.inputs.components] == ["minutes"]
+    served = signature.function(minutes=tf.constant([2.0]))
     assert {name: tensor.numpy().tolist() for name, tensor in served.items()} == {
         "total": [120.0],
         "x__minutes": [2.0],

@@ -163,14 +163,14 @@ def test_an_error_in_call_shows_the_spec_and_not_its_key():
 
 def test_the_name_of_an_input_is_in_the_flat_signature():
     model = functional()
-    signature = xt.serving.flat_signature(model, SPEC)
-    names = {"recipe__title", "recipe__x", "recipe__minutes", "recipe__minutes___row_splits"}
+    signature = xt.serving.flat_signature(model, SPEC, prune=False)
+    names = {"title", "x", "minutes", "minutes__row_splits"}
     assert set(signature.encode(VALUE)) == names
     again = keras.models.clone_model(model)
-    assert set(xt.serving.flat_signature(again, SPEC).encode(recipe=VALUE)) == names
+    assert set(xt.serving.flat_signature(again, SPEC, prune=False).encode(recipe=VALUE)) == names
     unnamed = xt.keras.Input(SPEC)
     model = xt.keras.Model(unnamed, keras.layers.Dense(1)(unnamed["x"]))
-    assert "inputs__x" in xt.serving.flat_signature(model, SPEC).encode(VALUE)
+    assert list(xt.serving.flat_signature(model, SPEC).encode(VALUE)) == ["x"]
 
 
 @pytest.mark.parametrize("format", ["onnx", "litert"])

@@ -86,14 +86,14 @@ ANY_PANTRY = declared.Pantry(
 )
 VALUES = {
     "a tensor": (tf.constant([1, 2]), ["x"]),
-    "a ragged tensor": (tf.ragged.constant([[1], []]), ["x", "x___row_splits"]),
+    "a ragged tensor": (tf.ragged.constant([[1], []]), ["x", "x__row_splits"]),
     "lists in lists": (
         tf.ragged.constant([[[1], []], []]),
-        ["x", "x___row_splits", "x___row_splits_1"],
+        ["x", "x__row_splits", "x__row_splits_1"],
     ),
     "a ragged tensor with a dense dimension": (
         tf.RaggedTensor.from_uniform_row_length(tf.constant([[1, 2], [3, 4]]), 1),
-        ["x", "x___row_splits"],
+        ["x", "x__row_splits"],
     ),
     "a sparse tensor": (
         tf.sparse.from_dense([[0, 1], [2, 0]]),
@@ -110,27 +110,27 @@ VALUES = {
     "records": (
         RECIPE,
         [
-            *("x__steps__minutes", "x__steps__tools", "x__steps__tools___row_splits"),
-            *("x__steps___row_splits", "x__tags", "x__tags___row_splits", "x__title"),
+            *("x__steps__minutes", "x__steps__tools", "x__steps__tools__row_splits"),
+            *("x__steps__row_splits", "x__tags", "x__tags__row_splits", "x__title"),
         ],
     ),
     "records in lists in lists": (
         xt.RaggedStructuredTensor.from_row_splits(STEPS, [0, 2]),
         [
-            *("x__minutes", "x__tools", "x__tools___row_splits"),
-            *("x___row_splits_1", "x___row_splits"),
+            *("x__minutes", "x__tools", "x__tools__row_splits"),
+            *("x__row_splits_1", "x__row_splits"),
         ],
     ),
     "one record": (
         RECIPE[0],
         [
-            *("x__steps__minutes", "x__steps__tools", "x__steps__tools___row_splits"),
+            *("x__steps__minutes", "x__steps__tools", "x__steps__tools__row_splits"),
             *("x__tags", "x__title"),
         ],
     ),
     "records without fields": (
         xt.DenseStructuredTensor([2], {"nothing": xt.DenseStructuredTensor([2], {})}),
-        ["x__nothing___rows"],
+        ["x__nothing__rows"],
     ),
     "a type that follows the protocol": (
         MaskedTensor(tf.constant([1.0, 2.0]), tf.constant([True, False])),
@@ -138,11 +138,11 @@ VALUES = {
     ),
     "a type with named components": (
         box({"low": tf.constant(1), "high": [tf.ragged.constant([[1]])]}),
-        ["x__high__0", "x__high__0___row_splits", "x__low"],
+        ["x__high__0", "x__high__0__row_splits", "x__low"],
     ),
     "a type of one component": (
         box(tf.ragged.constant([[1]])),
-        ["x", "x___row_splits"],
+        ["x", "x__row_splits"],
     ),
     "a declared type": (
         declared.Scaled(declared.Masked([1.0], [True]), 3.0),
@@ -165,7 +165,7 @@ VALUES = {
     ),
     "TensorFlow's own extension type": (
         Foreign(tf.ragged.constant([[1]]), (tf.constant(2.0), 3), "four"),
-        ["x__ragged", "x__ragged___row_splits", "x__pair__0"],
+        ["x__ragged", "x__ragged__row_splits", "x__pair__0"],
     ),
 }
 

@@ -25,7 +25,7 @@ def test_requests_may_be_json_data_or_tensors():
         {"title": "stew", "tags": [], "steps": steps[1]},
     ]
     request = content(signature.encode(recipes, []))
-    assert request["recipe__steps___row_splits"] == [0, 2, 2]
+    assert request["recipe__steps__row_splits"] == [0, 2, 2]
     assert request["recipe__steps__tools"] == [b"pan"]
     response = {name.replace("recipe", "output_0"): value for name, value in request.items()}
     response["output_1"] = response.pop("taste")
@@ -37,7 +37,7 @@ def test_requests_may_be_json_data_or_tensors():
 
 
 def test_the_error_for_a_value_of_another_type_has_its_path():
-    signature = flat_signature(lambda a, b: b, {"x": RECIPE_SPEC}, tf.TensorSpec([None, 2]))
+    signature = flat_signature(lambda a, b: (a, b), {"x": RECIPE_SPEC}, tf.TensorSpec([None, 2]))
     good = {"x": RECIPE}, [[1.0, 2.0]]
     signature.encode(*good)
     error = raises(errors.DTypeError, signature.encode, {"x": RECIPE.without("tags")}, good[1])

@@ -1,6 +1,8 @@
 """The file that describes a client beside a saved model: written, and read again."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
@@ -9,6 +11,7 @@ import extensor as xt
 from extensor import errors
 from extensor.serving import flat_signature
 from tests.serving.sample import RAGGED, RECIPE_SPEC, VALUES, Kitchen, raises
+from tests.stored_model import serve
 
 
 def test_the_file_describes_a_client_without_python_types(tmp_path):
@@ -30,13 +33,13 @@ def test_the_file_describes_a_client_without_python_types(tmp_path):
         {"name": "plus", "kind": "POSITIONAL_OR_KEYWORD", "optional": True},
     ]
     tensors = {one["name"]: one for one in described["inputs"]["tensors"]}
-    assert tensors["recipe__steps___row_lengths"] == {
-        "name": "recipe__steps___row_lengths",
+    assert tensors["recipe__steps__row_lengths"] == {
+        "name": "recipe__steps__row_lengths",
         "path": "recipe.steps",
         "part": "row_lengths",
         "dtype": "int64",
         "shape": [None],
-        "tensor": "minutes_recipe__steps___row_lengths:0",
+        "tensor": "minutes_recipe__steps__row_lengths:0",
     }
     assert tensors.keys() == {component.name for component in signature.inputs.components}
     [minutes, lengths] = described["outputs"]["tensors"]
@@ -63,6 +66,59 @@ def test_a_client_comes_back_from_its_file(tmp_path):
             assert mine.ragged == theirs.ragged
             tf.nest.assert_same_structure(mine.structure, theirs.structure)
             assert tf.nest.flatten(mine.structure) == tf.nest.flatten(theirs.structure)
+
+
+OLD = "tests/saved/0.2/served"
+"""A model of version 0.2, whose names have the words of all components."""
+
+ROWS = [
+    {"price": 1.5, "author": None, "tags": None, "kind": 2, "title": "soup"},
+    {"price": None, "author": {"name": "Ann", "age": None}, "tags": [2.0, None], "kind": "a",
+     "title": "tea"},
+]  # fmt: skip
+
+
+def test_an_old_file_keeps_its_names():
+    client = xt.serving.load_client(OLD)
+    described = json.loads(Path(OLD, "assets.extra", "extensor.json").read_text())
+    for side, layout in (("inputs", client.inputs), ("outputs", client.outputs)):
+        tensors = described["signatures"]["serving_default"][side]["tensors"]
+        assert [c.name for c in layout.components] == [one["name"] for one in tensors]
+    assert "recipe__tags__values__values___row_splits" in client.encode(ROWS, 1.0)
+
+
+@pytest.mark.whole("loads a model")
+def test_an_old_model_runs():
+    served = tf.saved_model.load(OLD).signatures["serving_default"]
+    client = xt.serving.load_client(OLD)
+    result = client.decode(served(**client.encode(ROWS, 1.0)))
+    assert result["number"].numpy().tolist() == [1.0, 3.0]
+    expected = serve(client.inputs.structure["recipe"].cast(ROWS), 1.0)
+    for price in (result["price"], expected["price"]):
+        assert price.to_numpy().tolist() == [1.5, None]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tensor: tensor.update(path=tensor["path"].replace("title", "name")),
+        lambda tensor: tensor.update(dtype="float64"),
+        lambda tensor: tensor.update(part="mask"),
+    ],
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_of_other_components_is_an_error(version, change, tmp_path):
+    file = tmp_path / "assets.extra" / "extensor.json"
+    if version == 1:
+        file.parent.mkdir()
+        shutil.copy(Path(OLD, "assets.extra", "extensor.json"), file)
+    else:
+        xt.serving.save(None, tmp_path, flat_signature(lambda x: x, RECIPE_SPEC))
+    described = json.loads(file.read_text())
+    tensors = described["signatures"]["serving_default"]["inputs"]["tensors"]
+    change(next(one for one in tensors if one["path"].endswith("title")))
+    file.write_text(json.dumps(described))
+    raises(errors.StructureError, xt.serving.load_client, tmp_path)
 
 
 def test_clients_are_added_to_a_model_that_was_saved_in_another_way(tmp_path):
@@ -94,11 +150,11 @@ def damaged(tmp_path, change):
     [
         (lambda text: text[:100], errors.FormatError),
         (lambda text: "[]", errors.FormatError),
-        (lambda text: text.replace("version 1", "version 9"), errors.FormatError),
+        (lambda text: text.replace("version 2", "version 9"), errors.FormatError),
         (lambda text: text.replace('"inputs"', '"in"'), errors.FormatError),
         (lambda text: text.replace("dictValue", "wrong"), errors.FormatError),
         (lambda text: text.replace("POSITIONAL_OR_KEYWORD", "other"), errors.FormatError),
-        (lambda text: text.replace('"x__title"', '"x__name"'), errors.StructureError),
+        (lambda text: text.replace('"x.title"', '"x.name"'), errors.StructureError),
         (
             lambda text: text.replace(
                 '"types": {', '"types": {"tests.UnheardOfSpec": "some.module",'

@@ -82,7 +82,7 @@ def test_any_function_of_a_module_can_be_flattened():
         signature = flat_signature(function, *args, **kwargs)
         roots = [component.path.names[0] for component in signature.inputs.components]
         assert set(roots) <= {"recipe", "plus"}
-        assert roots.count("recipe") == 7
+        assert roots.count("recipe") == 2
         assert_alike(served(signature, RECIPE), expected)
 
 
@@ -141,7 +141,7 @@ def test_a_default_that_does_not_match_the_spec_is_not_used():
         (lambda x: {"a": x, "b": {"c": (x,)}}, ["a", "b__c__0"]),
         (lambda x: Point(x, x), ["x", "y"]),
         (lambda x: {"a": x, "nothing": None}, ["a"]),
-        (lambda x: {"x": tf.ragged.stack([x])}, ["x", "x___row_splits"]),
+        (lambda x: {"x": tf.ragged.stack([x])}, ["x", "x__row_splits"]),
     ],
 )
 def test_outputs_have_the_keys_of_the_result(result, expected):

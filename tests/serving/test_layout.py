@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extensor as xt
+from extensor._serving.layout import layout_of_arguments
 from extensor.serving import flat_signature
 from tests.serving.sample import (
     RAGGED,
@@ -22,18 +23,30 @@ from tests.serving.sample import (
 @pytest.mark.parametrize("kind", VALUES)
 def test_every_tensor_has_a_name_and_the_value_comes_back(kind, ragged):
     value, expected = VALUES[kind]
-    signature = flat_signature(lambda x: {"same": x}, value, ragged=ragged)
-    assert names(signature.inputs) == [n.replace("row_splits", ragged) for n in expected]
+    signature = flat_signature(lambda x, y: {"same": x}, value, tf.TensorSpec([]), ragged=ragged)
+    assert names(signature.inputs) == [*(n.replace("row_splits", ragged) for n in expected), "y"]
     assert names(signature.outputs) == [
         re.sub("^x", "same", n.replace("row_splits", ragged)) for n in expected
     ]
-    assert_alike(served(signature, value)["same"], value)
+    assert_alike(served(signature, value, 0.0)["same"], value)
 
 
 dtypes = st.sampled_from([tf.float32, tf.int64, tf.string, tf.bool])
 
 
-fields = st.sampled_from(["a", "A", "a.b", "", "row_splits", "values", "crème", "class"])
+FIELDS = ["a", "A", "a.b", "a__b", "", "row_splits", "mask", "mask_1", "codes", "crème", "class"]
+fields = st.sampled_from(FIELDS)
+
+
+def masked(spec):
+    return xt.types.MaskedTensor.Spec(spec, tf.TensorSpec(spec.shape[:1], tf.bool))
+
+
+def masked_lists(dtype):
+    inner = xt.types.MaskedTensor.Spec(
+        tf.RaggedTensorSpec([None, None], dtype), tf.RaggedTensorSpec([None, None], tf.bool)
+    )
+    return xt.types.MaskedTensor.Spec(inner, tf.TensorSpec([None], tf.bool))
 
 
 def records(leaves):
@@ -53,6 +66,45 @@ specs = st.recursive(
     records,
     max_leaves=6,
 )  # fmt: skip
+
+
+nested = st.recursive(
+    dtypes.map(lambda dtype: tf.TensorSpec([None], dtype))
+    | dtypes.map(lambda dtype: tf.RaggedTensorSpec([None, None, None], dtype, 2))
+    | dtypes.map(masked_lists),
+    lambda leaves: st.dictionaries(fields, leaves, min_size=1, max_size=3).flatmap(
+        lambda drawn: st.sampled_from(
+            [
+                dense(drawn),
+                masked(dense(drawn)),
+                xt.RaggedStructuredTensorSpec([None, None], dense(drawn)),
+                xt.types.UnionTensor.Spec(drawn),
+            ]
+        )
+    ),
+    max_leaves=5,
+)
+
+
+def dense(drawn):
+    return xt.DenseStructuredTensorSpec([None], drawn)
+
+
+@given(st.dictionaries(fields, nested, min_size=1, max_size=2), st.sampled_from(RAGGED))
+def test_names_are_unique_whatever_the_fields_are_called(structure, ragged):
+    structure = {f"argument_{i}": spec for i, spec in enumerate(structure.values())}
+    layout = layout_of_arguments(structure, ragged)
+    found = names(layout)
+    assert len({name.lower() for name in found}) == len(found)
+    words = {word for c in layout.components for word in c.path.names[1:]}
+    assert words <= set(FIELDS)  # no words of extensor
+    again = dict(reversed(structure.items()))
+    assert sorted(names(layout_of_arguments(again, ragged))) == sorted(found)
+    places = [[*c.path, c.part] if c.part else [*c.path] for c in layout.components]
+    plain = ["__".join(place[len(structure) == 1 and len(c.path) > 1 :])
+             for place, c in zip(places, layout.components, strict=True)]  # fmt: skip
+    if len(set(plain)) == len(plain) and words <= {"a", "row_splits", "mask", "mask_1", "codes"}:
+        assert found == plain
 
 
 @given(st.data(), st.dictionaries(fields, specs, max_size=3), st.sampled_from(RAGGED))

@@ -203,10 +203,10 @@ def test_a_client_of_the_c_api_may_omit_arguments_with_defaults(tmp_path):
 
 @needs_library
 def test_a_function_is_validated_in_other_runtimes(tmp_path):
-    signature = flat_signature(lambda recipe: recipe["title"], RECIPE_SPEC, validate=True)
+    signature = flat_signature(lambda recipe: recipe["tags"], RECIPE_SPEC, validate=True)
     xt.serving.save(None, tmp_path / "model", signature)
     request = signature.encode(RECIPE)
-    request["recipe__tags___row_splits"] += [0, 0, 1]
+    request["tags__row_splits"] += [0, 0, 1]
     done, _ = run_c_api(tmp_path, [(str(tmp_path / "model"), "serving_default", raw(request))])
     assert done.returncode == 1
     assert "recipe.tags: expected row splits that end with the number of values" in done.stderr
@@ -235,4 +235,4 @@ def test_the_error_for_an_unknown_type_says_what_to_import(tmp_path, run_python)
     ).stdout.splitlines()
     assert "tests.serving.sample.BoxSpec" in error
     assert "it is defined in tests.serving.sample." in error
-    assert layout == "Layout(x__high__0, x__high__0___row_splits, x__low)"
+    assert layout == "Layout(high__0, high__0__row_splits, low)"

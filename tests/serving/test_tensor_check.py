@@ -10,31 +10,33 @@ from extensor.serving import flat_signature
 from tests.serving.sample import RECIPE, RECIPE_SPEC, assert_alike, content, raises
 
 GOOD = {
-    "recipe__title": ["soup", "stew"],
-    "recipe__tags": ["quick"],
-    "recipe__tags___row_splits": [0, 1, 1],
-    "recipe__steps__minutes": [5, 20, 8],
-    "recipe__steps__tools": ["pan", "pot", "lid"],
-    "recipe__steps__tools___row_splits": [0, 1, 1, 3],
-    "recipe__steps___row_splits": [0, 2, 3],
+    "title": ["soup", "stew"],
+    "tags": ["quick"],
+    "tags__row_splits": [0, 1, 1],
+    "steps__minutes": [5, 20, 8],
+    "steps__tools": ["pan", "pot", "lid"],
+    "steps__tools__row_splits": [0, 1, 1, 3],
+    "steps__row_splits": [0, 2, 3],
 }
 LENGTHS = {
-    name.replace("row_splits", "row_lengths"): list(np.diff(value)) if "___" in name else value
+    name.replace("row_splits", "row_lengths"): list(np.diff(value))
+    if "__row_splits" in name
+    else value
     for name, value in GOOD.items()
 }
 
 
 BAD = {
-    "splits that overrun": {"recipe__tags___row_splits": [0, 1, 2]},
-    "splits that leave values over": {"recipe__tags___row_splits": [0, 0, 0]},
-    "splits that begin late": {"recipe__tags___row_splits": [1, 1, 1]},
-    "splits that decrease": {"recipe__steps___row_splits": [0, 4, 3]},
-    "splits of inner lists": {"recipe__steps__tools___row_splits": [0, 1, 1, 2]},
-    "no splits": {"recipe__steps___row_splits": []},
-    "fields of different lengths": {"recipe__steps__minutes": [5, 20]},
-    "a ragged field of another length": {"recipe__tags___row_splits": [0, 1]},
-    "lists of another length": {"recipe__steps___row_splits": [0, 3]},
-    "more records": {"recipe__title": ["soup", "stew", "pie"]},
+    "splits that overrun": {"tags__row_splits": [0, 1, 2]},
+    "splits that leave values over": {"tags__row_splits": [0, 0, 0]},
+    "splits that begin late": {"tags__row_splits": [1, 1, 1]},
+    "splits that decrease": {"steps__row_splits": [0, 4, 3]},
+    "splits of inner lists": {"steps__tools__row_splits": [0, 1, 1, 2]},
+    "no splits": {"steps__row_splits": []},
+    "fields of different lengths": {"steps__minutes": [5, 20]},
+    "a ragged field of another length": {"tags__row_splits": [0, 1]},
+    "lists of another length": {"steps__row_splits": [0, 3]},
+    "more records": {"title": ["soup", "stew", "pie"]},
 }
 
 
@@ -53,13 +55,15 @@ def test_tensors_of_a_valid_request_pass_the_checks():
 @pytest.mark.whole("many cases")
 @pytest.mark.parametrize("case", BAD)
 def test_function_and_client_reject_tensors_that_do_not_match(case):
-    signature = flat_signature(lambda recipe: recipe["title"], RECIPE_SPEC, validate=True)
+    signature = flat_signature(
+        lambda recipe: recipe["title"], RECIPE_SPEC, validate=True, prune=False
+    )
     request = tensors(signature.inputs, GOOD | BAD[case])
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"recipe\.|slice index"):
         signature.function(**request)
-    client = flat_signature(lambda recipe: {"recipe": recipe}, RECIPE_SPEC)
+    client = flat_signature(lambda recipe: recipe, RECIPE_SPEC)
     error = raises(errors.StructureError, client.decode, request)
-    assert error.path.startswith("recipe.")
+    assert error.path.startswith("output_0.")
     client.decode(tensors(signature.inputs, GOOD))
 
 
@@ -68,16 +72,17 @@ def test_function_and_client_reject_tensors_that_do_not_match(case):
     [([2, -1], "of 0 or more"), ([0, 0], "that add up to the number of values")],
 )
 def test_row_lengths_that_do_not_match_are_an_error(change, words):
-    request = LENGTHS | {"recipe__tags___row_lengths": change}
+    request = LENGTHS | {"tags__row_lengths": change}
     signature = flat_signature(
-        lambda recipe: recipe["title"], RECIPE_SPEC, validate=True, ragged="row_lengths"
+        lambda recipe: recipe["tags"], RECIPE_SPEC, validate=True, ragged="row_lengths"
     )
-    words = rf"recipe\.tags: expected row lengths {words}"
+    request = {component.name: request[component.name] for component in signature.inputs.components}
+    words = rf"\.tags: expected row lengths {words}"
     with pytest.raises(tf.errors.InvalidArgumentError, match=words):
         signature.function(**tensors(signature.inputs, request))
-    client = flat_signature(lambda recipe: {"recipe": recipe}, RECIPE_SPEC, ragged="row_lengths")
+    client = flat_signature(lambda recipe: recipe, RECIPE_SPEC, ragged="row_lengths")
     with pytest.raises(errors.StructureError, match=words):
-        client.decode(tensors(signature.inputs, request))
+        client.decode(tensors(client.outputs, LENGTHS | {"tags__row_lengths": change}))
 
 
 @pytest.mark.parametrize(
@@ -101,7 +106,9 @@ def test_indices_of_a_sparse_tensor_lie_within_its_shape(change):
 
 def on_a_server(path, spec):
     """A checked function of one argument as a server runs it, without a check of shapes."""
-    signature = flat_signature(lambda r: tf.nest.flatten(r, True)[0], spec, validate=True)
+    signature = flat_signature(
+        lambda r: tf.nest.flatten(r, True)[0], spec, validate=True, prune=False
+    )
     xt.serving.save(None, path, signature)
     return tf.saved_model.load(path).signatures["serving_default"]
 
@@ -124,39 +131,39 @@ SPARSE = tf.SparseTensorSpec(None, tf.int32)
 
 OTHER_SHAPES = {
     "a scalar for a vector of rows": (
-        dense([None], v=VECTOR, w=VECTOR), {"r__v": [1, 2, 3], "r__w": 10}, "r__w",
+        dense([None], v=VECTOR, w=VECTOR), {"v": [1, 2, 3], "w": 10}, "w",
     ),
-    "a scalar for the only field": (dense([None], w=VECTOR), {"r__w": 10}, "r__w"),
+    "a scalar for the only field": (dense([None], w=VECTOR), {"w": 10}, "w"),
     "a scalar for a field of a record": (
-        dense([None], a=dense([None], x=VECTOR), w=VECTOR), {"r__w": [1], "r__a__x": 1}, "r__a__x",
+        dense([None], a=dense([None], x=VECTOR), w=VECTOR), {"w": [1], "a__x": 1}, "a__x",
     ),
     "a vector for a matrix of records": (
-        dense([None, None], x=tf.TensorSpec([None, None], tf.int32)), {"r__x": [1]}, "r__x",
+        dense([None, None], x=tf.TensorSpec([None, None], tf.int32)), {"x": [1]}, "x",
     ),
     "rows of another size": (
-        dense([None], w=tf.TensorSpec([None, 2], tf.int32)), {"r__w": [[1, 2, 3]]}, "r__w",
+        dense([None], w=tf.TensorSpec([None, 2], tf.int32)), {"w": [[1, 2, 3]]}, "w",
     ),
     "a row for each of many": (
-        dense([None], w=tf.TensorSpec([None, 2], tf.int32)), {"r__w": [[1]]}, "r__w",
+        dense([None], w=tf.TensorSpec([None, 2], tf.int32)), {"w": [[1]]}, "w",
     ),
     "a scalar for a field of any rank": (
-        dense([None], v=VECTOR, w=tf.TensorSpec(None, tf.int32)), {"r__v": [1], "r__w": 1}, "r.w",
+        dense([None], v=VECTOR, w=tf.TensorSpec(None, tf.int32)), {"v": [1], "w": 1}, "r.w",
     ),
     "a field of any rank with other rows": (
-        dense([None], v=VECTOR, w=tf.TensorSpec(None, tf.int32)), {"r__v": [1], "r__w": [1, 2]},
+        dense([None], v=VECTOR, w=tf.TensorSpec(None, tf.int32)), {"v": [1], "w": [1, 2]},
         "r.",
     ),
     "a scalar for a plain tensor": (VECTOR, {"r": 1}, "r "),
     "a matrix of row splits": (
-        tf.RaggedTensorSpec([None, None], tf.int32), {"r": [1, 2], "r___row_splits": [[0], [2]]},
-        "r___row_splits",
+        tf.RaggedTensorSpec([None, None], tf.int32), {"r": [1, 2], "r__row_splits": [[0], [2]]},
+        "r__row_splits",
     ),
-    "a scalar for the values of lists": (LISTS, {"r": 1, "r___row_splits": [0, 1]}, "r: "),
+    "a scalar for the values of lists": (LISTS, {"r": 1, "r__row_splits": [0, 1]}, "r: "),
     "values of any rank that the splits leave over": (
-        LISTS, {"r": [1, 2], "r___row_splits": [0, 1]}, "r: ",
+        LISTS, {"r": [1, 2], "r__row_splits": [0, 1]}, "r: ",
     ),
     "lists of another number": (
-        PAIRS, {"r": [1, 2], "r___row_splits": [0, 1], "r___row_splits_1": [0, 2]}, "r: ",
+        PAIRS, {"r": [1, 2], "r__row_splits": [0, 1], "r__row_splits_1": [0, 2]}, "r: ",
     ),
     "indices with a column that the shape lacks": (
         SPARSE, {"r__indices": [[0, 1]], "r__values": [1], "r__dense_shape": [2]}, "r: ",
@@ -174,17 +181,19 @@ OTHER_SHAPES = {
         tf.SparseTensorSpec([None, 2], tf.int32),
         {"r__indices": [[0, 5]], "r__values": [1], "r__dense_shape": [1, 7]}, "r: ",
     ),
-    "a scalar for the count of records": (dense([None], a=dense([None])), {"r__a___rows": 1}, "r_"),
+    "a scalar for the count of records": (
+        dense([None], a=dense([None])), {"a__rows": 1}, "a__rows",
+    ),
 }  # fmt: skip
 
 
 ANY_SHAPE = {
     "a field": (
-        dense([None], v=VECTOR, w=tf.TensorSpec(None, tf.int32)), {"r__v": [1], "r__w": [[1, 2]]},
+        dense([None], v=VECTOR, w=tf.TensorSpec(None, tf.int32)), {"v": [1], "w": [[1, 2]]},
     ),
-    "lists": (LISTS, {"r": [[1, 2], [3, 4]], "r___row_splits": [0, 2]}),
-    "pairs": (PAIRS, {"r": [7], "r___row_splits": [0, 2, 4], "r___row_splits_1": [0, 1, 1, 1, 1]}),
-    "no pair": (PAIRS, {"r": [], "r___row_splits": [0], "r___row_splits_1": [0]}),
+    "lists": (LISTS, {"r": [[1, 2], [3, 4]], "r__row_splits": [0, 2]}),
+    "pairs": (PAIRS, {"r": [7], "r__row_splits": [0, 2, 4], "r__row_splits_1": [0, 1, 1, 1, 1]}),
+    "no pair": (PAIRS, {"r": [], "r__row_splits": [0], "r__row_splits_1": [0]}),
     "a sparse tensor": (
         SPARSE, {"r__indices": [[0, 1]], "r__values": [1], "r__dense_shape": [2, 2]},
     ),
@@ -193,7 +202,7 @@ ANY_SHAPE = {
     ),
     "a sparse field": (
         dense([None], v=VECTOR, w=SPARSE),
-        {"r__v": [5], "r__w__indices": [[0, 1]], "r__w__values": [1], "r__w__dense_shape": [1, 2]},
+        {"v": [5], "w__indices": [[0, 1]], "w__values": [1], "w__dense_shape": [1, 2]},
     ),
 }  # fmt: skip
 

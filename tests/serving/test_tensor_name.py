@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from extensor._path import Path
-from extensor._serving.tensor_name import names_of
+from extensor._serving.tensor_name import _forms, names_of
 
-PARTS = ["", "row_splits", "row_splits_1", "row_lengths", "rows"]
+PARTS = ["", "row_splits", "row_splits_1", "rows", "mask", "mask_1__row_splits", "codes"]
 WORDS = [
     *("", "_", "__", "___", "a", "A", "a_", "_a", "a__a", "a.b", "2e", "x", "9", "é", "城市", " "),
     *("row_splits", "rows", "values", "self", "class", "None", "none", "x___0", "___61_", "0_"),
@@ -50,31 +50,41 @@ def place_of(name):
     return Path(*names), ""
 
 
-def check_names(places):
-    names = names_of(places)
-    assert [place_of(name) for name in names] == places
+def check_names(places, is_lone=False):
+    names = names_of(places, is_lone)
     assert len({name.lower() for name in names}) == len(places)
     for name in names:
         assert re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name)
         assert not keyword.iskeyword(name)
         assert name != "self"
+    return names
+
+
+@given(st.lists(places, min_size=1, max_size=6, unique=True), st.booleans(), st.randoms())
+def test_names_are_valid_and_unique_in_any_order(places, is_lone, random):
+    names = dict(zip(places, check_names(places, is_lone), strict=True))
+    random.shuffle(places)
+    assert names_of(places, is_lone) == [names[place] for place in places]
 
 
 @given(st.lists(places, min_size=1, max_size=6, unique=True))
-def test_a_name_is_valid_and_identifies_its_path(places):
-    check_names(places)
+def test_a_longer_name_identifies_its_path(places):
+    for path, part in places:
+        for name in _forms(path, part, False)[1:]:
+            assert place_of(name) == (path, part)
 
 
 def test_different_paths_have_different_names():
     paths = [Path(*p) for n in (1, 2) for p in itertools.product(WORDS, repeat=n)]
-    check_names(list(itertools.product(paths, PARTS)))
+    for is_lone in (False, True):
+        check_names(list(itertools.product(paths, PARTS)), is_lone)
 
 
 @pytest.mark.parametrize(
     ("path", "part", "name"),
     [
         (Path("recipe", "ingredients", "amount"), "", "recipe__ingredients__amount"),
-        (Path("recipe", "ingredients"), "row_splits", "recipe__ingredients___row_splits"),
+        (Path("recipe", "ingredients"), "row_splits", "recipe__ingredients__row_splits"),
         (Path("recipe", "row_splits"), "", "recipe__row_splits"),
         (Path("recipe", "geonameId"), "", "recipe__geonameId"),
         (Path("recipe", "est_time"), "", "recipe__est_time"),
@@ -90,6 +100,31 @@ def test_different_paths_have_different_names():
 )
 def test_names_as_the_page_shows_them(path, part, name):
     assert names_of([(path, part)]) == [name]
+
+
+@pytest.mark.parametrize(
+    ("path", "part", "name"),
+    [
+        (Path("recipe", "steps", "minutes"), "mask", "steps__minutes__mask"),
+        (Path("recipe", "tags"), "row_splits", "tags__row_splits"),
+        (Path("recipe", "vit. C"), "", "vit___2e____20_C"),
+        (Path("recipe"), "mask", "recipe__mask"),
+        (Path("recipe", "2019"), "", "recipe__2019"),
+        (Path("recipe", ""), "mask", "recipe____mask"),
+        (Path("recipe", "class"), "", "recipe__class"),
+        (Path("recipe", "é"), "", "recipe_____e9_"),
+        (Path("rest", "0", "x"), "", "rest__0__x"),
+    ],
+    ids=str,
+)
+def test_the_name_of_a_lone_argument_is_left_out_where_a_name_remains(path, part, name):
+    assert names_of([(path, part)], is_lone=True) == [name]
+
+
+def test_a_field_with_the_name_of_a_part_gets_a_longer_name_and_so_does_the_part():
+    places = [(Path("r", "x", "mask"), ""), (Path("r", "x"), "mask"), (Path("r", "x"), "")]
+    assert names_of(places, is_lone=True) == ["r__x__mask", "r__x___mask", "x"]
+    assert names_of(places) == ["r__x__mask", "r__x___mask", "r__x"]
 
 
 def test_capitals_are_spelled_out_if_two_names_differ_only_in_case():

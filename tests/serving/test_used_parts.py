@@ -1,4 +1,4 @@
-"""`flat_signature(prune=True)`: clients send only the tensors that a function uses."""
+"""Pruning: clients send only what a function uses, of records with all fields or few."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_clients_send_only_used_tensors(ragged, validate):
     assert names(signature) == [
         "records__inner__d",
         "records__steps__m",
-        f"records__steps___{ragged}",
+        f"records__steps__{ragged}",
         "scale",
     ]
     records = xt.from_arrow(table(0))
@@ -42,7 +42,7 @@ def test_clients_send_only_used_tensors(ragged, validate):
 
 
 # Its names and tensors do not depend on the function.
-WHOLE = xt.serving.flat_signature(lambda records: records["a"], SPEC)
+WHOLE = xt.serving.flat_signature(lambda records: records["a"], SPEC, prune=False)
 
 
 @pytest.mark.whole("draws many values")
@@ -51,7 +51,7 @@ def test_results_are_those_of_all_fields(expression, seed):
     def function(records):
         return {"score": value(expression, records)}
 
-    pruned = xt.serving.flat_signature(function, SPEC, prune=True)
+    pruned = xt.serving.flat_signature(function, SPEC)
     records = xt.from_arrow(table(seed))
     tensors = WHOLE.encode(records)
     assert set(names(pruned)) <= set(tensors)
@@ -62,18 +62,80 @@ def test_results_are_those_of_all_fields(expression, seed):
 
 
 def test_a_saved_model_takes_only_used_tensors(tmp_path):
-    signature = xt.serving.flat_signature(lambda records: records["a"] * 2.0, SPEC, prune=True)
+    signature = xt.serving.flat_signature(lambda records: records["a"] * 2.0, SPEC)
     xt.serving.save(None, tmp_path, signature)
     served = tf.saved_model.load(tmp_path).signatures["serving_default"]
-    assert list(served.structured_input_signature[1]) == ["records__a"]
+    assert list(served.structured_input_signature[1]) == ["a"]
     client = xt.serving.load_client(tmp_path)
     assert client.decode(served(**client.encode([{"a": 3.0}]))).numpy().tolist() == [6.0]
 
 
+FORMS = {
+    "records": xt.from_arrow,
+    "python": lambda table: xt.from_arrow(table).to_py(),
+    "columns": lambda table: {name: xt.from_arrow(table)[name] for name in table.column_names},
+    "arrow": lambda table: table,
+    "batch": lambda table: table.to_batches()[0],
+}
+
+
+def steps(records):
+    return {"total": tf.reduce_sum(records["steps", "m"], axis=1) * records["inner", "d"]}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_whole_records_are_taken_and_what_is_used_is_sent(form, is_loaded, tmp_path):
+    signature = xt.serving.flat_signature(steps, SPEC)
+    client = signature
+    if is_loaded:
+        xt.serving.save(None, tmp_path, signature)
+        client = xt.serving.load_client(tmp_path)
+    assert client.unused == signature.unused
+    request = client.encode(FORMS[form](table(0)))
+    assert list(request) == names(signature)
+    whole = WHOLE.encode(xt.from_arrow(table(0)))
+    for name, tensor in request.items():
+        np.testing.assert_array_equal(tensor, whole[name])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_field_that_no_record_has_is_an_error(form):
+    signature = xt.serving.flat_signature(steps, SPEC)
+    more = table(0).append_column("unheard", table(0).column("a"))
+    with pytest.raises(errors.ExtensorError, match="unheard"):
+        signature.encode(FORMS[form](more))
+    assert list(signature.encode(FORMS[form](more), extra="ignore")) == names(signature)
+
+
+def test_the_unused_fields_and_those_that_are_sent_are_all_fields():
+    signature = xt.serving.flat_signature(steps, SPEC)
+    fields = {path for path in xt.DenseStructuredTensorSpec.leaves(SPEC)}
+    sent = {str(c.path) for c in signature.inputs.components if not c.part}
+    unused = [str(path) for path in signature.unused]
+    for path, _ in fields:
+        at = f"records.{path}"
+        outer = [one for one in unused if at == one or at.startswith(f"{one}.")]
+        assert (at in sent) != bool(outer)
+
+
+def test_a_function_of_all_fields_is_as_without_pruning():
+    whole = xt.serving.flat_signature(lambda records: {"same": records}, SPEC)
+    plain = xt.serving.flat_signature(lambda records: {"same": records}, SPEC, prune=False)
+    assert whole.unused == ()
+    assert whole.inputs.components == plain.inputs.components
+    assert whole.inputs.structure == plain.inputs.structure
+    nodes = [
+        [node.op for node in one.function.get_concrete_function().graph.as_graph_def().node]
+        for one in (whole, plain)
+    ]
+    assert nodes[0] == nodes[1]
+
+
 def test_the_error_for_a_missing_field_names_it():
-    signature = xt.serving.flat_signature(lambda records: records["a"], SPEC, prune=True)
-    with pytest.raises(errors.ExtensorError, match=r"spec\.cast"):
-        signature.encode(xt.from_arrow(table(0)))
+    signature = xt.serving.flat_signature(lambda records: records["a"], SPEC)
+    with pytest.raises(errors.ExtensorError, match=r"records: a: "):
+        signature.encode(xt.from_arrow(table(0)).without("a"))
 
 
 def test_static_arguments_beside_records():
@@ -82,7 +144,7 @@ def test_static_arguments_beside_records():
 
     scale = tf.TensorSpec([], tf.float32)
     specs = {"by": 2.0, "records": SPEC, "scale": scale}
-    signature = xt.serving.flat_signature(function, specs, prune=True)
-    assert names(signature) == ["given__records__b", "given__scale"]
-    request = {"given__records__b": tf.constant([1.0]), "given__scale": tf.constant(3.0)}
+    signature = xt.serving.flat_signature(function, specs)
+    assert names(signature) == ["records__b", "scale"]
+    request = {"records__b": tf.constant([1.0]), "scale": tf.constant(3.0)}
     assert signature.function(**request)["score"].numpy().tolist() == [6.0]

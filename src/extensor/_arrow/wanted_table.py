@@ -19,8 +19,10 @@ from extensor._arrow.null_argument import has_auto, masking, with_masks_in_auto
 from extensor._arrow.null_policy import policies_of
 from extensor._arrow.read import read_records, table_of
 from extensor._arrow.schema import masks_of_spec, schema_from_spec, spec_from_schema
+from extensor._arrow.times_of_text import table_with_times
 from extensor._arrow.write import to_arrow
 from extensor._path import Path, PathLike
+from extensor._struct.cast_request import CastRequest
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.difference import differences
 from extensor._struct.masked import is_nullable
@@ -166,22 +168,25 @@ class WantedTable:
         return self._spec.cast(records)
 
 
-def records_of_spec(data: Any, spec: StructuredTensorSpec, extra: str) -> StructuredTensor:
+def records_of_spec(
+    data: Any, spec: StructuredTensorSpec, request: CastRequest
+) -> StructuredTensor:
     """Returns a table or record batch as records of a spec, by a cast without loss.
 
     Args:
         data: The table.
         spec: The spec. A column that may be null may be missing.
-        extra: What becomes of fields that the spec does not have: "error" or "ignore".
+        request: What the caller of `cast` asks for.
 
     Raises:
         FieldError, DTypeError, NullError: If the table does not have the fields of the spec.
     """
     table = table_of(data, "cast")
     wanted = WantedTable(None, spec)
-    if extra == "error":
+    if request.dropped is not None:
         have = spec_from_schema(table.schema, nulls="mask")
-        more = [each for each in differences(spec, have, Path(), False) if each.is_extra]
+        found = differences(spec, have, Path(), False)
+        more = [each for each in found if each.is_extra and not request.drops(each.path)]
         if more:
             raise FieldError(
                 path=more[0].path,
@@ -190,7 +195,7 @@ def records_of_spec(data: Any, spec: StructuredTensorSpec, extra: str) -> Struct
                 mend='Leave it out of the table, or give extra="ignore".',
             )
     assert wanted.schema is not None
-    whole = table
+    whole = table_with_times(table, wanted.schema) if request.reads_times else table
     for field in wanted.schema:
         absent = field.name not in table.schema.names and field.name in spec.field_names()
         if absent and is_nullable(spec.record.field_specs[field.name], 1):
@@ -198,7 +203,7 @@ def records_of_spec(data: Any, spec: StructuredTensorSpec, extra: str) -> Struct
     try:
         return wanted.records(whole)
     except DTypeError:  # Arrow refuses types of which not all values fit
-        return spec.cast(table.to_pylist(), extra=extra)
+        return spec._cast_as(whole.to_pylist(), request)
 
 
 def _cast(table: pa.Table, field: pa.Field, validate: bool) -> pa.ChunkedArray:

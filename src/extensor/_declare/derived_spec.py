@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from extensor import _tf
 from extensor._declare import static_data
+from extensor._declare.given_fields import components_of_fields
 from extensor._declare.static_data import FROZEN, FrozenDict, FrozenPartial, freeze
 from extensor._protocol.box import stacked_spec, unstacked_spec
 from extensor._protocol.lossless import is_tensor_like
@@ -238,6 +239,19 @@ class DerivedSpec(StackableTypeSpec):
         parts = {name: static_data.decode(code) for name, code in serialization}
         check_names(cls, parts)
         return cls.from_parts({name: parts[name] for name in cls.field_names})
+
+    def cast(self, value: Any, casting_context: Any = None) -> Any:
+        """Returns a value that is equivalent to `value` and has this type; see `TypeSpec.cast`.
+
+        Args:
+            value: As in `TypeSpec.cast`. A dict has the fields by name, also the static ones, whose
+                data must be that of this spec. Those with a default may be missing.
+            casting_context: The context that TensorFlow passes when it casts arguments.
+        """
+        if isinstance(value, Mapping):
+            checked = {name: self._is_compared(name) for name in self._parts}
+            value = components_of_fields(self, self._parts, checked, value)
+        return super().cast(value, casting_context)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Returns whether a value has this type, or a spec describes some of the same values.

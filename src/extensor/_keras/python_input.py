@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from extensor._arrow.wanted_table import records_of_spec
 from extensor._keras.lowering import contains, is_extension
+from extensor._struct.cast_request import STRICT
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import ExtensorError, StructureError
@@ -53,7 +54,7 @@ def as_batch(data: Any, specs: Any, model: str) -> Any:
         )
     if is_table:
         try:
-            return records_of_spec(data, specs, "error")
+            return records_of_spec(data, specs, STRICT)
         except ExtensorError:
             data = data.to_pylist()  # the spec decides about types and nulls
     return specs.cast(list(data))

@@ -180,7 +180,8 @@ class TypeSpec(tf.TypeSpec):
         A value of this type is returned unchanged. By default, two other kinds of values are cast,
         component by component: values of the same class and static data whose components can be
         cast (a dense tensor to a ragged one, for example), and nests with one item for each
-        component, such as a tensor, number, list or NumPy array.
+        component, such as a tensor, number, list or NumPy array. For a declared type, that is a
+        dict of its fields; static fields must be equal to those of this spec.
 
         To cast values of other types too, override this method as `cast(self, value)` and call
         `super().cast(value)` for all other values.
@@ -202,7 +203,7 @@ class TypeSpec(tf.TypeSpec):
         ...     high: tf.Tensor
         ...     unit: str
         >>> spec = Interval.Spec(tf.TensorSpec([]), tf.TensorSpec([]), "mm")
-        >>> spec.cast({"low": 1, "high": 2}).high
+        >>> spec.cast({"low": 1, "high": 2, "unit": "mm"}).high
         <tf.Tensor: shape=(), dtype=float32, numpy=2.0>
         >>> spec.cast(Interval(1.0, 2.0, "inch"))
         Traceback (most recent call last):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from extensor._path import Path
 from extensor._serving.layout import Layout
 from extensor._serving.tensor_check import check_tensors
 from extensor.errors import DTypeError
@@ -21,10 +22,19 @@ class Client:
         parameters: The parameters of the function that are sent. Those with a default are optional.
         inputs: The layout of the arguments, by name.
         outputs: The layout of the result.
+        unused: The paths of the fields that the function does not use, which are not sent. Records
+            may have them.
     """
 
-    def __init__(self, parameters: inspect.Signature, inputs: Layout, outputs: Layout) -> None:
+    def __init__(
+        self,
+        parameters: inspect.Signature,
+        inputs: Layout,
+        outputs: Layout,
+        unused: Collection[Path] = (),
+    ) -> None:
         self._parameters = parameters
+        self._unused = tuple(unused)
         self._inputs = inputs
         self._outputs = outputs
 
@@ -43,6 +53,11 @@ class Client:
         """The layout of the result."""
         return self._outputs
 
+    @property
+    def unused(self) -> tuple[Path, ...]:
+        """The paths of the fields that records may have, but that are not sent."""
+        return self._unused
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self._parameters} of {self._inputs} to {self._outputs}"
 
@@ -55,8 +70,9 @@ class Client:
                 as str or bytes, of which other fields are left out.
             **kwargs: The keyword arguments. If an argument with a default is missing, its tensors
                 are missing too. And `extra`, what becomes of fields of records that the function
-                does not take: `"error"` (the default) or `"ignore"`; for a function with an
-                argument of this name, it is that argument.
+                does not take: `"error"` (the default) or `"ignore"`; and `times="text"`, to take
+                text in ISO 8601 for times. For a function with an argument of this name, it is that
+                argument.
 
         Raises:
             DTypeError: If a value cannot be cast to the type of its argument (also a TypeError).
@@ -64,9 +80,10 @@ class Client:
                 ValueError).
             DTypeError: If arguments are missing, or there are too many (also a TypeError).
         """
-        extra = "error"
-        if "extra" not in self._parameters.parameters:
-            extra = kwargs.pop("extra", extra)
+        own = {n: kwargs.pop(n) for n in ("extra", "times")
+               if n in kwargs and n not in self._parameters.parameters}  # fmt: skip
+        if own.get("extra", "error") == "error":
+            own["extra"] = self._unused
         optional = [n for n, p in self._parameters.parameters.items() if p.default is not p.empty]
         try:
             given = self._parameters.bind(*args, **kwargs).arguments
@@ -77,7 +94,7 @@ class Client:
                 received=f"others ({error})",
                 mend="Give the arguments of the function that was saved, in order or by name.",
             ) from None
-        return self._inputs.encode(given, optional, extra)
+        return self._inputs.encode(given, optional, **own)
 
     def decode(self, tensors: Mapping[str, Any], validate: bool = True) -> Any:
         """Returns the result of the function from the tensors of a response.

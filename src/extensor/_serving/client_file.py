@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
 
+from extensor._path import Path
 from extensor._serving.client import Client
-from extensor._serving.layout import Layout
+from extensor._serving.layout import Component, Layout
 from extensor._tf import registered_spec
 from extensor._tf._tf_serving import (
     signature_tensors,
@@ -31,7 +33,13 @@ from extensor.errors import (
 _FILE = ("assets.extra", "extensor.json")
 """The folder in a SavedModel for files of other programs, and the name of the file."""
 
-_FORMAT = "extensor flat signatures, version 1"
+_FORMAT = "extensor flat signatures, version 2"
+_FORMATS = (_FORMAT, "extensor flat signatures, version 1")
+"""The formats that are read."""
+
+_OLD_WORDS = {"values", "variants", "codes"}
+"""What paths of version 1 have that paths no longer have, such as `x.values` of masked values."""
+
 _KINDS = {kind.name: kind for kind in type(inspect.Parameter.KEYWORD_ONLY)}
 
 
@@ -77,30 +85,35 @@ def client_description(client: Client) -> dict[str, Any]:
     """
     sides = {
         side: {
-            "tensors": [
-                {
-                    "name": component.name,
-                    "path": str(component.path),
-                    "part": component.part,
-                    "dtype": component.spec.dtype.name,
-                    "shape": None if component.spec.shape.rank is None
-                    else component.spec.shape.as_list(),
-                }
-                for component in layout.components
-            ],
+            "tensors": _tensors_of(layout),
             "structure": structure_to_json(layout.structure),
         }
         for side, layout in (("inputs", client.inputs), ("outputs", client.outputs))
-    }  # fmt: skip
+    }
     return {
         "arguments": [
             {"name": p.name, "kind": p.kind.name, "optional": p.default is not p.empty}
             for p in client.parameters.parameters.values()
         ],
         "ragged": client.inputs.ragged,
+        "unused": [str(path) for path in client.unused],
         "types": types_in(sides),
         **sides,
     }
+
+
+def _tensors_of(layout: Layout) -> list[dict[str, Any]]:
+    """Returns the description of the tensors of a layout."""
+    return [
+        {
+            "name": one.name,
+            "path": str(one.path),
+            "part": one.part,
+            "dtype": one.spec.dtype.name,
+            "shape": None if one.spec.shape.rank is None else one.spec.shape.as_list(),
+        }
+        for one in layout.components
+    ]
 
 
 def load_client(path: str | os.PathLike[str], signature: str = "serving_default") -> Client:
@@ -150,7 +163,7 @@ def _read(file: str) -> dict[str, Any]:
         ) from error
     except ValueError as error:
         raise _wrong_format(file, "a file that is not JSON") from error
-    if not isinstance(document, dict) or document.get("format") != _FORMAT:
+    if not isinstance(document, dict) or document.get("format") not in _FORMATS:
         raise _wrong_format(file, "JSON of another format")
     return document["signatures"]
 
@@ -169,17 +182,17 @@ def _client(description: Any, file: str) -> Client:
         layout = Layout(
             structure_from_json(description[side]["structure"], file), description["ragged"]
         )
-        names = [component.name for component in layout.components]
-        saved = [component["name"] for component in description[side]["tensors"]]
-        if names != saved:
+        saved = description[side]["tensors"]
+        own = layout.components
+        if len(saved) != len(own) or not all(map(_is_same, saved, own)):
             raise StructureError(
                 path=file,
-                expected=f"types with the saved components {', '.join(saved)}",
-                received=f"types with the components {', '.join(names)}",
+                expected=f"types with the saved components {', '.join(map(_place, saved))}",
+                received="types with the components " + ", ".join(map(_place, _tensors_of(layout))),
                 mend="Import the same version of the types as when the model was saved, or save "
                 "the model again.",
             )
-        sides.append(layout)
+        sides.append(layout.with_names([one["name"] for one in saved]))
     parameters = [
         inspect.Parameter(
             argument["name"],
@@ -188,7 +201,29 @@ def _client(description: Any, file: str) -> Client:
         )
         for argument in description["arguments"]
     ]
-    return Client(inspect.Signature(parameters), *sides)
+    unused = [Path.parse(path) for path in description.get("unused", ())]
+    return Client(inspect.Signature(parameters), sides[0], sides[1], unused)
+
+
+def _place(tensor: Mapping[str, Any]) -> str:
+    return f"{tensor['path']} ({tensor['part']})" if tensor["part"] else tensor["path"]
+
+
+def _is_same(saved: Mapping[str, Any], component: Component) -> bool:
+    """Returns whether a tensor has the dtype, path and part that a file says."""
+    left = [*component.path, *_words(component.part)]
+    others = set[str]()
+    for word in [*Path.parse(saved["path"]), *_words(saved["part"])]:
+        if left[:1] == [word]:
+            del left[0]
+        else:
+            others.add(word)
+    return not left and others <= _OLD_WORDS and saved["dtype"] == component.spec.dtype.name
+
+
+def _words(part: str) -> list[str]:
+    """Returns the words of a part, without their numbers: version 1 counts them anew at a mask."""
+    return [re.sub(r"_\d+$", "", word) for word in part.split("__")] if part else []
 
 
 def _wrong_format(file: str, received: str) -> FormatError:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._path import Path
 from extensor._serving.client import Client
-from extensor._serving.layout import Layout
+from extensor._serving.layout import Layout, layout_of_arguments, narrowed
 from extensor._serving.tensor_check import check_tensors
 from extensor._serving.used_parts import UsedParts
 from extensor._tf import CompositeTensor
@@ -38,8 +39,9 @@ class FlatSignature(Client):
         inputs: Layout,
         outputs: Layout,
         module: Any,
+        unused: Collection[Path] = (),
     ) -> None:
-        super().__init__(parameters, inputs, outputs)
+        super().__init__(parameters, inputs, outputs, unused)
         self._function = function
         # Keeps the module's variables alive, because a tf.function does not.
         self._module = module
@@ -56,16 +58,16 @@ def flat_signature(
     *args: Any,
     ragged: str = "row_splits",
     validate: bool = False,
-    prune: bool = False,
+    prune: bool = True,
     **kwargs: Any,
 ) -> FlatSignature:
     """Returns a function of extension values as a function of plain tensors, named by their paths.
 
     A server that runs SavedModels accepts only plain tensors, as do the C and C++ APIs. So each
-    component of each argument and result becomes one plain tensor. The name of an input begins with
-    the argument's name; the name of an output begins with a key of the result, or with `output_0`
-    if the result has no keys. The names of fields follow. `extensor._serving.tensor_name`
-    documents the grammar.
+    component of each argument and result becomes one plain tensor. Its name is its path and its
+    part: `steps__minutes__mask`. The name of an input begins with the argument's name if there are
+    several arguments; the name of an output begins with a key of the result if it is a dict.
+    `extensor._serving.tensor_name` documents the grammar.
 
     Args:
         fn: A callable: a function, a `tf.function` or one of its concrete functions, a
@@ -79,8 +81,8 @@ def flat_signature(
             shapes of their specs, that row splits fit the values, and that fields have one row for
             each record. This takes a few comparisons a call. Without it, tensors that do not fit
             cause an error in some operation, or wrong results.
-        prune: Whether records in the signature have only the fields that `fn` uses. Clients then
-            give records with these fields.
+        prune: Whether clients send only the fields of records that `fn` uses. Clients give records
+            with these fields, or with all. False: they send all fields.
         **kwargs: Specs by the names of arguments.
 
     Raises:
@@ -100,7 +102,7 @@ def flat_signature(
     >>> recipe = xt.DenseStructuredTensor([2], {"minutes": tf.ragged.constant([[5, 20], [8]])})
     >>> request = signature.encode(recipe)
     >>> {name: tensor.numpy().tolist() for name, tensor in request.items()}
-    {'recipe__minutes': [5, 20, 8], 'recipe__minutes___row_lengths': [2, 1]}
+    {'minutes': [5, 20, 8], 'minutes__row_lengths': [2, 1]}
     >>> signature.decode(signature.function(**request))["minutes"].numpy()
     array([20,  8], dtype=int32)
     """
@@ -120,11 +122,12 @@ def flat_signature(
     # Includes arguments that were not given, because a concrete function has no defaults.
     full_call = _Call(call.signature, *concrete.structured_input_signature)
     fixed = {n: given[n] if n in given else call.default(n) for n in full_call.arguments}
-    used = None
+    inputs, used = layout_of_arguments(sent, ragged), None
     if prune:
-        used = UsedParts(lambda values: full_call(concrete, {**fixed, **values}), sent)
-        sent = used.specs
-    inputs = Layout(sent, ragged)
+        found = UsedParts(lambda values: full_call(concrete, {**fixed, **values}), sent)
+        if found.unused:
+            used, sent = found, found.specs
+            inputs = narrowed(inputs, sent)
 
     def served(*tensors: Any) -> dict[str, Any]:
         named = dict(zip(specs, tensors, strict=True))
@@ -150,7 +153,8 @@ def flat_signature(
     )
     flat: Any = tf.function(served, input_signature=list(specs.values()), autograph=False)
     flat.get_concrete_function()
-    return FlatSignature(flat, _sent(call.signature, sent, optional), inputs, outputs, fn)
+    unused = () if used is None else used.unused
+    return FlatSignature(flat, _sent(call.signature, sent, optional), inputs, outputs, fn, unused)
 
 
 class _Call:

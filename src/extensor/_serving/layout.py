@@ -1,11 +1,15 @@
 """Layout: the component tensors of a nest of values, and their names."""
 
+# This file calls a method of specs that is private to extensor.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections import Counter
-from collections.abc import Collection, Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tensorflow as tf
@@ -14,9 +18,10 @@ from extensor._arrow.wanted_table import records_of_spec
 from extensor._formats.json.read import read_json
 from extensor._path import Path
 from extensor._protocol.casting import cast_value, not_castable
-from extensor._serving.named_nest import named_leaves, typed_leaves
+from extensor._serving.named_nest import is_single, named_leaves, typed_leaves
 from extensor._serving.tensor_name import names_of
 from extensor._serving.value_tensors import ValueTensor, value_tensors
+from extensor._struct.cast_request import CastRequest
 from extensor._struct.spec import StructuredTensorSpec
 from extensor.errors import DTypeError, FieldError, NullError, StructureError
 
@@ -34,19 +39,19 @@ class Component:
     >>> for c in layout.components:
     ...     print(c.name, c.path, c.part or "-", c.spec.dtype.name)
     tags tags - string
-    tags___row_splits tags row_splits int64
+    tags__row_splits tags row_splits int64
     """
 
     name: str
     """The name of the tensor in a signature and in a request."""
 
     path: Path
-    """The path of the tensor: the argument or the key of the result, then the fields."""
+    """The path of the values: the argument or the key of the result, then the fields."""
 
     part: str
-    """The empty string for the values of a field. `row_splits` or `row_lengths` for the rows of a
-    field; for inner lists of nested lists, with the suffix `_1`, `_2` and so on. `rows` for the
-    count of records without fields."""
+    """The empty string for the values at the path. `row_splits` or `row_lengths` for their rows,
+    `mask` for their mask, `codes` for the variants of a union, `rows` for the count of records
+    without fields. For inner lists and inner masks, with the suffix `_1`, `_2` and so on."""
 
     spec: tf.TensorSpec
     """The shape and dtype of the tensor."""
@@ -58,8 +63,9 @@ class Layout:
     Args:
         structure: A nest of TypeSpecs in dicts, lists, tuples and namedtuples. Any other leaf is
             static: it has no tensors, and every decoded nest contains it. Names begin with the
-            keys of the outermost dict or namedtuple. For a list, a tuple or a single item, they
-            begin with `output_0`, `output_1` and so on.
+            keys of the outermost dict or namedtuple. For a list or a tuple, they begin with
+            `output_0`, `output_1` and so on. The tensors of a single item have the names of its
+            fields, or `output_0`.
         ragged: How to send ragged rows: as `row_splits`, as in TensorFlow, or as `row_lengths`.
 
     Raises:
@@ -71,7 +77,7 @@ class Layout:
     >>> layout = xt.serving.Layout({"tags": tf.RaggedTensorSpec([None, None], tf.string)},
     ...                            ragged="row_lengths")
     >>> tensors = layout.encode({"tags": tf.ragged.constant([["quick", "sweet"], []])})
-    >>> tensors["tags"].numpy(), tensors["tags___row_lengths"].numpy()
+    >>> tensors["tags"].numpy(), tensors["tags__row_lengths"].numpy()
     (array([b'quick', b'sweet'], dtype=object), array([2, 0]))
     >>> layout.decode(tensors)
     {'tags': <tf.RaggedTensor [[b'quick', b'sweet'], []]>}
@@ -91,7 +97,7 @@ class Layout:
             tensor
             for names, leaf in named_leaves(structure)
             if isinstance(leaf, tf.TypeSpec)
-            for tensor in value_tensors(leaf, names, 0)
+            for tensor in value_tensors(leaf, names)
         ]
         places = [(Path(*place.names), self._part(place)) for place, _ in found]
         duplicate = next((place for place, count in Counter(places).items() if count > 1), None)
@@ -105,9 +111,22 @@ class Layout:
         self._components = {
             place: Component(name, path, part, _sent(spec, part))
             for name, (path, part), (place, spec) in zip(
-                names_of(places), places, found, strict=True
+                names_of(places, is_single(structure)), places, found, strict=True
             )
         }
+
+    def with_names(self, names: Sequence[str]) -> Layout:
+        """Returns the layout with other names of its tensors, in the order of `components`.
+
+        >>> import tensorflow as tf
+        >>> import extensor as xt
+        >>> xt.serving.Layout({"title": tf.TensorSpec([None], tf.string)}).with_names(["t"])
+        Layout(t)
+        """
+        renamed = copy.copy(self)
+        pairs = zip(self._components.items(), names, strict=True)
+        renamed._components = {key: replace(one, name=name) for (key, one), name in pairs}
+        return renamed
 
     @property
     def structure(self) -> Any:
@@ -128,7 +147,11 @@ class Layout:
         return f"Layout({', '.join(component.name for component in self.components)})"
 
     def encode(
-        self, values: Any, optional: Collection[str] = (), extra: str = "error"
+        self,
+        values: Any,
+        optional: Collection[str] = (),
+        extra: Any = "error",
+        times: Any = None,
     ) -> dict[str, Any]:
         """Returns the tensors of a nest of values, by name.
 
@@ -136,22 +159,24 @@ class Layout:
             values: A nest with the layout's structure. The leaves are values, or can be cast to
                 values: lists and arrays to tensors, dicts to records.
             optional: The keys of the outermost dict that may be missing.
-            extra: As in `Client.encode`.
+            extra: As in `Client.encode`. Paths begin with the names of the nest.
+            times: As in `Client.encode`.
 
         Raises:
             DTypeError: If a value cannot be cast to its spec (also a TypeError).
             StructureError: If the nest has another structure, or a tensor another shape (also a
                 ValueError).
         """
+        request = CastRequest.of(extra, times)
         structure = self._structure
         if optional:
             structure = {k: s for k, s in structure.items() if k in values or k not in optional}
         tensors: dict[str, Any] = {}
         for names, spec, value in typed_leaves(structure, values):
             if isinstance(spec, StructuredTensorSpec):
-                value = _as_records(spec, value, extra, str(Path(*names)))
+                value = _as_records(spec, value, request.below(*names), str(Path(*names)))
             parts = _tensors_of(spec, value, str(Path(*names)))
-            for (place, _), tensor in zip(value_tensors(spec, names, 0), parts, strict=True):
+            for (place, _), tensor in zip(value_tensors(spec, names), parts, strict=True):
                 component = self._components[place]
                 tensors[component.name] = (
                     tensor[1:] - tensor[:-1] if _is_lengths(component) else tensor
@@ -183,21 +208,33 @@ class Layout:
         return tf.nest.pack_sequence_as(self._structure, leaves)
 
     def _part(self, place: ValueTensor) -> str:
-        if place.part != "row_splits":
-            return place.part
-        return f"{self._ragged}_{place.level}" if place.level else self._ragged
+        return place.part.replace("row_splits", self._ragged)
+
+
+def layout_of_arguments(structure: Any, ragged: str) -> Layout:
+    """Returns the layout of a dict of arguments; the name of a single one is left out."""
+    layout = Layout(structure, ragged)
+    places = [(component.path, component.part) for component in layout.components]
+    return layout.with_names(names_of(places, is_lone=len(structure) == 1))
+
+
+def narrowed(layout: Layout, structure: Any) -> Layout:
+    """Returns the layout of a nest with some of the fields, whose tensors keep their names."""
+    names = {(one.path, one.part): one.name for one in layout.components}
+    narrow = Layout(structure, layout.ragged)
+    return narrow.with_names([names[one.path, one.part] for one in narrow.components])
 
 
 def _sent(spec: tf.TensorSpec, part: str) -> tf.TensorSpec:
     """Returns the spec of the tensor that is sent for a component."""
-    if not part.startswith("row_lengths"):
+    if "row_lengths" not in part:
         return tf.TensorSpec(spec.shape, spec.dtype)
     nsplits = spec.shape[0]
     return tf.TensorSpec([None if nsplits is None else nsplits - 1], spec.dtype)
 
 
 def _is_lengths(component: Component) -> bool:
-    return component.part.startswith("row_lengths")
+    return "row_lengths" in component.part
 
 
 def _received(component: Component, tensors: Mapping[str, Any]) -> Any:
@@ -211,7 +248,7 @@ def _received(component: Component, tensors: Mapping[str, Any]) -> Any:
     return tensor
 
 
-def _as_records(spec: StructuredTensorSpec, value: Any, extra: str, path: str) -> Any:
+def _as_records(spec: StructuredTensorSpec, value: Any, request: CastRequest, path: str) -> Any:
     """Returns text of JSON, an Arrow table, Python data or records as records of a spec."""
     with _inside(path):
         if isinstance(value, (str, bytes, bytearray)):
@@ -221,8 +258,8 @@ def _as_records(spec: StructuredTensorSpec, value: Any, extra: str, path: str) -
             hasattr(value, name) for name in ("__arrow_c_stream__", "__arrow_c_array__")
         )
         if is_table:
-            return records_of_spec(value, spec, extra)
-        return spec.cast(value, extra=extra)
+            return records_of_spec(value, spec, request)
+        return spec._cast_as(value, request)
 
 
 @contextlib.contextmanager

@@ -43,6 +43,11 @@ def named_leaves(structure: Any) -> Iterator[tuple[Names, Any]]:
             yield from leaves_below(item, (f"output_{name}",))
 
 
+def is_single(structure: Any) -> bool:
+    """Returns whether a nest is one leaf, whose name `output_0` is not of the user."""
+    return _items(structure) is None
+
+
 def leaves_below(structure: Any, names: Names) -> Iterator[tuple[Names, Any]]:
     """Yields the leaves of a nest inside another nest; their names begin with `names`."""
     inner = _items(structure)

@@ -1,16 +1,22 @@
-"""The names of the tensors of a signature, derived from their paths.
+"""The names of the tensors of a signature, derived from their paths and parts.
 
 A name is a key of a SignatureDef, an operation of a graph, an argument of a tf.function and a key
 of a request. All of these accept ASCII letters, digits and `_`, beginning with a letter. The names
-of the operations of a graph must differ by more than upper and lower case. The number of
-consecutive underscores has a meaning:
+of the operations of a graph must differ by more than upper and lower case.
+
+The names of a path, and the part, are joined by `__`. The argument's name is left out if there is
+no other argument. Other characters are written by their code point: `___e9_`.
+
+So two tensors could get one name: the field `mask` of `x`, and the mask of `x`. Both get a longer
+name then. In a longer name, the number of consecutive underscores has a meaning, and the name
+begins with the argument:
 
 | in the name | meaning |
 | --- | --- |
 | `_` between two letters or digits | an underscore |
 | `__` | the dot between two names of the path |
 | `___e9_` | the character with this hexadecimal code point, which is not allowed in a name |
-| `___row_splits` at the end | a tensor that is not a field: the rows of the field |
+| `___row_splits` at the end | the part |
 
 If a path does not begin with a letter, or the name is a Python keyword or `self`, the first
 character is written as `x___0e9_`, with an additional zero. An empty first name of a path is
@@ -26,31 +32,59 @@ from collections.abc import Callable, Sequence
 from extensor._path import Path
 
 Place = tuple[Path, str]
-"""The tensor of a name: its path, and its part if it is not a field (otherwise an empty string)."""
+"""The tensor of a name: its path, and its part; an empty string for the values at the path."""
 
 
-def names_of(places: Sequence[Place]) -> list[str]:
-    """Returns a unique name for each place.
-
-    A place has the same name in every signature. The exception are places whose names differ only
-    in upper and lower case: their upper-case letters are written as code points.
+def names_of(places: Sequence[Place], is_lone: bool = False) -> list[str]:
+    """Returns a unique name for each place; it does not depend on their order.
 
     Args:
         places: Unique places. A path has at least one name.
+        is_lone: Whether the first name of each path is left out, where the next one can begin a
+            name.
 
     >>> from extensor import Path
     >>> from extensor._serving.tensor_name import names_of
-    >>> names_of([(Path("recipe", "title"), ""), (Path("recipe", "steps"), "row_splits")])
-    ['recipe__title', 'recipe__steps___row_splits']
-    >>> names_of([(Path("vit. C"), ""), (Path("id"), ""), (Path("Id"), "")])
-    ['vit___2e____20_C', 'id', 'x___049_d']
+    >>> steps = [(Path("recipe", "steps"), "row_splits"), (Path("recipe", "vit. C"), "")]
+    >>> names_of(steps), names_of(steps, is_lone=True)
+    (['recipe__steps__row_splits', 'recipe__vit___2e____20_C'],
+     ['steps__row_splits', 'vit___2e____20_C'])
+    >>> names_of([(Path("x", "mask"), ""), (Path("x"), "mask")])
+    ['x__mask', 'x___mask']
+    >>> names_of([(Path("id"), ""), (Path("Id"), "")])
+    ['id', 'x___049_d']
     """
-    names = [_name(path, part, _is_plain) for path, part in places]
-    same = Counter(name.lower() for name in names)
-    return [
-        name if same[name.lower()] == 1 else _name(*place, _is_plain_lower)
-        for name, place in zip(names, places, strict=True)
-    ]
+    forms = [_forms(*place, is_lone) for place in places]
+    chosen = [0] * len(forms)
+    while True:
+        names = [form[i] for form, i in zip(forms, chosen, strict=True)]
+        count = Counter(name.lower() for name in names)
+        same = [n for n, name in enumerate(names) if count[name.lower()] > 1 and chosen[n] < 2]
+        if not same:
+            return names
+        for n in same:
+            chosen[n] += 1
+
+
+def _forms(path: Path, part: str, is_lone: bool) -> tuple[str, str, str]:
+    """Returns the names that a place may have: a short one, a longer one, one without capitals."""
+    short = Path(*path.names[1:]) if is_lone and _begins_name(path.names[1:2]) else path
+    text = _name(short, "", _is_plain)
+    return (
+        f"{text}__{part}" if part else text,
+        _name(path, part, _is_plain),
+        _name(path, part, _is_plain_lower),
+    )
+
+
+def _begins_name(names: tuple[str, ...]) -> bool:
+    start = names[0][:1] if names else ""
+    return start.isascii() and start.isalpha() and not _is_word(names[0])
+
+
+def _is_word(text: str) -> bool:
+    """Returns whether a text has a meaning in Python, and cannot be an argument."""
+    return keyword.iskeyword(text) or text == "self"
 
 
 def _is_plain(character: str) -> bool:
@@ -70,7 +104,7 @@ def _name(path: Path, part: str, is_allowed: Callable[[str], bool]) -> str:
     text = "__".join([start, *(_word(name, is_allowed) for name in others)])
     if part:
         return f"{text}___{part}"
-    return _escaped_start(text, is_allowed) if keyword.iskeyword(text) or text == "self" else text
+    return _escaped_start(text, is_allowed) if _is_word(text) else text
 
 
 def _escaped_start(name: str, is_allowed: Callable[[str], bool]) -> str:

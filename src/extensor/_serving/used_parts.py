@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -14,8 +14,8 @@ from extensor._data.fields_used import uses_by
 from extensor._path import Path
 from extensor._pruning.components import checked_uses, components, filled
 from extensor._pruning.fields import FieldsUsed
+from extensor._serving.named_nest import named_leaves
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
-from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
 
 
@@ -29,6 +29,7 @@ class UsedParts:
 
     def __init__(self, function: Callable[[Any], Any], specs: Any) -> None:
         found = uses_by(function, specs)
+        self._structure = specs
         self._specs = tf.nest.flatten(specs)
         self._uses: list[list[int]] = []
         first = 0
@@ -47,6 +48,13 @@ class UsedParts:
         """The specs with fewer fields."""
         self._narrow = narrow
 
+    @property
+    def unused(self) -> list[Path]:
+        """The paths of the fields that the function does not use, in the order of the specs."""
+        places = [names for names, _ in named_leaves(self._structure)]
+        found = zip(places, self._specs, self._narrow, strict=True)
+        return [path for at, *both in found for path in _left_out(both[0], both[1], Path(*at))]
+
     def filled(self, values: Any) -> Any:
         """Returns the arguments with all fields; those that are not used are blank."""
         leaves = [
@@ -60,16 +68,27 @@ class UsedParts:
 
 def _with_fields(spec: Any, paths: Collection[tuple[str, ...]]) -> Any:
     """Returns a spec of records with the fields at some paths. Masked records stay whole."""
-    if () in paths:
+    if not isinstance(spec, StructuredTensorSpec) or () in paths:
         return spec
-    if isinstance(spec, RaggedStructuredTensorSpec):
-        values = _with_fields(spec.values_spec, paths)
-        return RaggedStructuredTensorSpec(spec.shape, values, spec.row_splits_dtype)
-    if not isinstance(spec, DenseStructuredTensorSpec):
-        return spec
+    record = spec.record
     fields: dict[str, Any] = {}
-    for name, inner in spec.field_specs.items():
+    for name, inner in record.field_specs.items():
         below = [path[1:] for path in paths if path[0] == name]
         if below:
             fields[name] = _with_fields(inner, below)
-    return DenseStructuredTensorSpec(spec.shape, fields, *spec._metadata.selected(fields))
+    if fields == dict(record.field_specs):
+        return spec
+    metadata = record._metadata.selected(fields)
+    return spec._with_record(DenseStructuredTensorSpec(record.shape, fields, *metadata))
+
+
+def _left_out(spec: Any, narrow: Any, path: Path) -> Iterator[Path]:
+    """Yields the path of each field of a spec that another spec lacks."""
+    if not isinstance(spec, StructuredTensorSpec) or narrow is spec:
+        return
+    fields = narrow.record.field_specs
+    for name, inner in spec.record.field_specs.items():
+        if name in fields:
+            yield from _left_out(inner, fields[name], path / name)
+        else:
+            yield path / name

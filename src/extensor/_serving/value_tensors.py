@@ -13,47 +13,86 @@ from extensor._serving.named_nest import Names, leaves_below, name_of_key
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._tf import VariableSpec, component_specs, describes
+from extensor._types.masked.value import MaskedTensor
+from extensor._types.union.value import UnionTensor
 from extensor.errors import UnsupportedTypeError
 
 
 class ValueTensor(NamedTuple):
-    """A component tensor of a value: the names of its path, its part and its ragged level."""
+    """A component tensor of a value: the names of its path, and its part.
+
+    The path has the names that a user gave: of fields, keys and variants. The part is empty for the
+    values at this path. Otherwise it is `mask`, `row_splits`, `codes` or `rows`, or a part of a
+    tf.SparseTensor or tf.IndexedSlices. Where a path has several masks or row splits, they have
+    numbers, outermost first: `row_splits`, `row_splits_1`. A ragged mask has rows of its own,
+    `mask__row_splits`.
+    """
 
     names: Names
     part: str
-    level: int
 
 
-def value_tensors(
-    spec: Any, names: Names, level: int
-) -> Iterator[tuple[ValueTensor, tf.TensorSpec]]:
+class _At(NamedTuple):
+    """Where a value is: its path, its part, and how many rows and masks of this path are around."""
+
+    names: Names
+    part: str = ""
+    rows: int = 0
+    masks: int = 0
+
+    def tensor(self, part: str = "", number: int = 0) -> ValueTensor:
+        return ValueTensor(self.names, self.inside(part, number).part if part else self.part)
+
+    def inside(self, part: str, number: int = 0) -> _At:
+        own = f"{part}_{number}" if number else part
+        return self._replace(part=f"{self.part}__{own}" if self.part else own)
+
+    def below(self, names: Names) -> _At:
+        return _At((*self.names, *names)) if names else self
+
+
+def value_tensors(spec: Any, names: Names) -> Iterator[tuple[ValueTensor, tf.TensorSpec]]:
     """Yields each tensor of a value and its spec, in the order of `tf.nest`.
 
     Args:
         spec: The spec of the value.
         names: The names of the value's path.
-        level: The number of outer ragged dimensions with the same names.
     """
+    yield from _tensors(spec, _At(names))
+
+
+def _tensors(spec: Any, at: _At) -> Iterator[tuple[ValueTensor, tf.TensorSpec]]:
     if isinstance(spec, VariableSpec):
-        raise _not_sent(names, "a variable")
+        raise _not_sent(at.names, "a variable")
     if isinstance(spec, tf.TensorSpec):
         if spec.dtype in (tf.resource, tf.variant):
-            raise _not_sent(names, f"a tensor of dtype {spec.dtype.name}")
-        yield ValueTensor(names, "", level), spec
+            raise _not_sent(at.names, f"a tensor of dtype {spec.dtype.name}")
+        yield at.tensor(), spec
     elif isinstance(spec, tf.RaggedTensorSpec):
         values, *splits = component_specs(spec)
-        yield from value_tensors(values, names, level + len(splits))
+        yield from _tensors(values, at._replace(rows=at.rows + len(splits)))
         for i, one in enumerate(splits):
-            yield ValueTensor(names, "row_splits", level + i), one
+            yield at.tensor("row_splits", at.rows + i), one
     elif isinstance(spec, RaggedStructuredTensorSpec):
-        yield from value_tensors(spec.values_spec, names, level if spec.is_row else level + 1)
+        yield from _tensors(spec.values_spec, at._replace(rows=at.rows + (not spec.is_row)))
         if not spec.is_row:
-            yield ValueTensor(names, "row_splits", level), spec.component_specs[1]
+            yield at.tensor("row_splits", at.rows), spec.component_specs[1]
     elif isinstance(spec, DenseStructuredTensorSpec) and not spec.field_specs:
-        yield ValueTensor(names, "rows", level), spec.component_specs[0]
+        yield at.tensor("rows"), spec.component_specs[0]
+    elif isinstance(spec, MaskedTensor.Spec):
+        yield from _tensors(spec.mask, at.inside("mask", at.masks))
+        yield from _tensors(spec.values, at._replace(masks=at.masks + 1))
+    elif isinstance(spec, UnionTensor.Spec):
+        for tensor, one in _tensors(spec.codes, at):
+            yield (at.tensor("codes") if tensor == at.tensor() else tensor), one
+        for (_, *variant), one in named_components(spec)[1:]:
+            yield from _tensors(one, at.below(tuple(variant)))
+    elif isinstance(spec, (tf.SparseTensorSpec, tf.IndexedSlicesSpec)):
+        for (part,), one in named_components(spec):
+            yield from _tensors(one, at.inside(part))
     else:
         for below, one in named_components(spec):
-            yield from value_tensors(one, (*names, *below), 0 if below else level)
+            yield from _tensors(one, at.below(below))
 
 
 def _not_sent(names: Names, received: str) -> UnsupportedTypeError:

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.casting import castable_type, shortened
+from extensor._struct.cast_request import CastRequest
 from extensor._struct.change import fits, needs_change, retyped
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.display.schema import node
@@ -107,26 +108,32 @@ def differences(want: Any, have: Any, path: Path, total: bool) -> Iterator[Diffe
             path,
             f"records of shape {want.shape}",
             f"shape {have.shape}",
-            "give a spec with an open number of records (None)"
-            if want.rank == have.rank
-            else "give records of the same dimensions",
+            _mend_of_shape(want, have),
         )
         return
     if total and have.record.rank < want.record.rank:
         yield Difference(path, "records in a dense shape", "ragged records", "spec.cast(records)")
         return
     if want.record.rank != have.record.rank:  # dense and ragged records
-        want, have = _flat(want), _flat(have)
+        want, have = flat_spec(want), flat_spec(have)
     yield from _of_fields(want.record, have.record, path, total)
 
 
-def _flat(spec: Any) -> Any:
+def _mend_of_shape(want: Any, have: Any) -> str:
+    if want.rank != have.rank:
+        return "give records of the same dimensions"
+    if want.shape[1:].is_compatible_with(have.shape[1:]):
+        return "leave the number of records open: spec.unstacked().stacked(None)"
+    return "pad or cut the rows, or give a spec of ragged records"
+
+
+def flat_spec(spec: Any) -> Any:
     """Returns the spec of all records in one dimension."""
     while isinstance(spec, RaggedStructuredTensorSpec):
         spec = spec.values_spec
     for _ in range(1, spec.rank):
         spec = spec.unstacked().unstacked().stacked(None)
-    return spec
+    return spec if spec.rank else spec.stacked(None)
 
 
 def _of_fields(want: Any, have: Any, path: Path, total: bool) -> Iterator[Difference]:
@@ -203,30 +210,39 @@ def _add(path: Path) -> str:
     return f"records.with_updates({{{str(path)!r}: ...}})"
 
 
-def without_extra(value: Any, spec: Any) -> Any:
-    """Returns a value without the fields that a spec does not have, at any depth.
+def without_extra(value: Any, spec: Any, request: CastRequest, path: Path | None = None) -> Any:
+    """Returns a value without the fields that a request drops, at any depth.
 
     Args:
         value: Records, or the value of a field.
         spec: The spec of the result.
+        request: What fields are dropped of those that the spec does not have.
+        path: The path of the value. Default: the records themselves.
     """
+    at = Path() if path is None else path
     if is_masked(value):
-        inner = without_extra(value.values, spec.values if is_masked(spec) else spec)
+        own = spec.values if is_masked(spec) else spec
+        inner = without_extra(value.values, own, request, at)
         return value if inner is value.values else type(value).of_parts(inner, value.mask)
     spec = spec.values if is_masked(spec) else spec
     if not isinstance(spec, StructuredTensorSpec):
         return value
     if isinstance(value, RaggedStructuredTensor):
-        values = without_extra(value.values, spec)
+        values = without_extra(value.values, spec, request, at)
         if values is value.values:
             return value
         return RaggedStructuredTensor.of_parts(values, value.row_splits)._with_dims(value._dims)
     if not isinstance(value, DenseStructuredTensor):
         return value
     wanted = spec.record.field_specs
-    if any(name not in wanted for name in value.field_names()):
-        value = value._selected([name for name in value.field_names() if name in wanted])
-    nested = {name: without_extra(part, wanted[name]) for name, part in value._columns.items()}
-    if all(nested[name] is part for name, part in value._columns.items()):
+    kept = [n for n in value.field_names() if n in wanted or not request.drops(at / n)]
+    if len(kept) < len(value.field_names()):
+        value = value._selected(kept)
+    nested = {
+        name: without_extra(part, wanted[name], request, at / name)
+        for name, part in value._columns.items()
+        if name in wanted
+    }
+    if all(nested[name] is value._columns[name] for name in nested):
         return value
     return value.map_parts(lambda part, name: nested.get(name, part))

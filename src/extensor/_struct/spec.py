@@ -17,12 +17,12 @@ from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._protocol.box_ragged import ragged_of_rows
 from extensor._protocol.stackable_spec import StackableTypeSpec
 from extensor._protocol.tree import reshaped
+from extensor._struct.cast_request import STRICT, CastRequest
 from extensor._struct.dims import Dims
 from extensor._struct.parts import stacks_by_parts
 from extensor._struct.records import Records
 from extensor._tf import unstacked
 from extensor.errors import (
-    DTypeError,
     FieldError,
     ProtocolError,
     RegistrationError,
@@ -143,7 +143,9 @@ class StructuredTensorSpec(StackableTypeSpec):
             done.append(name)
         return spec
 
-    def cast(self, value: Any, casting_context: Any = None, *, extra: str = "error") -> Any:
+    def cast(
+        self, value: Any, casting_context: Any = None, *, extra: Any = "error", times: Any = None
+    ) -> Any:
         """Returns records of this spec that are equivalent to `value`.
 
         Numbers change to a wider dtype or a finer unit, and values without a mask to masked ones.
@@ -156,7 +158,9 @@ class StructuredTensorSpec(StackableTypeSpec):
                 from names to the values of all records.
             casting_context: The context that TensorFlow passes when it casts arguments.
             extra: What becomes of fields that the spec does not have, at any depth: `"error"` (the
-                default), or `"ignore"` to leave them out.
+                default), `"ignore"` to leave them out, or the paths of those to leave out.
+            times: `"text"` to take text in ISO 8601 too where the spec has timestamps, dates and
+                times. Default: such text is an error.
 
         Raises:
             DTypeError: If the records have other fields or another rank, or a cast may lose
@@ -170,19 +174,16 @@ class StructuredTensorSpec(StackableTypeSpec):
         >>> spec.cast([{"minutes": 5}, {"minutes": 20}])["minutes"].numpy()
         array([ 5., 20.], dtype=float32)
         """
-        if extra not in ("error", "ignore"):
-            raise DTypeError(
-                path="cast: extra",
-                expected='"error" or "ignore"',
-                received=repr(extra)[:60],
-                mend="Leave it out for an error.",
-            )
+        return self._cast_as(value, CastRequest.of(extra, times), casting_context)
+
+    def _cast_as(self, value: Any, request: CastRequest, casting_context: Any = None) -> Any:
+        """Casts as `cast`, with its arguments `extra` and `times` as a request."""
         describe = getattr(value, "__tf_type_spec__", None)
         if describe is None and not isinstance(value, tf.TypeSpec):
             from extensor._formats.python.constant import is_data, of_spec
 
             if is_data(value):
-                return of_spec(value, self, extra=extra)
+                return of_spec(value, self, request=request)
         spec = None if describe is None else describe()
         if not isinstance(spec, StructuredTensorSpec):
             return super().cast(value, casting_context)
@@ -191,8 +192,12 @@ class StructuredTensorSpec(StackableTypeSpec):
             return value
         from extensor._struct.difference import mismatch, without_extra
 
-        if extra == "ignore":
-            value = without_extra(value, self)
+        if request.reads_times:
+            from extensor._arrow.times_of_text import records_with_times
+
+            value = records_with_times(value, self)
+        if request != STRICT:
+            value = without_extra(value, self, request)
             spec = value.__tf_type_spec__()
         wrong = mismatch(self, spec, type(self).__name__)
         if wrong is not None:

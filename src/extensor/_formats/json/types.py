@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from extensor._arrow.arrow_type import holds, inner_fields, is_list, with_inner_fields
+from extensor._arrow.times_of_text import time_of_text
 
 pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
@@ -151,10 +152,6 @@ def converted_leaf(array: pa.Array, arrow: pa.DataType) -> pa.Array:
         return pa.ExtensionArray.from_storage(arrow, converted_leaf(array, arrow.storage_type))
     if is_bytes(arrow):
         return _decoded(array, arrow)
-    if t.is_time(arrow):  # Arrow does not cast text to times
-        unit = pa.timestamp(arrow.unit)
-        whole = pc.binary_join_element_wise("1970-01-01T", array, "")
-        return _cast(_cast(whole, unit), arrow)
     made = _cast(array, arrow)
     if t.is_floating(arrow) and t.is_floating(array.type):
         infinite = pc.sum(pc.is_inf(array)).as_py() or 0
@@ -165,7 +162,7 @@ def converted_leaf(array: pa.Array, arrow: pa.DataType) -> pa.Array:
 
 def _cast(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     try:
-        return array.cast(arrow)
+        return time_of_text(array, arrow) if pa.types.is_time(arrow) else array.cast(arrow)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise InexactError from error
 

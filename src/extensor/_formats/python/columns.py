@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from extensor._arrow.natural_type import NUMBERS
 from extensor._arrow.null_policy import Fill, Nulls
+from extensor._arrow.times_of_text import times_of_text
 from extensor._formats.python import kinds, leaves, variants
 from extensor._formats.python.dtypes import Dtypes
 from extensor._formats.python.objects import as_dict
@@ -33,7 +34,9 @@ from extensor._formats.python.unfit import (
 )
 from extensor._formats.python.variants import NULL
 from extensor._formats.python.wanted import Cast, Fields, Leaf, Lists, Variants, column_spec
+from extensor._path import Path
 from extensor._protocol.casting import cast_value
+from extensor._struct.cast_request import STRICT, CastRequest
 from extensor.errors import (
     DTypeError,
     NullError,
@@ -54,7 +57,7 @@ class Columns:
         unions: Whether values of different types become a union.
         expect_few: Raises if records may have too many fields. It gets the number of fields, of
             records, of values of all records, and the path.
-        drops_extra: Whether fields are left out that are not wanted.
+        request: What the caller of `cast` asks for.
     """
 
     def __init__(
@@ -63,14 +66,14 @@ class Columns:
         nulls: Any,
         unions: bool,
         expect_few: Callable[[int, int, int, str], None] | None = None,
-        drops_extra: bool = False,
+        request: CastRequest = STRICT,
     ) -> None:
         self._dtypes = dtypes
         self._expect_few = expect_few
         self._policies = Nulls(nulls)
         self._nulls = not self._policies.are_errors
         self._unions = unions
-        self._drops_extra = drops_extra
+        self._request = request
         self.policies: dict[str, str] = {}
         """The policies for nulls that follow from spec and values, by path."""
         self.tensors: list[tuple[tuple[str, ...], Any]] = []
@@ -117,6 +120,10 @@ class Columns:
             return self._of_variants(values, wanted, place)
         if has_nulls:
             self._expect_no_null(values, types, wanted, place)
+        if self._request.reads_times and isinstance(wanted, Leaf) and wanted.is_time:
+            texts = [i for i, value in enumerate(values) if isinstance(value, str)]
+            if texts:
+                return self._with_times(values, texts, wanted, place)
         by_kind = _by_kind(types, values)
         if kinds.TENSOR in by_kind and place.is_single:
             return self._placeholder_of_one(values[0], place)
@@ -260,14 +267,18 @@ class Columns:
             )
 
     def _expect_wanted(self, value: Any, wanted: Any, place: Place, index: int) -> None:
-        unknown = [name for name in value if name not in wanted.fields]
+        kept = [
+            name
+            for name in value
+            if name in wanted.fields or not self._request.drops(Path(*place.names, str(name)))
+        ]
         missing = [
             name
             for name, each in wanted.fields.items()
             if name not in value and not (each.nullable or self._fills(place.field(name)))
         ]
-        if missing or (unknown and not self._drops_extra):
-            raise other_fields(wanted.fields, value, missing, place.at(index))
+        if missing or not wanted.fields.keys() >= set(kept):
+            raise other_fields(wanted.fields, kept, missing, place.at(index))
 
     # Lists.
 
@@ -329,6 +340,17 @@ class Columns:
             return self._placeholder(tensor, len(values), place)
         array = self._dtypes.array(values, dtype, place, wanted is not None)
         return pa.array(array, arrow, mask=mask)
+
+    def _with_times(self, values: Any, texts: list[int], wanted: Leaf, place: Place) -> pa.Array:
+        """Returns a column of times, of which some are text."""
+        written = leaves.strings([values[i] for i in texts], {str}, place.chosen(texts))
+        made = times_of_text(written, wanted.arrow, place.chosen(texts).at)
+        others = [i for i, value in enumerate(values) if not isinstance(value, str)]
+        if not others:
+            return made
+        rest = self.array([values[i] for i in others], wanted, place.chosen(others))
+        order = np.argsort([*texts, *others])
+        return pa.concat_arrays([made, rest.cast(made.type)]).take(pa.array(order))
 
     # Tensors, and values that a spec casts.
 
@@ -432,7 +454,9 @@ def expect_size(offsets: Any, size: int | None, place: Place) -> int:
             expected=f"a list of {size}" + ("" if fixed else f", as {place.record(0)} has"
                                             if place.record(0) else ", like the first"),
             received=f"a list of {lengths[index]}",
-            mend="Pad or cut the lists to one length, or use a spec of ragged lists.",
+            mend="Pad or cut the lists to one length, or use a spec of ragged lists."
+            if not place.is_root
+            else "Leave the number of records open: spec.unstacked().stacked(None).",
         )  # fmt: skip
     return size
 

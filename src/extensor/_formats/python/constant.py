@@ -25,7 +25,9 @@ from extensor._formats.python.place import Place, shown
 from extensor._formats.python.typed import typed
 from extensor._formats.python.unfit import other_fields
 from extensor._formats.python.wanted import Lists, collection_levels
+from extensor._path import Path
 from extensor._protocol.casting import cast_value
+from extensor._struct.cast_request import STRICT, CastRequest
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.masked import is_masked, is_union, records_in
@@ -189,7 +191,7 @@ def of_spec(
     nulls: Any = None,
     path: str = "",
     name_of: Callable[[int], str] | None = None,
-    extra: str = "error",
+    request: CastRequest = STRICT,
 ) -> Any:
     """Returns records of a spec from Python data; see `StructuredTensorSpec.cast`.
 
@@ -199,14 +201,15 @@ def of_spec(
         nulls: As in `constant`.
         path: The path of the records, for errors.
         name_of: Returns the name of a record of a format from its number, for errors.
-        extra: What becomes of fields that the spec does not have: "error" or "ignore".
+        request: What the caller of `cast` asks for.
     """
     if isinstance(pyval, Mapping) and spec.rank:
-        return _of_columns(pyval, spec, path, extra)
-    place = Place(path, (path,) if path else (), name_of=name_of)
+        return _of_columns(pyval, spec, path, request)
+    outer = (path,) if path else ()
+    place = Place(path, outer, name_of=name_of)
     wanted: Any = collection_levels(spec)
     dtypes = Dtypes(None, rounds=name_of is not None)
-    columns = Columns(dtypes, nulls, unions=False, drops_extra=extra == "ignore")
+    columns = Columns(dtypes, nulls, unions=False, request=request.inside(*outer))
     flat: Any = [pyval]
     levels: list[Any] = []
     while isinstance(wanted, Lists):
@@ -257,7 +260,7 @@ def _policy(columns: Columns, nulls: Any) -> Any:
     return {**columns.policies, **given}
 
 
-def _of_columns(values: Mapping[str, Any], spec: Any, path: str, extra: str) -> Any:
+def _of_columns(values: Mapping[str, Any], spec: Any, path: str, request: CastRequest) -> Any:
     """Returns records of a dense spec from one dict of the values of all records."""
     names = spec.record.field_specs
     if spec.record is not spec:
@@ -267,10 +270,10 @@ def _of_columns(values: Mapping[str, Any], spec: Any, path: str, extra: str) -> 
             received="a dict",
             mend="Nest one list for each dimension of the records.",
         )
-    unknown = set(values) - set(names)
-    if set(names) - set(values) or (unknown and extra == "error"):
+    kept = [name for name in values if name in names or not request.drops(Path(name))]
+    if set(names) != set(kept):
         missing = [name for name in names if name not in values]
-        raise other_fields(names, values, missing, path or "records")
+        raise other_fields(names, kept, missing, path or "records")
     if not names and not spec.shape.is_fully_defined():
         raise StructureError(
             path=path or "records",
@@ -283,7 +286,9 @@ def _of_columns(values: Mapping[str, Any], spec: Any, path: str, extra: str) -> 
         at = str(Place(path).field(name).text)
         value = values[name]
         if isinstance(each, StructuredTensorSpec) and isinstance(value, (list, tuple, Mapping)):
-            fields[name] = of_spec(value, each, path=at, extra=extra)
+            fields[name] = of_spec(value, each, path=at, request=request.below(name))
+        elif isinstance(each, StructuredTensorSpec) and isinstance(value, StructuredTensor):
+            fields[name] = each._cast_as(value, request.below(name))
         else:
             fields[name] = cast_value(each, value, at)
     return spec._with_fields(fields)

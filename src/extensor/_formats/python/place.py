@@ -84,6 +84,11 @@ class Place:
         is_whole = self._offsets is None and self._indices is None
         return is_whole and (self._parent is None or self._parent.is_single)
 
+    @property
+    def is_root(self) -> bool:
+        """Whether it is the place of all records."""
+        return self._parent is None and not self.text
+
     def at(self, index: int) -> str:
         """Returns the path and the name of the record that contains a value, as text."""
         record = self.record(index)

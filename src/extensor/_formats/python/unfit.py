@@ -72,7 +72,7 @@ def listed_keys(record: Mapping[Any, Any]) -> str:
 
 
 def other_fields(
-    names: Iterable[str], value: Mapping[Any, Any], missing: Sequence[str], at: str
+    names: Iterable[str], value: Iterable[Any], missing: Sequence[str], at: str
 ) -> FieldError:
     """Returns the error for a dict whose keys are not the fields of records."""
     names = list(names)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.arrow_type import inner_fields
+from extensor._arrow.times_of_text import is_time
 from extensor._formats.python import kinds
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
@@ -54,6 +55,11 @@ class Leaf:
     dtype: tf.DType
     arrow: Any = None
     nullable: bool = False
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the values are timestamps, dates or times."""
+        return self.arrow is not None and is_time(self.arrow)
 
 
 @dataclass(frozen=True)

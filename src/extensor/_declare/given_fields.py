@@ -1,0 +1,117 @@
+"""The components in a dict of the fields of a declared type, whose static data is checked."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from extensor._declare.static_data import FrozenDict, FrozenPartial, freeze, key, thaw
+from extensor._protocol.lossless import is_tensor_like
+from extensor._protocol.tree import Static
+from extensor.errors import DTypeError, StructureError
+
+
+def components_of_fields(
+    spec: Any, parts: Mapping[str, Any], checked: Mapping[str, bool], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns the components of a dict of fields, by the names that the spec has for them.
+
+    Args:
+        spec: The spec of the declared type.
+        parts: Its parts by name.
+        checked: Whether the static data of a field is compared, by name.
+        given: The dict. A field with a default may be missing, if its default is that of the spec.
+            A component of a container may be given by its own name: `columns[0]`.
+
+    Raises:
+        DTypeError: If a field is missing or unknown, or its static data differs (also a TypeError).
+        StructureError: If a container has another structure (also a ValueError).
+    """
+    cls = type(spec).__qualname__
+    components: dict[str, Any] = {}
+    used = set[str]()
+    missing: list[str] = []
+    for name, part in parts.items():
+        inner = [each for each in spec.component_specs if each.partition("[")[0] == name]
+        if name in given:
+            used.add(name)
+            found = dict(_matched(part, given[name], name, cls, checked[name]))
+        else:
+            used.update(each for each in inner if each in given)
+            found = {each: given[each] for each in inner if each in given}
+            if len(found) < len(inner):
+                missing.append(f"{name!r}: ...")
+            elif not inner and checked[name] and not _is_default(spec.value_type, name, part):
+                missing.append(f"{name!r}: {_shown(part)}")
+        components.update(found)
+    unknown = [name for name in given if name not in used]
+    if missing or unknown:
+        raise DTypeError(
+            path=cls,
+            expected=f"a dict with the fields {', '.join(parts)}",
+            received=f"a dict with {', '.join(map(str, given)) or '0 fields'}",
+            mend=" ".join(
+                [f"Add {', '.join(missing)}."] * bool(missing)
+                + [f"Leave out {', '.join(map(str, unknown))}."] * bool(unknown)
+            ),
+        )
+    return components
+
+
+def _matched(
+    part: Any, value: Any, name: str, cls: str, is_checked: bool
+) -> Iterator[tuple[str, Any]]:
+    """Yields the components in a field, and raises where its static data differs."""
+    if isinstance(part, tf.TypeSpec):
+        yield name, value
+    elif not _has_tensors(part):
+        if is_checked and not _is_equal(part, value):
+            raise DTypeError(
+                path=f"{cls}.{name}",
+                expected=_shown(part),
+                received=repr(value)[:60],
+                mend="Convert the value, or give the spec of values with this static data.",
+            )
+    elif isinstance(part, tuple) and type(part) is not FrozenPartial:
+        if not isinstance(value, (list, tuple)) or len(value) != len(part):
+            raise _other_structure(f"a sequence of {len(part)}", value, f"{cls}.{name}")
+        for i, (inner, item) in enumerate(zip(part, value, strict=True)):
+            yield from _matched(inner, item, f"{name}[{i}]", cls, is_checked)
+    elif isinstance(part, FrozenDict):
+        if not isinstance(value, Mapping) or value.keys() != part.keys():
+            keys = ", ".join(map(repr, part))
+            raise _other_structure(f"a dict with {keys}", value, f"{cls}.{name}")
+        for k, inner in part.items():
+            yield from _matched(inner, value[k], f"{name}[{k!r}]", cls, is_checked)
+
+
+def _has_tensors(part: Any) -> bool:
+    items = part.values() if isinstance(part, FrozenDict) else part
+    is_container = isinstance(part, (tuple, FrozenDict))
+    return isinstance(part, tf.TypeSpec) or (is_container and any(map(_has_tensors, items)))
+
+
+def _is_default(cls: type, name: str, part: Any) -> bool:
+    parameter = inspect.signature(cls).parameters.get(name)
+    return parameter is not None and _is_equal(part, parameter.default)
+
+
+def _is_equal(part: Any, value: Any) -> bool:
+    own = part.spec if isinstance(part, Static) else part
+    return key(own) == key(freeze(value, "value", is_tensor_like))
+
+
+def _shown(part: Any) -> str:
+    return repr(thaw(part.spec if isinstance(part, Static) else part, lambda leaf: leaf))[:60]
+
+
+def _other_structure(expected: str, value: Any, path: str) -> StructureError:
+    return StructureError(
+        path=path,
+        expected=expected,
+        received=repr(value)[:60],
+        mend="Give the field as the constructor takes it.",
+    )
