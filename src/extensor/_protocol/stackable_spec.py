@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from extensor import _tf
 from extensor._protocol.box import (
+    alone_or_list,
     as_list,
     box,
     boxed_specs,
@@ -84,7 +85,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 
         Returns:
             A tensor, or a list of tensors. By default: the boxes of the components, in the order
-            of `tf.nest.flatten`.
+            of `tf.nest.flatten`; for a type of one box, the tensor itself.
 
         Raises:
             DTypeError: If the value is of another type: a stack has values of one type (also a
@@ -126,7 +127,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
                     mend="Unstack only values whose components share leading dimensions.",
                 )
             leading = leading.merge_with(tensor.shape[:minimum_rank])
-        return boxes
+        return alone_or_list(boxes)
 
     def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
         """Returns the value that a boxed tensor, or parallel boxed tensors, hold.
@@ -170,11 +171,13 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 
     def boxed_tensor_spec(self, minimum_rank: int = 0) -> Any:
         """Returns the TensorSpecs of the result of `to_boxed_tensor`: one spec, or a list."""
-        return [
-            tensor_spec
-            for spec in tf.nest.flatten(self.component_specs)
-            for tensor_spec in boxed_specs(spec, minimum_rank)
-        ]
+        return alone_or_list(
+            [
+                tensor_spec
+                for spec in tf.nest.flatten(self.component_specs)
+                for tensor_spec in boxed_specs(spec, minimum_rank)
+            ]
+        )
 
     def stacked(self, num: int | None) -> StackableTypeSpec:
         """Returns the spec of `num` stacked values of this spec (None: an unknown number)."""
