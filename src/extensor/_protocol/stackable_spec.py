@@ -231,6 +231,10 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
             )
         return result
 
+    def _as_row(self) -> StackableTypeSpec:
+        """Returns the spec of a value as that of a row, which may be of a ragged tensor."""
+        return self
+
     # Methods for `Dataset.ragged_batch` and `padded_batch`: see `dataset_batch`.
 
     def _stacks_by_components(self) -> bool:
@@ -286,6 +290,36 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
     def _boxed_specs(self) -> list[Any]:
         # TensorFlow asks for them with each element of a dataset.
         return list(as_list(self.boxed_tensor_spec()))
+
+
+def stacks_by_components(spec: Any) -> bool:
+    """Returns whether a stack of values of a spec has stacks of their components as components.
+
+    >>> from extensor._protocol.stackable_spec import stacks_by_components
+    >>> import extensor as xt
+    >>> stacks_by_components(xt.types.CSRSparseTensor.Spec([2, 3]))
+    False
+    """
+    return isinstance(spec, StackableTypeSpec) and spec._stacks_by_components()
+
+
+def as_row(spec: Any) -> Any:
+    """Returns the spec of a value as that of a row, so that a stack of rows may be ragged.
+
+    The rows of a ragged tensor are dense. If a field takes ragged tensors only, its dense values
+    are such rows, and stack to a ragged tensor.
+
+    >>> from extensor._protocol.stackable_spec import as_row
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> @xt.extension_type
+    ... class Steps:
+    ...     minutes: tf.RaggedTensor
+    >>> row = Steps(tf.ragged.constant([[1], [2, 3]]))[0]
+    >>> as_row(xt.spec_of(row)).minutes
+    RaggedTensorSpec(TensorShape([1]), tf.int32, 0, tf.int64)
+    """
+    return spec._as_row() if isinstance(spec, StackableTypeSpec) else spec
 
 
 def any_length(spec: Any) -> Any:
