@@ -16,8 +16,8 @@ from extensor.authoring import (
     row_splits_of,
     rows_spec,
     sizes_of,
-    static_num_rows,
     stack_rows,
+    static_num_rows,
     take_rows,
     uncut_rows,
 )
