@@ -88,9 +88,7 @@ def _gather(
 
 
 def _item(cls: type, tensor: Any, slice_spec: Any, *_: Any) -> Any:
-    is_number = isinstance(slice_spec, (int, np.integer)) and not isinstance(slice_spec, bool)
-    if isinstance(slice_spec, tf.Tensor):
-        is_number = slice_spec.dtype.is_integer and slice_spec.shape.rank == 0
+    is_number = _is_number(slice_spec)
     spec, boxes = _boxes(tensor)
     if not boxes or not (is_number or isinstance(slice_spec, slice)):
         return NotImplemented
@@ -101,6 +99,12 @@ def _item(cls: type, tensor: Any, slice_spec: Any, *_: Any) -> Any:
         return unbox(row, [take(part, slice_spec) for part in boxes])
     taken = [take(part, slice_spec) for part in boxes]
     return unbox(stacked_spec(row, taken[0].shape[0], cls.__qualname__), taken)
+
+
+def _is_number(key: Any) -> bool:
+    if isinstance(key, tf.Tensor):
+        return key.dtype.is_integer and key.shape.rank == 0
+    return isinstance(key, (int, np.integer)) and not isinstance(key, bool)
 
 
 def _boxes(value: Any) -> tuple[Any, list[Any]]:

@@ -2,8 +2,7 @@
 
 | name | why |
 | --- | --- |
-| `dispatch` | Its table `_TYPE_BASED_DISPATCH_SIGNATURES` is the only list of all functions with a dispatcher. |
-| `TYPE_BASED_DISPATCH_ATTR` | The attribute of a function with its dispatcher, whose `Dispatch` finds what users registered. |
+| `dispatch` | Its table `_TYPE_BASED_DISPATCH_SIGNATURES` is the only list of all functions with a dispatcher. `Dispatch` of a dispatcher calls what users registered. |
 | `tf_decorator` | It unwraps a function: only the innermost one has the parameter names and the public names (`_tf_api_names`). |
 """  # noqa: E501 - a table row is one line
 
