@@ -4,7 +4,8 @@
 - Boxing of values of any spec: `box`, `unbox`, `boxed_specs`, `stacked_spec`, `unstacked_spec`,
   `expect_unstacks`. Batches of whole values: `batch_of`, `batch_item`.
 - Rows of different lengths in flat values: `row_splits_of`, `row_ids`, `cut_rows`, `uncut_rows`,
-  `take_rows`, `concat_rows`, `reduce_rows`, `num_rows`, `static_num_rows`, `rows_spec`, `sizes_of`.
+  `take_rows`, `stack_rows`, `concat_rows`, `reduce_rows`, `num_rows`, `static_num_rows`,
+  `rows_spec`, `sizes_of`.
   Boxed rows: `box_rows`, `unbox_rows`, `boxed_rows_specs`.
 - Pairs of positions in a batch, such as edges: `Pairs`, `first_positions`.
 - Lossless conversions: `lossless`, `integers`, `is_tensor_like`, `array_over`, `tensor_over`.
@@ -27,6 +28,7 @@ from extensor._authoring.rows import (
     row_splits_of,
     rows_spec,
     sizes_of,
+    stack_rows,
     static_num_rows,
     take_rows,
     uncut_rows,
@@ -71,6 +73,7 @@ __all__ = [
     "row_splits_of",
     "rows_spec",
     "sizes_of",
+    "stack_rows",
     "stacked_spec",
     "static_num_rows",
     "supertype",

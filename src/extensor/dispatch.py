@@ -12,6 +12,7 @@ from extensor._dispatch.kind import (
     is_shape_only_op,
     is_stacking_op,
     is_unary_elementwise_op,
+    is_unit_keeping_reduction_op,
 )
 from extensor._dispatch.operation import name_of, named_arguments, tensor_parameters
 from extensor._dispatch.operators import OperatorsMixin
@@ -30,6 +31,7 @@ __all__ = [
     "is_shape_only_op",
     "is_stacking_op",
     "is_unary_elementwise_op",
+    "is_unit_keeping_reduction_op",
     "name_of",
     "named_arguments",
     "tensor_parameters",

@@ -16,6 +16,7 @@ from extensor.authoring import (
     row_splits_of,
     rows_spec,
     sizes_of,
+    stack_rows,
     static_num_rows,
     take_rows,
     uncut_rows,
@@ -205,6 +206,9 @@ def test_rows_are_counted_taken_and_concatenated(kind, run):
     joined = run(lambda *values: concat_rows(list(values)))(value, make([]), other)
     assert type(joined) is type(value)
     assert py(joined) == rows + py(other)
+    both = run(lambda *values: stack_rows(list(values)))(value, value)
+    assert type(both) is type(value)
+    assert py(run(take_rows)(both, tf.constant(1))) == rows
 
 
 def test_rows_of_two_types_are_not_concatenated():

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import gc
 import pickle
+import string
 import sys
 import threading
 import typing
@@ -136,12 +137,40 @@ def test_a_value_without_tensors_obeys_the_laws_of_specs_and_components():
 
 def test_the_class_that_is_made_says_where_it_comes_from():
     assert Jar.__name__ == "Jar_AutoCompositeTensor"
-    assert (Jar.__module__, Jar.__qualname__) == ("tests.samples.auto", "Jar")
+    assert (Jar.__module__, Jar.__qualname__) == ("tests.samples.auto", "Jar_AutoCompositeTensor")
+    assert repr(Jar) == "<class 'tests.samples.auto.Jar_AutoCompositeTensor'>"
+    assert repr(Jar(1.0)).startswith("<tests.samples.auto.Jar_AutoCompositeTensor object at ")
+    assert sys.modules["tests.samples.auto"].Jar_AutoCompositeTensor is Jar
+    assert Adder.__qualname__ == Adder.__name__ == "Adder"
     assert Jar.__doc__.startswith("A class without a base class")
     assert Jar.__mro__[2] is xt.AutoCompositeTensor
     assert type_spec_registry.get_name(Jar.Spec) == "pantry.Jar_ACTTypeSpec"
     assert type_spec_registry.get_name(Adder.Spec) == "tests.samples.auto.Adder_ACTTypeSpec"
     assert repr(Functor(2).__tf_type_spec__()) == "Functor.Spec(factor=2)"
+
+
+class Cellar:
+    @xt.auto_composite_tensor
+    class Barrel:
+        def __init__(self, litres):
+            self.litres = tf.convert_to_tensor(litres)
+
+
+def test_a_class_in_a_class_and_a_class_in_a_function_are_named():
+    @xt.auto_composite_tensor
+    class Keg:
+        def __init__(self, litres):
+            self.litres = litres
+
+    assert Cellar.Barrel.__qualname__ == "Cellar.Barrel"
+    assert pickle.loads(pickle.dumps(Cellar.Barrel(2.0))).litres.numpy() == 2.0
+    assert Keg.__qualname__.endswith("are_named.<locals>.Keg_AutoCompositeTensor")
+
+
+def test_the_module_of_a_class_that_exists_already_is_not_changed():
+    made = xt.auto_composite_tensor(string.Template)
+    assert made.__qualname__ == "Template_AutoCompositeTensor"
+    assert not hasattr(string, "Template_AutoCompositeTensor")
 
 
 def test_an_attribute_called_spec_is_kept():

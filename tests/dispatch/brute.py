@@ -162,6 +162,16 @@ class Definition:
                     return False
         return True
 
+    def unit_keeping_reduction(self):
+        """A reduction of numbers three times as large is three times as large."""
+        if not self.reduction():
+            return False
+        [numbers] = self._first(1)
+        if numbers.dtype.kind != "f":
+            return False
+        larger = self._call(**{self.parameters[0]: tf.constant(3 * numbers)})
+        return larger.dtype == self.result.dtype and _same(larger, 3 * np.asarray(self.result))
+
     def shape_only(self):
         """The result does not depend on the elements of the first argument."""
         if not self.parameters or next(iter(self.operation.tensors)) != self.parameters[0]:

@@ -304,6 +304,7 @@ PREDICATES = {
     "comparison": xt.dispatch.is_comparison_op,
     "logical": xt.dispatch.is_logical_op,
     "reduction": xt.dispatch.is_reduction_op,
+    "unit_keeping_reduction": xt.dispatch.is_unit_keeping_reduction_op,
     "shape_only": xt.dispatch.is_shape_only_op,
     "rearranging": xt.dispatch.is_rearranging_op,
     "stacking": xt.dispatch.is_stacking_op,

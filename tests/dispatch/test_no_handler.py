@@ -50,7 +50,7 @@ calls_of = lambda x: {
     "tf.add": [lambda: x + x, lambda: x + 1, lambda: 1 + x, lambda: one + x, lambda: tf.add(x, x)],
     "tf.reduce_sum": [lambda: tf.reduce_sum(x)],
     "tf.convert_to_tensor": [lambda: tf.convert_to_tensor(x)],
-    "tf.stack": [lambda: tf.stack([x, x]), lambda: tf.stack([1.0, x])],
+    "tf.stack": [lambda: tf.stack([x, x])],
     "tf.io.serialize_tensor": [lambda: tf.io.serialize_tensor(x)],
     "tf.bitwise.invert": [lambda: ~x],
     "tf.cast": [tf.function(lambda: tf.cast(x, tf.int32))],
@@ -71,6 +71,8 @@ from extensor.errors import DTypeError
 for kind in (Bare, Indexed, Composite, Declining):
     x, name = kind(np.ones([40, 30, 20], np.int32)), kind.__name__
     for function, each in calls_of(x).items():
+        if kind is Composite and function in ("tf.stack", "tf.__operators__.getitem"):
+            continue  # of a declared type, the rows: see test_rows.py
         for call in each:
             try:
                 call()
@@ -83,6 +85,7 @@ for kind in (Bare, Indexed, Composite, Declining):
             if kind is Declining:
                 why = f"{name} declined: its __tf_dispatch__ returned NotImplemented."
             assert not function or f"{function} was not overridden. {why}" in message, message
+            assert "xt.dispatch.implements" in message, message
 assert len(list(Indexed([[1, 2], [3, 4]]))) == 2
 """
 IN_A_LIST = """

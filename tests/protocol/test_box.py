@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import extensor as xt
 from extensor._protocol.box_ragged import take
+from extensor.authoring import box as boxes_of
+from extensor.authoring import boxed_specs
 from tests.samples.types import (
     MaskedTensor,
     MaskedTensorSpec,
@@ -103,12 +105,30 @@ def rows_of(kind):
 def batch_of(rows):
     """Returns values stacked through their boxes."""
     spec = rows[0].spec
-    boxes = [spec.to_boxed_tensor(row) for row in rows]
+    boxes = [boxes_of(spec, row) for row in rows]
     stacked = [tf.stack(parallel, axis=0) for parallel in zip(*boxes, strict=True)]
     return spec.stacked(len(rows)).from_boxed_tensor(stacked)
 
 
 # The laws of boxes.
+
+
+@pytest.mark.parametrize("kind", ["dense", "ragged", "sparse"])
+@given(st.data())
+def test_a_type_of_one_box_follows_the_text_of_the_proposal(kind, data):
+    # The RFC: stacking the boxes of values is the same as stacking the values.
+    values = data.draw(rows_of(kind))
+    type_spec, count = values[0].spec, len(values)
+    boxed_tensors = [type_spec.to_boxed_tensor(v) for v in values]
+    stacked = type_spec.stacked(count).from_boxed_tensor(tf.stack(boxed_tensors, axis=0))
+    assert as_lists(stacked) == stacked_lists([as_lists(v) for v in values])
+    type_spec = stacked.spec
+    assert type_spec.boxed_tensor_spec(minimum_rank=1).is_compatible_with(
+        type_spec.to_boxed_tensor(stacked, minimum_rank=1)
+    )
+    unstacked_tensors = tf.unstack(type_spec.to_boxed_tensor(stacked, minimum_rank=1), num=count)
+    unstacked = [type_spec.unstacked().from_boxed_tensor(t) for t in unstacked_tensors]
+    assert [as_lists(v) for v in unstacked] == [as_lists(v) for v in values]
 
 
 @each_kind
@@ -126,7 +146,7 @@ def test_stacking_boxes_stacks_values(kind, data):
 def test_unstacking_boxes_unstacks_values(kind, data):
     rows = data.draw(rows_of(kind))
     batch = batch_of(rows)
-    boxes = batch.spec.to_boxed_tensor(batch, minimum_rank=1)
+    boxes = boxes_of(batch.spec, batch, minimum_rank=1)
     assert all(box.shape[0] == len(rows) for box in boxes)
     unstacked = zip(*(tf.unstack(box, axis=0, num=len(rows)) for box in boxes), strict=True)
     values = [batch.spec.unstacked().from_boxed_tensor(list(parallel)) for parallel in unstacked]
@@ -139,7 +159,7 @@ def test_unstacking_boxes_unstacks_values(kind, data):
 @given(st.data())
 def test_concatenating_boxes_concatenates_values(kind, data):
     batches = [batch_of(data.draw(rows_of(kind))) for _ in range(2)]
-    boxes = [batch.spec.to_boxed_tensor(batch, minimum_rank=1) for batch in batches]
+    boxes = [boxes_of(batch.spec, batch, minimum_rank=1) for batch in batches]
     # tf.concat has no kernel for variants, which is what ragged and sparse tensors box into.
     joined = [
         tf.stack([row for b in parallel for row in b]) for parallel in zip(*boxes, strict=True)
@@ -156,7 +176,7 @@ def test_concatenating_boxes_concatenates_values(kind, data):
 def test_reshaping_boxes_batches_values(kind, data):
     rows = data.draw(rows_of(kind)) * 2
     batch = batch_of(rows)
-    boxes = batch.spec.to_boxed_tensor(batch, minimum_rank=1)
+    boxes = boxes_of(batch.spec, batch, minimum_rank=1)
     reshaped = [tf.reshape(t, tf.concat([[2, -1], tf.shape(t)[1:]], 0)) for t in boxes]
     half = len(rows) // 2
     batches_spec = rows[0].spec.stacked(half).stacked(2)
@@ -164,7 +184,7 @@ def test_reshaping_boxes_batches_values(kind, data):
     written = [as_lists(row) for row in rows]
     halves = [stacked_lists(written[:half]), stacked_lists(written[half:])]
     assert as_lists(batches) == stacked_lists(halves)
-    boxes = batches_spec.to_boxed_tensor(batches, minimum_rank=2)
+    boxes = boxes_of(batches_spec, batches, minimum_rank=2)
     assert all(box.shape[:2] == [2, half] for box in boxes)
     last = rows[0].spec.from_boxed_tensor([box[1, half - 1] for box in boxes])
     assert as_lists(last) == written[-1]
@@ -175,7 +195,7 @@ def test_reshaping_boxes_batches_values(kind, data):
 def test_boxes_of_no_values_are_an_empty_batch(kind, count):
     spec = ParcelSpec({kind: KINDS[kind][1]})
     batch = batch_of([Parcel({kind: ONES[kind]}, spec)] * 2)
-    boxes = [box[:0] for box in batch.spec.to_boxed_tensor(batch, minimum_rank=1)]
+    boxes = [box[:0] for box in boxes_of(batch.spec, batch, minimum_rank=1)]
 
     def unboxed(*boxes):
         return spec.stacked(count).from_boxed_tensor(list(boxes))
@@ -184,14 +204,14 @@ def test_boxes_of_no_values_are_an_empty_batch(kind, count):
         assert spec.stacked(count).is_compatible_with(empty)
         lists = xt.nest.flatten(as_lists(empty))
         assert lists == [] or all(len(part) == 0 for part in lists)
-        again = empty.spec.to_boxed_tensor(empty, minimum_rank=1)
+        again = boxes_of(empty.spec, empty, minimum_rank=1)
         assert [box.shape[0] for box in again] == [0] * len(boxes)
 
 
 def test_boxes_of_no_rows_keep_their_inner_dimensions():
     rows = parcel({"r": tf.RaggedTensor.from_row_splits(tf.fill([3, 2], "a"), [0, 1, 3])})
     spec = ParcelSpec({"r": tf.RaggedTensorSpec([None, None, 2], tf.string, 1)})
-    [box] = rows.spec.to_boxed_tensor(rows)
+    box = rows.spec.to_boxed_tensor(rows)
     for batch in (
         spec.stacked(None).from_boxed_tensor([tf.stack([box])[:0]]),
         spec.stacked(None).stacked(2).from_boxed_tensor([tf.fill([2, 1], box)[:, :0]]),
@@ -208,7 +228,7 @@ def test_values_without_a_dimension_stack_and_unstack():
         "n": [0, 1, 2],
         "m": {"values": [0, 1, 2], "mask": [False, False, True]},
     }
-    boxes = zip(*map(tf.unstack, batch.spec.to_boxed_tensor(batch, minimum_rank=1)), strict=True)
+    boxes = zip(*map(tf.unstack, boxes_of(batch.spec, batch, minimum_rank=1)), strict=True)
     again = [batch.spec.unstacked().from_boxed_tensor(list(row)) for row in boxes]
     assert [as_lists(row) for row in again] == [as_lists(row) for row in rows]
 
@@ -235,7 +255,7 @@ def test_gradients_flow_through_boxes(kind, in_graph):
                 lambda t: next(rest) if t.dtype.is_floating else t, row, expand_composites=True
             )
             batch = batch_of([value, value])
-            boxes = batch.spec.to_boxed_tensor(batch, minimum_rank=1)
+            boxes = boxes_of(batch.spec, batch, minimum_rank=1)
             last = batch.spec.unstacked().from_boxed_tensor([take(box, 1) for box in boxes])
             parts = [t for t in xt.nest.flatten([batch, last], True) if t.dtype.is_floating]
             loss = tf.add_n([tf.reduce_sum(t) for t in parts])
@@ -304,11 +324,11 @@ def test_boxes_match_their_specs(kind, data):
     [row, *_] = rows = data.draw(rows_of(kind))
     batch = batch_of(rows)
     for value, minimum_rank in ((row, 0), (batch, 0), (batch, 1)):
-        boxes = value.spec.to_boxed_tensor(value, minimum_rank)
-        specs = value.spec.boxed_tensor_spec(minimum_rank)
+        boxes = boxes_of(value.spec, value, minimum_rank)
+        specs = boxed_specs(value.spec, minimum_rank)
         assert all(s.is_compatible_with(t) for s, t in zip(specs, boxes, strict=True))
         assert all(t.shape.rank >= minimum_rank for t in boxes)
-        assert as_lists(value.spec.from_boxed_tensor(value.spec.to_boxed_tensor(value))) == (
+        assert as_lists(value.spec.from_boxed_tensor(boxes_of(value.spec, value))) == (
             as_lists(value)
         )
 
@@ -503,14 +523,14 @@ def test_the_minimum_rank_reaches_the_components():
             asked.append(minimum_rank)
             return super().boxed_tensor_spec(minimum_rank)
 
-    [spec] = ParcelSpec((AskedSpec([3]),)).boxed_tensor_spec(minimum_rank=1)
+    spec = ParcelSpec((AskedSpec([3]),)).boxed_tensor_spec(minimum_rank=1)
     assert spec == tf.TensorSpec([3, 2], tf.int32)
     assert asked == [1]
 
 
 def test_a_box_of_a_single_tensor_goes_into_a_list_of_boxes():
     both = parcel({"span": SPANS, "name": tf.constant(["a", "b", "c"])})
-    boxes = both.spec.to_boxed_tensor(both, minimum_rank=1)
+    boxes = boxes_of(both.spec, both, minimum_rank=1)
     assert [box.shape.as_list() for box in boxes] == [[3], [3, 2]]
     spec = ParcelSpec({"span": SpanSpec([]), "name": tf.TensorSpec([], tf.string)})
     rows = [spec.from_boxed_tensor([boxes[0][i], boxes[1][i]]) for i in range(3)]
@@ -523,9 +543,9 @@ def test_a_box_of_a_single_tensor_goes_into_a_list_of_boxes():
 def test_values_without_a_dimension_do_not_unstack():
     single = MaskedTensor(tf.constant(1.0), tf.constant(True))
     spec = single.__tf_type_spec__()
-    assert len(spec.to_boxed_tensor(single)) == 2
+    assert len(boxes_of(spec, single)) == 2
     with pytest.raises(ValueError, match=r"MaskedTensorSpec, boxed tensor 0: .*1 dimension"):
-        spec.to_boxed_tensor(single, minimum_rank=1)
+        boxes_of(spec, single, minimum_rank=1)
     with pytest.raises(ValueError, match="dimension"):
         tf.data.Dataset.from_tensor_slices(single)
     with pytest.raises(ValueError, match=r"MaskedTensorSpec: .*1 dimension"):
@@ -535,7 +555,7 @@ def test_values_without_a_dimension_do_not_unstack():
 def test_dense_components_are_boxed_for_two_dimensions():
     matrix = MaskedTensor(tf.constant([[1, 2], [3, 4]]), tf.ones([2, 2], tf.bool))
     spec = matrix.__tf_type_spec__()
-    values, mask = spec.to_boxed_tensor(matrix, minimum_rank=2)
+    values, mask = boxes_of(spec, matrix, minimum_rank=2)
     element = spec.unstacked().unstacked()
     assert element == MaskedTensorSpec([], tf.int32)
     assert element.from_boxed_tensor([values[1, 0], mask[1, 0]]).values.numpy() == 3
@@ -547,16 +567,16 @@ def test_dense_components_are_boxed_for_two_dimensions():
 def test_ragged_rows_unstack_as_far_as_their_first_ragged_axis():
     [row, other] = tf.ragged.constant([[[1], [2, 3]], [[], [4]]], tf.int32)
     even = parcel({"r": tf.stack([row, other])})
-    [box] = even.spec.to_boxed_tensor(even, minimum_rank=2)
+    [box] = boxes_of(even.spec, even, minimum_rank=2)
     assert box.shape == [2, 2]
     element = even.spec.unstacked().unstacked()
     assert element.from_boxed_tensor([box[0, 1]]).components["r"].numpy().tolist() == [2, 3]
     uneven = parcel({"r": tf.ragged.constant([[[1]], [[2], [3]]])})
-    assert len(uneven.spec.to_boxed_tensor(uneven, minimum_rank=1)) == 1
+    assert len(boxes_of(uneven.spec, uneven, minimum_rank=1)) == 1
     with pytest.raises(ValueError, match=r"axis 1: .*got rows of different lengths"):
-        uneven.spec.to_boxed_tensor(uneven, minimum_rank=2)
+        boxes_of(uneven.spec, uneven, minimum_rank=2)
     with pytest.raises(ValueError, match=r"RaggedTensorSpec: .*a ragged rank of at least 3"):
-        even.spec.to_boxed_tensor(even, minimum_rank=3)
+        boxes_of(even.spec, even, minimum_rank=3)
 
 
 def test_ragged_rows_that_turn_out_uneven_in_a_graph_are_an_error_when_it_runs():
@@ -565,7 +585,7 @@ def test_ragged_rows_that_turn_out_uneven_in_a_graph_are_an_error_when_it_runs()
 
     @tf.function(input_signature=[batches])
     def first(value):
-        [box] = batches.to_boxed_tensor(value, minimum_rank=2)
+        [box] = boxes_of(batches, value, minimum_rank=2)
         return spec.from_boxed_tensor([box[0, 0]]).components["r"]
 
     assert first(Parcel({"r": tf.ragged.constant([[[1, 2], []]])}, batches)).numpy().tolist() == [
@@ -578,13 +598,13 @@ def test_ragged_rows_that_turn_out_uneven_in_a_graph_are_an_error_when_it_runs()
 
 def test_sparse_entries_unstack_to_a_last_dimension():
     sparse = parcel({"s": tf.sparse.from_dense([[[1, 0], [0, 2]], [[0, 0], [3, 4]]])})
-    [box] = sparse.spec.to_boxed_tensor(sparse, minimum_rank=2)
+    [box] = boxes_of(sparse.spec, sparse, minimum_rank=2)
     assert box.shape == [2, 2, 3]
     element = sparse.spec.unstacked().unstacked()
     row = element.from_boxed_tensor([box[1, 1]]).components["s"]
     assert tf.sparse.to_dense(row).numpy().tolist() == [3, 4]
     with pytest.raises(ValueError, match=r"SparseTensorSpec: .*more than 3 dimension"):
-        sparse.spec.to_boxed_tensor(sparse, minimum_rank=3)
+        boxes_of(sparse.spec, sparse, minimum_rank=3)
 
 
 def test_the_error_names_a_spec_that_tensorflow_unstacks_only_once():
@@ -592,7 +612,7 @@ def test_the_error_names_a_spec_that_tensorflow_unstacks_only_once():
     variant = tf.data.experimental.to_variant(tf.data.Dataset.range(2))
     value = stacked.from_boxed_tensor([tf.fill([2, 2], variant)])
     with pytest.raises(ValueError, match=r"DatasetSpec: .*2 dimension"):
-        stacked.to_boxed_tensor(value, minimum_rank=2)
+        boxes_of(stacked, value, minimum_rank=2)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
@@ -612,7 +632,7 @@ def test_a_component_that_does_not_stack_is_named():
     spec = ParcelSpec({"loose": StaticSpec()})
     value = Parcel({"loose": Loose()}, spec)
     for act in (
-        lambda: spec.to_boxed_tensor(value),
+        lambda: boxes_of(spec, value),
         lambda: spec.stacked(2),
         lambda: spec.unstacked(),
         lambda: tf.data.Dataset.from_tensors(value).batch(2),

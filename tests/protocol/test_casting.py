@@ -591,8 +591,55 @@ def test_nothing_is_cast_if_tensorflow_joins_the_values_itself(monkeypatch):
         assert len(list(first.concatenate(second))) == 2
 
 
-def test_an_eager_cond_returns_the_result_of_its_branch_unchanged():
-    assert tf.cond(tf.constant(True), lambda: TABLE, lambda: LISTS) is TABLE
+def test_an_eager_cond_traces_no_other_branch_for_the_values_of_tensorflow():
+    def never():
+        raise AssertionError("traced")
+
+    for value in (TABLE, LISTS, None, [TABLE, {"a": LISTS}]):
+        assert tf.cond(tf.constant(True), lambda value=value: value, never) is value
+        assert tf.cond(False, never, lambda value=value: value) is value
+
+
+DENSE_ROWS = Dense([2, 2], {"minutes": tf.constant([[1.0, 2.0], [3.0, 4.0]])})
+JOINED = {
+    "dense and ragged records": (DENSE_ROWS, RaggedSpec(
+        [None, None], DenseSpec([None], {"minutes": T([None])})).cast(DENSE_ROWS)),
+    "masked and plain": (xt.types.MaskedTensor([1.0, 2.0], [True, False]), tf.constant([3.0, 4.0])),
+    "in a nest": ({"a": DENSE_ROWS, "b": [TABLE]}, {"a": DENSE_ROWS[:1], "b": [TABLE]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_an_eager_cond_returns_the_type_that_a_graph_returns(name):
+    first, second = JOINED[name]
+
+    def choose(yes):
+        return tf.cond(yes, lambda: first, lambda: second)
+
+    for yes in (True, False):
+        if name == "masked and plain" and not yes:
+            continue  # a branch that returns a plain tensor is left as it is
+        eager, graph = choose(tf.constant(yes)), tf.function(choose)(tf.constant(yes))
+        for ours, theirs in zip(tf.nest.flatten(eager), tf.nest.flatten(graph), strict=True):
+            assert type(ours) is type(theirs)
+            tf.nest.map_structure(
+                tf.debugging.assert_equal,
+                *(tf.nest.flatten(value, expand_composites=True) for value in (ours, theirs)),
+            )
+
+
+def test_an_eager_cond_runs_one_branch_and_leaves_what_cannot_be_traced():
+    count = tf.Variable(0)
+
+    def counted():
+        count.assign_add(1)
+        return RaggedSpec([None, None], DenseSpec([None], {"minutes": T([None])})).cast(DENSE_ROWS)
+
+    result = tf.cond(tf.constant(True), lambda: DENSE_ROWS, counted)
+    assert type(result) is type(counted())
+    assert count.numpy() == 1
+    eager_only = tf.cond(tf.constant(True), lambda: DENSE_ROWS, lambda: count.value().numpy())
+    assert eager_only is DENSE_ROWS
 
 
 # Restored functions.

@@ -17,6 +17,7 @@ from tensorflow.python.distribute import input_lib
 from tensorflow.python.eager import imperative_grad
 from tensorflow.python.framework import ops, type_spec_registry
 from tensorflow.python.framework.composite_tensor import CompositeTensor
+from tensorflow.python.ops import cond
 from tensorflow.python.saved_model import nested_structure_coder
 
 import extensor as xt
@@ -431,6 +432,21 @@ def branches():
     )
 
 
+def eager_branches():
+    seen = []
+    function = cond._eager_cond_implementation
+    cond._eager_cond_implementation = lambda *args: seen.append(len(args)) or function(*args)
+    try:
+        tf.cond(tf.constant(True), lambda: TABLE, lambda: ROWS)
+        tf.case([(tf.constant(True), lambda: TABLE)], default=lambda: ROWS)
+    finally:
+        cond._eager_cond_implementation = function
+    assert seen == [5, 5], (
+        "cond: tf.cond and tf.case do not call _eager_cond_implementation with the predicate, "
+        "both branches, strict and name"
+    )
+
+
 def mapped_results():
     mapped = tf.map_fn(
         lambda _: TABLE, tf.range(1), fn_output_signature=tf.RaggedTensorSpec([None, None])
@@ -804,6 +820,7 @@ PROBES = {
     "dataset_ops": restructured_datasets,
     "convert_variables_to_tensors": variables_in_loops,
     "func_graph": scratch_graphs,
+    "eager_branches": eager_branches,
     "tf_export": names_of_functions,
     "type_spec._TYPE_CONVERSION_FUNCTION_REGISTRY": conversion_functions,
     "tf.nest.is_nested": attrs_classes,

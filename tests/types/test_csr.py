@@ -689,12 +689,11 @@ def test_bad_input_is_an_error_in_a_graph_if_validated(case):
             lambda: CSRSparseTensor([0, 1], np.zeros([1], np.int32), [1.0], [1, 2]),
             r"columns: expected int64, the dtype of row_splits, got int32",
         ),
-        (lambda: csr(EXAMPLE) @ csr(EXAMPLE), r"expected a dense tensor, got a CSRSparseTensor"),
         (lambda: csr(EXAMPLE) @ tf.ones([4, 1], tf.float64), r"float32, .* got float64"),
         (lambda: csr(EXAMPLE.astype(int)) @ tf.ones([4, 1], tf.int64), r"kernels, got int64"),
         (lambda: csr(EXAMPLE) + csr(EXAMPLE.astype(int)), r"add: expected float32"),
         (lambda: csr(EXAMPLE.astype(int)).reduce_mean(), r"reduce_mean: expected floating"),
-        (lambda: csr(EXAMPLE)[0, 1], r"expected a number or a slice"),
+        (lambda: csr(EXAMPLE)[0, None], r"expected a number or a slice"),
         (lambda: CSRSparseTensor.from_scipy(EXAMPLE), r"from_scipy: expected a sparse array"),
         (
             lambda: CSRSparseTensor.from_scipy(

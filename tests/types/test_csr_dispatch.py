@@ -181,12 +181,9 @@ def test_an_operation_that_makes_zeros_nonzero_is_an_error_that_names_the_type(c
         call(csr(EXAMPLE))
 
 
-@pytest.mark.parametrize(
-    "call", [lambda s: s * EXAMPLE, lambda s: s / [1.0, 2.0], lambda s: [1.0] * s]
-)
-def test_only_scalars_scale_a_matrix(call):
+def test_only_scalars_divide_a_matrix():
     with pytest.raises(xt.ExtensorError, match="expected a scalar") as info:
-        call(csr(EXAMPLE))
+        csr(EXAMPLE) / [1.0, 2.0]
     assert isinstance(info.value, ValueError)
 
 

@@ -17,6 +17,7 @@ from extensor._arrow.natural_type import NATURAL_NUMBERS, natural_field, natural
 from extensor._arrow.nested_types import expect_same_size, write_fields
 from extensor._arrow.type_table import target_type
 from extensor._path import Path
+from extensor._protocol.box import box
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.tensor import StructuredTensor
 from extensor._struct.to_python import expect_values
@@ -80,7 +81,7 @@ def to_arrow(records: StructuredTensor, schema: Any = None) -> Any:
     if records.rank == 0:
         spec = records.__tf_type_spec__()
         one_record = spec.stacked(1).from_boxed_tensor(
-            [tf.stack([box]) for box in spec.to_boxed_tensor(records)]
+            [tf.stack([part]) for part in box(spec, records)]
         )
         return _array(one_record, target)[0]
     if target is None and records.rank == 1 and records.field_names():

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from extensor._authoring.rows import stacked_boxes
 from extensor._protocol.box import box, expect_type, unbox
 from extensor.errors import DTypeError, RowError, StructureError
 
@@ -91,7 +92,7 @@ def batch_of(cls: Any, values: list[Any]) -> Any:
             )
         spec = merged
     columns = zip(*(box(spec, value) for value in values), strict=True)
-    return unbox(spec.stacked(len(values)), [tf.stack(column) for column in columns])
+    return unbox(spec.stacked(len(values)), list(map(stacked_boxes, columns)))
 
 
 def batch_item(batch: Any, index: Any) -> Any:

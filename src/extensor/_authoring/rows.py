@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
 from extensor._protocol.casting import cast_value, castable_type
+from extensor._protocol.stackable_spec import as_row, stacks_by_components
 from extensor._protocol.symbolic import symbolic_rows
 from extensor._tf import ragged_tensor
 from extensor.errors import DTypeError
@@ -213,12 +214,15 @@ def static_num_rows(value: Any) -> int | None:
     return None
 
 
-def take_rows(value: Any, positions: tf.Tensor) -> Any:
+def take_rows(value: Any, positions: Any) -> Any:
     """Returns the rows at some positions of the first dimension of a value.
 
     Args:
         value: A tensor, RaggedTensor, or a value of any type that stacks.
-        positions: An integer vector.
+        positions: An integer tensor of known rank, or a list or number.
+
+    Returns:
+        A value of shape `positions.shape + value.shape[1:]`.
 
     >>> import tensorflow as tf
     >>> import extensor as xt
@@ -227,9 +231,57 @@ def take_rows(value: Any, positions: tf.Tensor) -> Any:
     """
     if isinstance(value, (tf.Tensor, tf.RaggedTensor)):
         return tf.gather(value, positions)
+    positions = tf.convert_to_tensor(positions)
     spec: Any = tf.type_spec_from_value(value)
-    boxes = [tf.gather(part, positions) for part in box(spec, value, 1)]
-    return unbox(rows_spec(spec, type(spec).__qualname__), boxes)
+    path = type(spec).__qualname__
+    result = unstacked_spec(spec, path)
+    for size in reversed(positions.shape.as_list()):
+        result = stacked_spec(result, size, path)
+    if stacks_by_components(spec):  # because a gather of variants has no gradient
+        parts = spec.to_components(value)
+        return result.from_components(
+            tf.nest.map_structure(lambda part: take_rows(part, positions), parts)
+        )
+    return unbox(result, [tf.gather(part, positions) for part in box(spec, value, 1)])
+
+
+def stack_rows(values: list[Any]) -> Any:
+    """Returns several values as the rows of one value.
+
+    Args:
+        values: At least one tensor, RaggedTensor, or value of any type that stacks; all of one
+            type, or of types that cast to one.
+
+    Raises:
+        DTypeError: If the values do not cast to one type (also a TypeError).
+
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> xt.authoring.stack_rows([tf.constant([1, 2]), tf.constant([3, 4])]).numpy()
+    array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
+    if all(isinstance(value, _TENSORS) for value in values):
+        return tf.stack(values)
+    specs = [as_row(tf.type_spec_from_value(value)) for value in values]
+    spec = _common_spec(specs, "tf.stack")
+    columns = zip(*(box(spec, cast_value(spec, value)) for value in values), strict=True)
+    stacked = stacked_spec(spec, len(values), "tf.stack")
+    return unbox(stacked, [stacked_boxes(column) for column in columns])
+
+
+def stacked_boxes(boxes: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Returns boxes as the rows of one tensor.
+
+    >>> from extensor._authoring.rows import stacked_boxes
+    >>> import tensorflow as tf
+    >>> stacked_boxes([tf.constant(1), tf.constant(2)]).numpy()
+    array([1, 2], dtype=int32)
+    """
+    if len(boxes) > 1 or boxes[0].dtype != tf.variant:
+        return tf.stack(boxes)
+    # Grappler replaces a stack of one tensor by ExpandDims, which has no kernel for variants.
+    return tf.reshape(boxes[0], tf.concat([[1], tf.shape(boxes[0])], 0))
 
 
 def concat_rows(values: list[Any]) -> Any:
@@ -247,22 +299,31 @@ def concat_rows(values: list[Any]) -> Any:
     >>> xt.authoring.concat_rows([tf.constant([1, 2]), tf.constant([3])]).numpy()
     array([1, 2, 3], dtype=int32)
     """
-    if all(isinstance(value, (tf.Tensor, tf.Variable, tf.RaggedTensor)) for value in values):
+    if all(isinstance(value, _TENSORS) for value in values):
         return tf.concat(values, 0)
-    spec: Any = rows_spec(tf.type_spec_from_value(values[0]), "tf.concat")
-    for value in values[1:]:
-        other: Any = rows_spec(tf.type_spec_from_value(value), "tf.concat")
-        merged: Any = castable_type(spec, other)
+    specs = [rows_spec(tf.type_spec_from_value(value), "tf.concat") for value in values]
+    spec = _common_spec(specs, "tf.concat")
+    columns = zip(*(box(spec, cast_value(spec, value), 1) for value in values), strict=True)
+    return unbox(spec, [_concatenated_boxes(column) for column in columns])
+
+
+_TENSORS = (tf.Tensor, tf.Variable, tf.RaggedTensor)
+
+
+def _common_spec(specs: list[Any], path: str) -> Any:
+    """Returns the spec to which values of all specs cast; raises DTypeError if there is none."""
+    common, *others = specs
+    for other in others:
+        merged: Any = castable_type(common, other)
         if merged is None:
             raise DTypeError(
-                path="tf.concat",
-                expected=f"values of {spec}",
+                path=path,
+                expected=f"values of {common}",
                 received=str(other),
                 mend="Give all values the same fields with the same dtypes.",
             )
-        spec = merged
-    columns = zip(*(box(spec, cast_value(spec, value), 1) for value in values), strict=True)
-    return unbox(spec, [_concatenated_boxes(column) for column in columns])
+        common = merged
+    return common
 
 
 def _concatenated_boxes(boxes: Sequence[tf.Tensor]) -> tf.Tensor:

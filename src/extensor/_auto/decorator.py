@@ -9,6 +9,7 @@ import abc
 import functools
 import operator
 import re
+import sys
 import types
 import weakref
 from collections.abc import Callable, Iterable
@@ -116,6 +117,7 @@ def auto_composite_tensor(
     A class that is a composite tensor already, such as a subclass of `AutoCompositeTensor`, is
     changed and returned; an existing spec is replaced. For any other class, the decorator returns
     a new class, `<Name>_AutoCompositeTensor`, with that class and `AutoCompositeTensor` as bases.
+    The module gets the new class under this name too, where pickle finds it.
 
     Arguments named in a value's `_composite_tensor_shape_parameters` are static data if their
     values are known. If the class defines `_convert_variables_to_tensors`, that method is kept.
@@ -220,18 +222,27 @@ def _generated(cls: type) -> type:
     meta: Any = type(cls)
     if meta is not type and not issubclass(meta, abc.ABCMeta):
         meta = type(meta.__name__, (meta, abc.ABCMeta), {})
+    name = f"{cls.__name__}_AutoCompositeTensor"
+    outer, _, _ = cls.__qualname__.rpartition(".")
+    is_in_class = outer and not outer.endswith("<locals>")
     members = {
         "__doc__": cls.__doc__,
         "__module__": cls.__module__,
-        # pickle finds the class by this name, because the decorator replaces the original class.
-        "__qualname__": cls.__qualname__,
+        # pickle finds a class inside another class by the name that the decorator binds there.
+        "__qualname__": cls.__qualname__ if is_in_class else f"{outer}.{name}".lstrip("."),
     }
-    return types.new_class(
-        f"{cls.__name__}_AutoCompositeTensor",
+    made = types.new_class(
+        name,
         (cls, AutoCompositeTensor),
         {} if meta is type else {"metaclass": meta},
         lambda namespace: namespace.update(members),
     )
+    module = sys.modules.get(cls.__module__)
+    if module is not None and not outer and getattr(module, cls.__name__, None) is not cls:
+        # The class is being defined. pickle finds the new class by its own name. Modules that
+        # have the original class already, such as those of other projects, are not changed.
+        setattr(module, name, made)
+    return made
 
 
 def _spec_class(made: type, cls: type, omitted: Any, ignored: Any) -> type[AutoSpec]:

@@ -8,7 +8,7 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import tensorflow as tf
@@ -16,6 +16,7 @@ import tensorflow as tf
 from extensor._declare.derived_spec import DerivedSpec
 from extensor._declare.fields import read_annotations, readings
 from extensor._declare.version import VersionedSpec, newest
+from extensor._lookup import defines
 from extensor._protocol.registry import register_type_spec
 from extensor._protocol.spec import TypeSpec
 from extensor._tf import refuse
@@ -183,6 +184,10 @@ def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any
     made.__delattr__ = _delete
     made.__replace__ = replace
     made.__tf_type_spec__ = _type_spec
+    if not defines(made, "__getitem__"):
+        made.__getitem__ = _item
+        if not defines(made, "__iter__"):
+            made.__iter__ = _rows
     if made.__reduce__ is object.__reduce__:
         made.__reduce__ = _reduce
     # With `from __future__ import annotations`, hints are strings. They may name local variables
@@ -349,6 +354,16 @@ def _type_spec(self: Any) -> Any:
     if spec is None:
         spec = fields["_extensor_spec"] = type(self).Spec.of(self)
     return spec
+
+
+def _item(self: Any, key: Any) -> Any:
+    """Returns a row, or for a slice some rows."""
+    return tf.__operators__.getitem(self, key)
+
+
+def _rows(self: Any) -> Iterator[Any]:
+    """Returns an iterator of the rows, which Python would otherwise look for without end."""
+    return iter(tf.unstack(self))
 
 
 _KERAS_MASK = "_keras_mask"

@@ -18,12 +18,23 @@ from extensor._declare.static_data import FROZEN, FrozenDict, FrozenPartial, fre
 from extensor._protocol.box import stacked_spec, unstacked_spec
 from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.spec import not_overridden
-from extensor._protocol.stackable_spec import StackableTypeSpec, any_length, any_length_shape
+from extensor._protocol.stackable_spec import (
+    StackableTypeSpec,
+    any_length,
+    any_length_shape,
+    as_row,
+)
 from extensor._protocol.stand_in import plain_spec
 from extensor._protocol.symbolic import symbolic_spec
 from extensor._protocol.tree import Static, compatible, mapped, merged, reshaped
 from extensor._tf import BaseResourceVariable, VariableSpec
-from extensor.errors import FieldError, ImmutableError, MissingAttributeError, ProtocolError
+from extensor.errors import (
+    ExtensorError,
+    FieldError,
+    ImmutableError,
+    MissingAttributeError,
+    ProtocolError,
+)
 
 
 def part_of(value: Any) -> Any:
@@ -358,6 +369,15 @@ class DerivedSpec(StackableTypeSpec):
             self.read_part(name, part)  # raises if the field's hint does not accept the part
         return result
 
+    def _as_row(self) -> Any:
+        parts = dict(self._parts)
+        for name, part in self.stacked(None)._parts.items():
+            try:
+                self.read_part(name, part)
+            except ExtensorError:  # the field's hint accepts no dense stack
+                parts[name] = reshaped(parts[name], lambda shape: shape, _ragged)
+        return self.from_parts(parts)
+
     def _with_tensor_ranks_only(self) -> Any:
         def relax(leaf: Any) -> Any:
             if isinstance(leaf, tf.TypeSpec):
@@ -377,6 +397,13 @@ class DerivedSpec(StackableTypeSpec):
     def _mapped(self, function: Callable[[Any], Any]) -> Any:
         """Returns the spec with a function applied to the leaves of every part."""
         return self.from_parts({n: mapped(function, part) for n, part in self._parts.items()})
+
+
+def _ragged(spec: Any) -> Any:
+    """Returns the spec of a row of a ragged tensor for that of a dense tensor."""
+    if type(spec) is tf.TensorSpec and spec.shape.rank:
+        return tf.RaggedTensorSpec(spec.shape, spec.dtype, ragged_rank=0)
+    return as_row(spec)
 
 
 def _immutable(spec: DerivedSpec, name: str, what: str) -> ImmutableError:

@@ -21,6 +21,7 @@ from extensor._declare.annotation import (
     type_arguments,
     value_reader,
 )
+from extensor._lookup import defines
 from extensor.errors import DTypeError, ProtocolError
 
 
@@ -31,6 +32,11 @@ class Reading(NamedTuple):
     convert: Converter
     convert_part: Converter
     hint: Any
+
+
+def is_declared(cls: type) -> bool:
+    """Returns whether a class, or one of its base classes, is declared by `extension_type`."""
+    return defines(cls, "_extensor_own")
 
 
 def readings(cls: Any) -> dict[str, Reading]:

@@ -7,6 +7,7 @@ protocol, calls their handlers in order, and processes the results.
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -16,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from extensor._dispatch.handlers import FROM_TABLE, handler_of
+from extensor._declare.fields import is_declared
+from extensor._dispatch.handlers import FROM_TABLE, handle, handler_of
 from extensor._dispatch.known_types import PLAIN, is_plain, overrides_nothing
 from extensor._dispatch.operation import Operation, items
 from extensor._lookup import class_attribute, lineage, namespace, raw_attribute
@@ -196,7 +198,9 @@ def _answer(
     for kind in kinds:
         handler: Any = class_attribute(kind, _PROTOCOL)
         allowed: Any = class_attribute(kind, _TYPES, _UNSET)
-        if type(handler) is not MethodType or allowed is _UNSET:
+        if handler is None:  # a declared class without the protocol, whose rows can be selected
+            handler, allowed = functools.partial(handle, kind), None
+        elif type(handler) is not MethodType or allowed is _UNSET:
             allowed = _check(kind)
         refused = None if allowed is None else _how_refused(operation, given, kind, allowed)
         if refused:
@@ -214,7 +218,7 @@ def _answer(
 
 
 def _kinds(tensors: Iterable[Any]) -> list[type]:
-    """Returns the types that follow the protocol, in the order of precedence."""
+    """Returns the types that follow the protocol or are declared, in the order of precedence."""
     found: list[type] = []
     for tensor in tensors:
         kind = type(tensor)
@@ -223,7 +227,7 @@ def _kinds(tensors: Iterable[Any]) -> list[type]:
                 break
         else:
             found.append(kind)
-    kinds = [kind for kind in found if not is_plain(kind) and follows_protocol(kind)]
+    kinds = [k for k in found if not is_plain(k) and (follows_protocol(k) or is_declared(k))]
     return kinds if len(kinds) < 2 else by_precedence(kinds)
 
 
@@ -285,7 +289,7 @@ def _check_none(operation: Operation, kind: type) -> None:
 
 
 def _how_declined(operation: Operation, kind: type) -> str:
-    if inspect.getattr_static(kind, _PROTOCOL) is not FROM_TABLE:
+    if inspect.getattr_static(kind, _PROTOCOL, FROM_TABLE) is not FROM_TABLE:
         return f"{kind.__qualname__} declined: its {_PROTOCOL} returned NotImplemented."
     if handler_of(kind, operation.function) is None:
         return f"{kind.__qualname__} has no handler for {operation}."

@@ -6,10 +6,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+from extensor._declare.fields import is_declared
 from extensor._dispatch import kind
 from extensor._dispatch.dispatchable import DispatchableType
 from extensor._dispatch.known_types import overrides_now
 from extensor._dispatch.operation import operation_of
+from extensor._dispatch.rows import OPERATIONS, by_rows
 from extensor.errors import ProtocolError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -183,7 +185,10 @@ def handle(cls: type, op: Function, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def handler_of(cls: type, op: Function) -> Callable[..., Any] | None:
-    """Returns the handler of an operation for a class. Call it with the class and the operation."""
+    """Returns the handler of an operation for a class; None if there is none.
+
+    Call it with the class, the operation, its positional and its keyword arguments.
+    """
     tables = [vars(base)[_TABLE] for base in cls.__mro__ if _TABLE in vars(base)]
     for table in tables:
         if op in table.ops:
@@ -192,7 +197,7 @@ def handler_of(cls: type, op: Function) -> Callable[..., Any] | None:
         for is_kind, handler in table.kinds.items():
             if is_kind(op):
                 return handler
-    return None
+    return by_rows if op in OPERATIONS and is_declared(cls) else None
 
 
 FROM_TABLE: Any = classmethod(handle)

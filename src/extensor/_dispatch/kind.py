@@ -38,6 +38,9 @@ _REDUCTION = """
     math.reduce_variance norm reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean
     reduce_min reduce_prod reduce_sum strings.reduce_join
 """
+_UNIT_KEEPING = """
+    math.reduce_euclidean_norm math.reduce_std norm reduce_max reduce_mean reduce_min reduce_sum
+"""
 _SHAPE_ONLY = "ones_like rank shape shape_n size zeros_like"
 _REARRANGING = """
     __operators__.getitem batch_to_space boolean_mask broadcast_to dynamic_partition expand_dims
@@ -321,7 +324,8 @@ def is_reduction_op(op: Function) -> bool:
     """Returns whether an operation combines the values of its first argument along `axis`.
 
     The result has the shape of the first argument without this axis. Each element is computed only
-    from the values along the axis.
+    from the values along the axis. The result may be a number of another kind: a position
+    (`tf.argmax`), a count, a square. See `is_unit_keeping_reduction_op`.
 
     Args:
         op: A function of TensorFlow, under any of its names. Other functions return False.
@@ -336,6 +340,25 @@ def is_reduction_op(op: Function) -> bool:
     False
     """
     return op in _all(_REDUCTION)
+
+
+def is_unit_keeping_reduction_op(op: Function) -> bool:
+    """Returns whether an operation is a reduction whose result has the unit of its argument.
+
+    If all numbers become k times as large (k > 0), the result becomes k times as large. So the sum
+    of lengths in metres is a length in metres. Their variance, product, position and count are not.
+
+    Args:
+        op: A function of TensorFlow, under any of its names. Other functions return False.
+
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> xt.dispatch.is_unit_keeping_reduction_op(tf.reduce_max)
+    True
+    >>> xt.dispatch.is_unit_keeping_reduction_op(tf.argmax)
+    False
+    """
+    return op in _all(_UNIT_KEEPING)
 
 
 def is_shape_only_op(op: Function) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from typing import Any
 
+from extensor._declare.fields import is_declared
 from extensor._lookup import defines
 
 
@@ -60,9 +61,10 @@ def overrides_nothing(kind: type) -> None:
     """Caches a type that does not follow the protocol.
 
     The cache has a maximum size, so that classes that a program creates all the time can be freed.
-    Lists and tuples are not cached: their items are checked in each call.
+    Lists and tuples are not cached: their items are checked in each call. Nor are declared types,
+    whose rows some functions select and join.
     """
-    if len(PLAIN) < 4096 and not issubclass(kind, (list, tuple)):
+    if len(PLAIN) < 4096 and not issubclass(kind, (list, tuple)) and not is_declared(kind):
         try:
             PLAIN.add(kind)
             FLAT.add(kind)

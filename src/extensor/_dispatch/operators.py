@@ -54,6 +54,8 @@ def _right(function: Function) -> Function:
     return operator
 
 
+_added_right = _right(tf.add)
+
 _OF_ANY_DTYPE = (int, float, complex, np.number, np.ndarray, list, tuple)
 
 
@@ -112,7 +114,7 @@ class OperatorsMixin:
     has a `dtype`. Otherwise they are bitwise.
 
     If the class has a `dtype`, a number, list or array on the left is converted to it, as in `1 /
-    tensor`.
+    tensor`. `0 + value` is the value, so that `sum(values)` works.
 
     `==` compares identity, which dicts and `in` need. `class Length(OperatorsMixin,
     elementwise_equality=True)` compares elements; then values have no hash.
@@ -133,7 +135,7 @@ class OperatorsMixin:
             cls.__ne__ = _left(tf.not_equal)
             cls.__hash__ = None  # type: ignore[assignment]
 
-    __add__, __radd__ = _left(tf.add), _right(tf.add)
+    __add__ = _left(tf.add)
     __sub__, __rsub__ = _left(tf.subtract), _right(tf.subtract)
     __mul__, __rmul__ = _left(tf.multiply), _right(tf.multiply)
     __truediv__, __rtruediv__ = _left(tf.truediv), _right(tf.truediv)
@@ -146,6 +148,10 @@ class OperatorsMixin:
     __xor__, __rxor__ = _left(_xor), _right(_xor)
     __lt__, __le__ = _left(tf.less), _left(tf.less_equal)
     __gt__, __ge__ = _left(tf.greater), _left(tf.greater_equal)
+
+    def __radd__(self, other: Any) -> Any:
+        # The sum() of values begins with 0.
+        return self if type(other) is int and other == 0 else _added_right(self, other)
 
     def __neg__(self) -> Any:
         return tf.negative(self)

@@ -9,10 +9,16 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.ops import cond_v2
 
-from extensor._patches.common_type import are_alike, are_tensors, common_spec, is_value
+from extensor._patches.common_type import (
+    are_alike,
+    are_tensors,
+    common_spec,
+    is_ours,
+    is_value,
+)
 from extensor._patches.patch import replaces
 from extensor._protocol.casting import cast_value
-from extensor._tf import Extension
+from extensor._tf import CompositeTensor, Extension
 from extensor._tf._tf_casting import func_graph
 
 _CASE = cond_v2._CASE
@@ -63,6 +69,77 @@ def types_match(plain: Any) -> Any:
             )
 
     return _types_match
+
+
+@replaces(
+    "tensorflow.python.ops.cond._eager_cond_implementation",
+    reason="An eager tf.cond returns what one branch returns; in a graph the same call returns a "
+    "value of the common type of both branches.",
+    probe="eager_branches",
+)
+def eager_cond(plain: Any) -> Any:
+    def _eager_cond(pred: Any, true_fn: Any, false_fn: Any, strict: bool, name: Any) -> Any:
+        """Calls TensorFlow's function; casts extension values to the type that a graph has.
+
+        Only if the branch that runs returns a value that can be cast, the other branch is traced,
+        without running its ops, for the types of what it would return.
+        """
+        result = plain(pred, true_fn, false_fn, strict, name)
+        if isinstance(result, tf.Tensor):
+            return result
+        values = tf.nest.flatten(result)
+        taken = (
+            tf.get_static_value(tf.convert_to_tensor(pred)) if any(map(_casts, values)) else None
+        )
+        if taken is None:
+            return result
+        others = _specs_returned(false_fn if taken else true_fn, result)
+        if others is None:
+            return result
+        specs = [_spec_of(value) for value in values]
+        pairs = list(zip(specs, others, strict=True))
+        common = [None if None in pair else common_spec(pair) for pair in pairs]
+        if not any(spec is not None for spec in common):
+            return result
+        return tf.nest.pack_sequence_as(
+            result,
+            [
+                value if spec is None else cast_value(spec, value)
+                for spec, value in zip(common, values, strict=True)
+            ],
+        )
+
+    return _eager_cond
+
+
+def _casts(value: Any) -> bool:
+    """Returns whether a value is of a type that defines casts."""
+    return isinstance(value, CompositeTensor) and is_ours(tf.type_spec_from_value(value))
+
+
+def _spec_of(value: Any) -> Any:
+    return tf.type_spec_from_value(value) if is_value(value) else None
+
+
+def _specs_returned(function: Any, like: Any) -> list[Any] | None:
+    """Returns the specs of what a function returns, in the order of `tf.nest.flatten`.
+
+    Args:
+        function: A branch of a tf.cond.
+        like: The result of the other branch.
+
+    Returns:
+        A spec for each value, None for other objects. None if the structure is another one, or if
+        the function cannot be traced: it may read `.numpy()`, which only runs eagerly.
+    """
+    try:
+        graph = func_graph.func_graph_from_py_func("other_branch", function, [], {})
+        returned = graph.structured_outputs
+        return (
+            list(map(_spec_of, tf.nest.flatten(returned))) if are_alike([like, returned]) else None
+        )
+    except Exception:
+        return None
 
 
 def _cast_outputs(graph: Any, values: list[Any], specs: dict[int, Any]) -> None:

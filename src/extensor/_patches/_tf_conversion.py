@@ -116,11 +116,6 @@ def _refuse_extension_value(
         return tf.constant(value, dtype, name=name)  # what TensorFlow does without this function
     except ExtensorError:
         raise  # a type that refuses itself, such as records, says more
-    except (TypeError, ValueError) as error:
-        raise DTypeError(
-            path=type(value).__name__,
-            expected="a tensor, or a value that converts to one",
-            received="an extension value, which has several components",
-            mend="Pass its components: xt.nest.flatten(value, expand_composites=True). To change "
-            "them in place, store a tf.Variable in a field.",
-        ) from error
+    except (TypeError, ValueError):
+        pass
+    return refuse_as_tensor(value)

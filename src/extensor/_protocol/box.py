@@ -184,3 +184,8 @@ def is_stackable(spec: Any) -> bool:
 def as_list(boxed: Any) -> Any:
     """Returns boxes as a list or tuple; a single tensor becomes a list of one."""
     return boxed if isinstance(boxed, (list, tuple)) else [boxed]
+
+
+def alone_or_list(boxes: list[Any]) -> Any:
+    """Returns the only item of a list of boxes, or the list: the inverse of `as_list`."""
+    return boxes[0] if len(boxes) == 1 else boxes

@@ -21,7 +21,7 @@ from extensor._counted import counted
 from extensor._path import Path
 from extensor._protocol.box import box
 from extensor._protocol.casting import cast_value, required
-from extensor._protocol.stackable_spec import StackableTypeSpec, ragged_row
+from extensor._protocol.stackable_spec import ragged_row, stacks_by_components
 from extensor._tf import data_nest, mapped, restructured
 from extensor.errors import FieldError, StructureError
 
@@ -181,7 +181,7 @@ def _is_equal(size: Any, other: Any) -> bool:
 
 def _decomposed(spec: Any, value: Any) -> list[Any]:
     """Returns the leaf components of a value; nested extension values are decomposed too."""
-    if not _has_parts(spec):
+    if not stacks_by_components(spec):
         return [value]
     pairs = zip(
         tf.nest.flatten(spec.component_specs),
@@ -193,19 +193,15 @@ def _decomposed(spec: Any, value: Any) -> list[Any]:
 
 def _rebuilt(spec: Any, parts: Iterator[Any]) -> Any:
     """Returns the value whose leaf components an iterator yields: the inverse of `_decomposed`."""
-    if not _has_parts(spec):
+    if not stacks_by_components(spec):
         return next(parts)
     components = [_rebuilt(inner, parts) for inner in tf.nest.flatten(spec.component_specs)]
     return spec.from_components(tf.nest.pack_sequence_as(spec.component_specs, components))
 
 
-def _has_parts(spec: Any) -> bool:
-    return isinstance(spec, StackableTypeSpec) and spec._stacks_by_components()
-
-
 def _stacked(spec: Any, parts: list[_Part]) -> Any:
     """Returns the spec of a stack of values after padding."""
-    if not _has_parts(spec):
+    if not stacks_by_components(spec):
         return spec
     if any(part.grows for part in parts):
         spec = _tf.ranks_only(spec)
@@ -236,7 +232,7 @@ def _tree(spec: Any, shape: Any, value: Any, path: Path) -> Any:
         value: The padding value for it, or a nest of them.
         path: The path of the spec in the value.
     """
-    if _has_parts(spec):
+    if stacks_by_components(spec):
         tree = _tree(spec._named_components(), shape, value, path)
         _check_rows(spec, tree, path)
         return tree

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from extensor import _tf
-from extensor._protocol.box import box, boxed_specs, unbox
+from extensor._protocol.box import alone_or_list, box, boxed_specs, unbox
 from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.lossless import lossless
 from extensor._protocol.spec import TypeSpec
@@ -168,7 +168,7 @@ class _StackableNames(_PublicNames):
 
     def to_boxed_tensor(self: Any, value: Any, minimum_rank: int = 0) -> Any:
         """As `xt.StackableTypeSpec.to_boxed_tensor`."""
-        return _single_or_list(box(self.plain, _converted(self, value), minimum_rank))
+        return alone_or_list(box(self.plain, _converted(self, value), minimum_rank))
 
     def from_boxed_tensor(self: Any, boxed_tensor: Any) -> Any:
         """As `xt.StackableTypeSpec.from_boxed_tensor`."""
@@ -177,7 +177,7 @@ class _StackableNames(_PublicNames):
 
     def boxed_tensor_spec(self: Any, minimum_rank: int = 0) -> Any:
         """As `xt.StackableTypeSpec.boxed_tensor_spec`."""
-        return _single_or_list(boxed_specs(self.plain, minimum_rank))
+        return alone_or_list(boxed_specs(self.plain, minimum_rank))
 
     def stacked(self: Any, num: int | None) -> Any:
         """As `xt.StackableTypeSpec.stacked`."""
@@ -212,7 +212,3 @@ def _converted(spec: Any, value: Any) -> Any:
 
 def _as_tuple(nest: Any) -> Any:
     return tuple(nest) if isinstance(nest, list) else nest
-
-
-def _single_or_list(items: list[Any]) -> Any:
-    return items[0] if len(items) == 1 else items

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from extensor import _tf
 from extensor._protocol.box import (
+    alone_or_list,
     as_list,
     box,
     boxed_specs,
@@ -84,7 +85,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 
         Returns:
             A tensor, or a list of tensors. By default: the boxes of the components, in the order
-            of `tf.nest.flatten`.
+            of `tf.nest.flatten`; for a type of one box, the tensor itself.
 
         Raises:
             DTypeError: If the value is of another type: a stack has values of one type (also a
@@ -126,7 +127,7 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
                     mend="Unstack only values whose components share leading dimensions.",
                 )
             leading = leading.merge_with(tensor.shape[:minimum_rank])
-        return boxes
+        return alone_or_list(boxes)
 
     def from_boxed_tensor(self, boxed_tensor: Any) -> Any:
         """Returns the value that a boxed tensor, or parallel boxed tensors, hold.
@@ -170,11 +171,13 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
 
     def boxed_tensor_spec(self, minimum_rank: int = 0) -> Any:
         """Returns the TensorSpecs of the result of `to_boxed_tensor`: one spec, or a list."""
-        return [
-            tensor_spec
-            for spec in tf.nest.flatten(self.component_specs)
-            for tensor_spec in boxed_specs(spec, minimum_rank)
-        ]
+        return alone_or_list(
+            [
+                tensor_spec
+                for spec in tf.nest.flatten(self.component_specs)
+                for tensor_spec in boxed_specs(spec, minimum_rank)
+            ]
+        )
 
     def stacked(self, num: int | None) -> StackableTypeSpec:
         """Returns the spec of `num` stacked values of this spec (None: an unknown number)."""
@@ -227,6 +230,10 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
                 "each shape in serialize(), and this does not change the component specs likewise.",
             )
         return result
+
+    def _as_row(self) -> StackableTypeSpec:
+        """Returns the spec of a value as that of a row, which may be of a ragged tensor."""
+        return self
 
     # Methods for `Dataset.ragged_batch` and `padded_batch`: see `dataset_batch`.
 
@@ -283,6 +290,36 @@ class StackableTypeSpec(TypeSpec, BatchableTypeSpec):
     def _boxed_specs(self) -> list[Any]:
         # TensorFlow asks for them with each element of a dataset.
         return list(as_list(self.boxed_tensor_spec()))
+
+
+def stacks_by_components(spec: Any) -> bool:
+    """Returns whether a stack of values of a spec has stacks of their components as components.
+
+    >>> from extensor._protocol.stackable_spec import stacks_by_components
+    >>> import extensor as xt
+    >>> stacks_by_components(xt.types.CSRSparseTensor.Spec([2, 3]))
+    False
+    """
+    return isinstance(spec, StackableTypeSpec) and spec._stacks_by_components()
+
+
+def as_row(spec: Any) -> Any:
+    """Returns the spec of a value as that of a row, so that a stack of rows may be ragged.
+
+    The rows of a ragged tensor are dense. If a field takes ragged tensors only, its dense values
+    are such rows, and stack to a ragged tensor.
+
+    >>> from extensor._protocol.stackable_spec import as_row
+    >>> import tensorflow as tf
+    >>> import extensor as xt
+    >>> @xt.extension_type
+    ... class Steps:
+    ...     minutes: tf.RaggedTensor
+    >>> row = Steps(tf.ragged.constant([[1], [2, 3]]))[0]
+    >>> as_row(xt.spec_of(row)).minutes
+    RaggedTensorSpec(TensorShape([1]), tf.int32, 0, tf.int64)
+    """
+    return spec._as_row() if isinstance(spec, StackableTypeSpec) else spec
 
 
 def any_length(spec: Any) -> Any:

@@ -394,7 +394,7 @@ class DenseStructuredTensorSpec(StructuredTensorSpec):
         specs = {n: with_row_splits_dtype(s, dtype) for n, s in self._field_specs.items()}
         return DenseStructuredTensorSpec(self._shape, specs, *self._metadata)
 
-    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[Any]:
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> Any:
         """Returns the boxes of the fields, ordered by name."""
         for name, spec in self._field_specs.items():
             batchable(spec, Path(name))

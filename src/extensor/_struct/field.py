@@ -13,9 +13,9 @@ import tensorflow as tf
 
 from extensor._path import Path
 from extensor._protocol.lossless import is_tensor_like, lossless
-from extensor._protocol.stackable_spec import any_length
+from extensor._protocol.stackable_spec import any_length, stacks_by_components
 from extensor._protocol.symbolic import is_symbolic, symbolic_spec
-from extensor._struct.parts import row_parts, stacks_by_parts
+from extensor._struct.parts import row_parts
 from extensor._struct.records import Records
 from extensor._tf import BaseResourceVariable, BatchableTypeSpec, CompositeTensor, VariableSpec
 from extensor.errors import DTypeError, ProtocolError, StructureError
@@ -173,7 +173,9 @@ def marks_rows(spec: Any) -> bool:
         return spec.ragged_rank == 0
     if hasattr(spec, "record"):
         return False
-    return stacks_by_parts(spec) and any(map(marks_rows, tf.nest.flatten(spec.component_specs)))
+    return stacks_by_components(spec) and any(
+        map(marks_rows, tf.nest.flatten(spec.component_specs))
+    )
 
 
 def batchable(spec: tf.TypeSpec, path: Path) -> Any:

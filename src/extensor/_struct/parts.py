@@ -4,9 +4,6 @@ A MaskedTensor, for example, stacks by stacking its values and its mask. So inde
 reshaping it along its outer dimensions is the same as doing so with each part, and needs no boxes.
 """
 
-# This file calls a method of specs that is private to extensor.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,18 +11,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._protocol.stackable_spec import StackableTypeSpec
-
-
-def stacks_by_parts(spec: Any) -> bool:
-    """Returns whether a stack of values of a spec has stacks of their components as components."""
-    return isinstance(spec, StackableTypeSpec) and spec._stacks_by_components()
+from extensor._protocol.stackable_spec import stacks_by_components
 
 
 def row_parts(value: Any) -> list[Any] | None:
     """Returns the components of a value that stacks by components; None for other values."""
     spec = tf.type_spec_from_value(value)
-    if not stacks_by_parts(spec):
+    if not stacks_by_components(spec):
         return None
     return tf.nest.flatten(spec.to_components(value))
 
@@ -39,6 +31,6 @@ def map_parts(value: Any, function: Callable[[Any], Any], result: Any) -> Any:
         result: The spec of the result; sizes may be unknown.
     """
     spec: Any = tf.type_spec_from_value(value)
-    if not stacks_by_parts(spec):
+    if not stacks_by_components(spec):
         return None
     return result.from_components(tf.nest.map_structure(function, spec.to_components(value)))

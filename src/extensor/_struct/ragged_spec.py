@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from extensor._authoring.rows import uncut_rows
 from extensor._path import Path
-from extensor._protocol.box import box, boxed_specs, expect_type, unbox
+from extensor._protocol.box import alone_or_list, box, boxed_specs, expect_type, unbox
 from extensor._protocol.box_ragged import Rows, unbox_rows
 from extensor._protocol.casting import cast_value, castable_type
 from extensor._protocol.registry import register_type_spec
@@ -333,14 +333,14 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
     def _find_row_splits_dtypes(self) -> set[tf.DType]:
         return {self._row_splits_dtype, *self._values_spec._row_splits_dtypes()}
 
-    def boxed_tensor_spec(self, minimum_rank: int = 0) -> list[tf.TypeSpec]:
+    def boxed_tensor_spec(self, minimum_rank: int = 0) -> Any:
         """Returns one variant TensorSpec for each column of the records."""
         if self._is_row and minimum_rank > 0:
             return self._values_spec.boxed_tensor_spec(minimum_rank)
         count = sum(count for _, count in self._column_boxes)
-        return [tf.TensorSpec(None, tf.variant)] * count
+        return alone_or_list([tf.TensorSpec(None, tf.variant)] * count)
 
-    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> list[Any]:
+    def to_boxed_tensor(self, value: Any, minimum_rank: int = 0) -> Any:
         """Returns each column of the records as a variant tensor."""
         expect_type(self, value)
         if self._is_row and minimum_rank > 0:
@@ -349,7 +349,7 @@ class RaggedStructuredTensorSpec(StructuredTensorSpec):
         columns = zip(self._column_boxes, self._to_columns(value), strict=True)
         for (spec, _), column in columns:
             boxes.extend(box(spec, column, minimum_rank))
-        return boxes
+        return alone_or_list(boxes)
 
     def _unboxed(self, boxes: list[Any]) -> Any:
         rest = iter(boxes)

@@ -15,11 +15,10 @@ import tensorflow as tf
 from extensor._path import Path, PathLike
 from extensor._protocol.box import box, boxed_specs, unbox
 from extensor._protocol.box_ragged import ragged_of_rows
-from extensor._protocol.stackable_spec import StackableTypeSpec
+from extensor._protocol.stackable_spec import StackableTypeSpec, stacks_by_components
 from extensor._protocol.tree import reshaped
 from extensor._struct.cast_request import STRICT, CastRequest
 from extensor._struct.dims import Dims
-from extensor._struct.parts import stacks_by_parts
 from extensor._struct.records import Records
 from extensor._tf import unstacked
 from extensor.errors import (
@@ -396,7 +395,7 @@ def _column_specs_of(spec: Any, path: Path, rows: Cuts | None) -> list[Any]:
         columns = [spec]
     elif is_cut_by_type(spec):
         columns = [unstacked(spec.__tf_cut_rows__(None, tf.int64))]
-    elif stacks_by_parts(spec):
+    elif stacks_by_components(spec):
         parts: list[Any] = tf.nest.flatten(spec.component_specs)
         return [column for part in parts for column in _column_specs_of(part, path, rows)]
     else:
@@ -410,7 +409,7 @@ def _columns_of(spec: Any, value: Any) -> list[Any]:
         return spec._to_columns(value)
     if isinstance(spec, tf.RaggedTensorSpec) or is_cut_by_type(spec):
         return [value]
-    if stacks_by_parts(spec):
+    if stacks_by_components(spec):
         specs: list[Any] = tf.nest.flatten(spec.component_specs)
         parts: list[Any] = tf.nest.flatten(spec.to_components(value))
         return [c for s, part in zip(specs, parts, strict=True) for c in _columns_of(s, part)]
@@ -425,7 +424,7 @@ def _from_columns(spec: Any, columns: Iterator[Any]) -> Any:
         return ragged_of_rows(spec, next(columns))
     if is_cut_by_type(spec):
         return next(columns)
-    if stacks_by_parts(spec):
+    if stacks_by_components(spec):
         parts = tf.nest.map_structure(lambda s: _from_columns(s, columns), spec.component_specs)
         return spec.from_components(parts)
     return unbox(spec, [next(columns) for _ in boxed_specs(spec, 1)])
@@ -471,7 +470,7 @@ def row_splits_dtypes_of(spec: Any) -> set[tf.DType]:
     if isinstance(spec, tf.RaggedTensorSpec):
         return {spec.row_splits_dtype}
     found: set[tf.DType] = set()
-    if stacks_by_parts(spec):
+    if stacks_by_components(spec):
         for part in tf.nest.flatten(spec.component_specs):
             found |= row_splits_dtypes_of(part)
     return found
@@ -526,7 +525,7 @@ def resolve(path: PathLike, fields: Any) -> tuple[str, ...]:
 
 def unmasked(spec: Any) -> Any:
     """Returns the spec of the values of masked values; other specs as they are."""
-    while stacks_by_parts(spec) and isinstance(getattr(spec, "mask", None), tf.TypeSpec):
+    while stacks_by_components(spec) and isinstance(getattr(spec, "mask", None), tf.TypeSpec):
         spec = spec.values
     return spec
 

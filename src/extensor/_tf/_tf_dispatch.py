@@ -2,7 +2,7 @@
 
 | name | why |
 | --- | --- |
-| `dispatch` | Its table `_TYPE_BASED_DISPATCH_SIGNATURES` is the only list of all functions with a dispatcher. |
+| `dispatch` | Its table `_TYPE_BASED_DISPATCH_SIGNATURES` is the only list of all functions with a dispatcher. `Dispatch` of a dispatcher calls what users registered. |
 | `tf_decorator` | It unwraps a function: only the innermost one has the parameter names and the public names (`_tf_api_names`). |
 """  # noqa: E501 - a table row is one line
 
@@ -144,6 +144,23 @@ def elementwise(arity: int) -> list[Callable[..., Any]]:
 def dispatcher_of(function: Callable[..., Any]) -> Any:
     """Returns TensorFlow's dispatcher of a function, or None."""
     return getattr(function, dispatch.TYPE_BASED_DISPATCH_ATTR, None)
+
+
+def registered_result(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Returns the result of the function that `tf.experimental.dispatch_for_api` registered.
+
+    Returns:
+        `NotImplemented` if none is registered for the types of the arguments.
+
+    >>> from extensor._tf._tf_dispatch import registered_result
+    >>> import tensorflow as tf
+    >>> registered_result(tf.stack, ([tf.constant(1)],), {})
+    NotImplemented
+    """
+    dispatcher = dispatcher_of(function)
+    return NotImplemented if dispatcher is None else dispatcher.Dispatch(args, kwargs)
 
 
 def converts_to_tensor(kind: type) -> bool:

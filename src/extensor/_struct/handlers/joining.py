@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._authoring.rows import stacked_boxes
 from extensor._dispatch.handlers import implements
 from extensor._path import Path
 from extensor._protocol.box import as_list
@@ -78,14 +79,7 @@ def ragged_stack(values: Any, axis: Any = 0, *_: Any) -> Any:
     row = common._ragged_row(tf.int32 if dtypes == {tf.int32} else tf.int64)
     cast = [common.cast(value) for value in values]
     columns = zip(*(as_list(row.to_boxed_tensor(value)) for value in cast), strict=True)
-    return row.stacked(len(values)).from_boxed_tensor([_stacked(boxes) for boxes in columns])
-
-
-def _stacked(boxes: Any) -> tf.Tensor:
-    if len(boxes) > 1 or boxes[0].dtype != tf.variant:
-        return tf.stack(boxes)
-    # Grappler replaces a stack of one tensor by ExpandDims, which has no kernel for variants.
-    return tf.reshape(boxes[0], tf.concat([[1], tf.shape(boxes[0])], 0))
+    return row.stacked(len(values)).from_boxed_tensor(list(map(stacked_boxes, columns)))
 
 
 def _expect_one_size(values: list[Any], at: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from extensor.authoring import Pairs, assertions, static_num_rows
+from extensor.authoring import Pairs, assertions, static_num_rows, uncut_rows
 from extensor.errors import DTypeError, StructureError
 
 MEND = "Values for a batch have the shape [*batch, sources, ...]."
@@ -68,6 +68,12 @@ def can_compose(first: Any, second: Any) -> None:
         )
 
 
+def can_be_cut(values: Any) -> bool:
+    """Returns whether values can be cut into rows."""
+    is_tensor = isinstance(values, (tf.Tensor, tf.RaggedTensor))
+    return is_tensor or hasattr(type(values), "__tf_cut_rows__")
+
+
 def values_fit(alignment: Any, values: Any) -> None:
     """Raises an error if the values do not match the source positions."""
     rank, path = alignment.shape.rank, "DimensionAlignment.apply"
@@ -75,12 +81,16 @@ def values_fit(alignment: Any, values: Any) -> None:
     if rank == 0:
         given = static_num_rows(values)
     elif not isinstance(values, (tf.Tensor, tf.RaggedTensor)):
-        raise DTypeError(
-            path=path,
-            expected="a tensor or RaggedTensor of values for a batch",
-            received=type(values).__qualname__,
-            mend="Apply the alignments of the batch one by one.",
-        )
+        rows = uncut_rows(values) if rank == 1 else None
+        if rows is None:
+            raise DTypeError(
+                path=path,
+                expected="a tensor or RaggedTensor of values for a batch"
+                + (", or records in lists" if rank == 1 else ""),
+                received=type(values).__qualname__,
+                mend="Apply the alignments of the batch one by one.",
+            )
+        given = tf.get_static_value(rows[1][1:] - rows[1][:-1])
     elif values.shape.rank is None or values.shape.rank <= rank:
         raise StructureError(
             path=path,

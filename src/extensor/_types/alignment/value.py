@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any
 
+import numpy as np
 import tensorflow as tf
 
 from extensor._types.alignment import check
@@ -27,6 +28,7 @@ from extensor.authoring import (
     row_splits_of,
     sizes_of,
     take_rows,
+    uncut_rows,
 )
 from extensor.errors import DTypeError, StructureError
 
@@ -162,7 +164,8 @@ class DimensionAlignment:
 
         Args:
             targets: A RaggedTensor or list. Row i contains the targets of source i, in any order.
-            num_targets: The number of target positions.
+                For a batch: a RaggedTensor of shape `[batch, None, None]`.
+            num_targets: The number of target positions; for a batch, of all or of each alignment.
 
         >>> import extensor as xt
         >>> xt.types.DimensionAlignment.from_ragged([[0], [], [1, 0]], num_targets=2)
@@ -170,27 +173,79 @@ class DimensionAlignment:
         """
         if not isinstance(targets, tf.RaggedTensor):
             targets = tf.ragged.constant(targets, tf.int64, ragged_rank=1)
-        if targets.shape.rank != 2 or targets.ragged_rank != 1:
+        rank = targets.shape.rank
+        if rank not in (2, 3) or targets.ragged_rank != rank - 1:
             raise StructureError(
                 path="DimensionAlignment.from_ragged",
-                expected="shape [sources, None]: a row of target positions for each source",
+                expected="shape [sources, None], or [batch, None, None]: a row of target positions "
+                "for each source",
                 received=f"shape {targets.shape}",
                 mend="Create single alignments, and combine them with DimensionAlignment.batch.",
             )
-        source = row_ids(targets.row_splits, targets.values)
-        return cls.from_pairs(source, targets.values, targets.nrows(tf.int64), num_targets)
+        rows: Any = targets if rank == 2 else targets.values
+        source = row_ids(rows.row_splits, rows.values)
+        if rank == 2:
+            return cls.from_pairs(source, rows.values, targets.nrows(tf.int64), num_targets)
+        splits = tf.gather(rows.row_splits, targets.row_splits)
+        return cls._of_batch("from_ragged", source, rows.values, splits, targets, num_targets)
 
     @classmethod
     def from_index(cls, target: Any, num_targets: Any) -> DimensionAlignment:
         """Returns an alignment in which each source has one target.
 
         Args:
-            target: The target position of each source position: a vector or list.
-            num_targets: The number of target positions.
+            target: The target position of each source position: a vector or list. For a batch: a
+                RaggedTensor of shape `[batch, None]`.
+            num_targets: The number of target positions; for a batch, of all or of each alignment.
+
+        >>> import tensorflow as tf
+        >>> import extensor as xt
+        >>> speakers = tf.ragged.constant([[0, 0, 1], [0]])
+        >>> xt.types.DimensionAlignment.from_index(speakers, num_targets=[2, 1])
+        <DimensionAlignment shape=(2,) 4 -> 3, 4 pairs>
         """
+        if isinstance(target, tf.RaggedTensor):
+            if target.shape.rank != 2:
+                raise StructureError(
+                    path="DimensionAlignment.from_index",
+                    expected="shape [batch, None]: the target of each source",
+                    received=f"shape {target.shape}",
+                    mend="Create batches of one dimension, and combine them with "
+                    "DimensionAlignment.batch.",
+                )
+            source = tf.range(tf.size(target.values, tf.int64))
+            splits = target.row_splits
+            return cls._of_batch("from_index", source, target.values, splits, target, num_targets)
         target = _integers("from_index: target", target, rank=1)
         count = tf.size(target, tf.int64)
         return cls(tf.range(count), target, count, num_targets)
+
+    @classmethod
+    def _of_batch(
+        cls, path: str, source: Any, target: Any, splits: Any, rows: Any, num_targets: Any
+    ) -> DimensionAlignment:
+        """Returns a batch of alignments from pairs of all of them.
+
+        Args:
+            path: The name of the constructor, for errors.
+            source: The source position of each pair, counted through the batch.
+            target: The target position of each pair, counted in its alignment.
+            splits: The row splits of the pairs by alignment.
+            rows: A RaggedTensor with a row of sources for each alignment.
+            num_targets: The number of target positions of all or of each alignment.
+        """
+        target = _integers(f"{path}: target", target, rank=1)
+        num_sources = tf.cast(rows.row_lengths(), tf.int64)
+        counts = _integers(f"{path}: num_targets", num_targets)
+        counts = tf.broadcast_to(counts, tf.shape(num_sources))
+        splits = tf.cast(splits, tf.int64)
+        arrays = known_arrays(target, counts, splits)
+        if arrays is not None:
+            parts = np.repeat(np.arange(len(arrays[1])), np.diff(arrays[2]))
+            check.positions_exist("target", arrays[0], 0, arrays[1][parts], parts)
+        target += first_positions(counts.shape, counts, splits, target)
+        source, target = _in_order(tf.cast(source, tf.int64), target, tf.reduce_sum(counts))
+        return cls(source, target, num_sources, counts, _counts(source, num_sources))
 
     @classmethod
     def identity(cls, size: Any) -> DimensionAlignment:
@@ -287,15 +342,8 @@ class DimensionAlignment:
         first = tf.gather(self.source, row_ids(found.row_splits, found.values))
         last = tf.gather(other.target, found.values)
         source, target = _in_order(first, last, tf.reduce_sum(other.num_targets))
-        ends = row_splits_of(self.num_sources)[1:]
-        before = tf.searchsorted(source, ends, out_type=tf.int64)
-        num_pairs = before - tf.concat([[0], before[:-1]], 0)
         return self.of_parts(
-            source,
-            target,
-            self.num_sources,
-            other.num_targets,
-            tf.reshape(num_pairs, tf.shape(self.num_pairs)),
+            source, target, self.num_sources, other.num_targets, _counts(source, self.num_sources)
         )
 
     def apply(self, values: Any, reduction: str | None = None) -> Any:
@@ -303,16 +351,17 @@ class DimensionAlignment:
 
         Args:
             values: A tensor or RaggedTensor of shape `[sources, ...]`; for a batch, `[*batch,
-                sources, ...]`. For `"only"` and a single alignment, a value of any type that
-                stacks.
+                sources, ...]`. Also records, masked values, and values of other types that can be
+                cut into rows (see `xt.authoring.cut_rows`); for a batch of one dimension, these are
+                in lists. For `"only"` and a single alignment, a value of any type that stacks.
             reduction: `"sum"`, `"mean"`, `"max"` or `"min"` over the sources of each target, zero
                 if it has none. `"only"`: the value of its one source. None: the values of all its
                 sources.
 
         Returns:
-            A value of shape `[targets, ...]`; without a reduction, a RaggedTensor of shape
-            `[targets, None, ...]`. For a batch, a RaggedTensor with the shape of the batch in
-            front.
+            A value of shape `[targets, ...]`; without a reduction, a RaggedTensor, or ragged
+            records, of shape `[targets, None, ...]`. For a batch, the same with the shape of the
+            batch in front. Masked values are reduced as by `tf.reduce_sum` and so on.
 
         Raises:
             StructureError: If there are not as many values as sources, or with `"only"`, if a
@@ -335,16 +384,21 @@ class DimensionAlignment:
             with tf.control_dependencies(check.one_source_each(inverse)):
                 found = take_rows(flat, tf.identity(inverse.target))
             return self._cut(found, self.num_targets)
+        if reduction in _REDUCTIONS and not isinstance(flat, (tf.Tensor, tf.RaggedTensor)):
+            inverse = self.invert()
+            found = take_rows(flat, inverse.target)
+            rows = self._rows(found, inverse.source, self.num_targets)
+            return self._cut(_REDUCTIONS[reduction](rows, 1), self.num_targets)
         count = tf.reduce_sum(self.num_targets)
         found = reduce_rows(take_rows(flat, self.source), self.target, count, reduction)
         return self._cut(found, self.num_targets)
 
-    def _rows(self, values: Any, positions: tf.Tensor, counts: tf.Tensor) -> tf.RaggedTensor:
+    def _rows(self, values: Any, positions: tf.Tensor, counts: tf.Tensor) -> Any:
         """Returns values of pairs as one row for each position; the positions are ascending."""
-        if not isinstance(values, (tf.Tensor, tf.RaggedTensor)):
+        if not check.can_be_cut(values):
             raise DTypeError(
                 path="DimensionAlignment.apply",
-                expected="a tensor or RaggedTensor, which can be split into rows",
+                expected="a tensor, RaggedTensor or records, which can be split into rows",
                 received=type(values).__qualname__,
                 mend='Pass reduction="only", or apply the alignment to each field.',
             )
@@ -367,6 +421,9 @@ class DimensionAlignment:
             return values
         if isinstance(values, tf.RaggedTensor):
             return values.merge_dims(0, rank)
+        rows = None if isinstance(values, tf.Tensor) else uncut_rows(values)
+        if rows is not None:
+            return rows[0]
         return tf.reshape(values, tf.concat([[-1], tf.shape(values)[rank + 1 :]], 0))
 
     def __repr__(self) -> str:
@@ -379,8 +436,23 @@ class DimensionAlignment:
         return f"<DimensionAlignment {shape}{sizes}, {total(self.num_pairs)} pairs>"
 
 
+_REDUCTIONS: dict[str, Any] = {
+    "sum": tf.reduce_sum,
+    "mean": tf.reduce_mean,
+    "max": tf.reduce_max,
+    "min": tf.reduce_min,
+}
+
+
 def _integers(name: str, value: Any, rank: int | None = None) -> tf.Tensor:
     return tf.cast(integers(value, f"DimensionAlignment.{name}", rank), tf.int64)
+
+
+def _counts(source: tf.Tensor, num_sources: tf.Tensor) -> tf.Tensor:
+    """Returns the number of pairs of each alignment, from the sources of all pairs in order."""
+    ends = row_splits_of(num_sources)[1:]
+    before = tf.searchsorted(source, ends, out_type=tf.int64)
+    return tf.reshape(before - tf.concat([[0], before[:-1]], 0), tf.shape(num_sources))
 
 
 def _in_order(source: tf.Tensor, target: tf.Tensor, num_targets: tf.Tensor) -> Any:

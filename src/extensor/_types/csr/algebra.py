@@ -26,7 +26,7 @@ def product(matrix: Any, dense: Any, transpose: bool, adjoint: bool) -> tf.Tenso
     dense = _operand(matrix, dense, "matmul")
     shape, rank = matrix.shape, dense.shape.rank
     if rank is None or rank < 2:
-        raise _shape_error("matmul", "a dense tensor of rank 2 or more", f"shape {dense.shape}")
+        raise shape_error("matmul", "a dense tensor of rank 2 or more", f"shape {dense.shape}")
     inner, outer = (-2, -1) if transpose else (-1, -2)
     if shape.rank == 2 == rank and shape[inner] is not None and shape[inner] == dense.shape[0]:
         return times(matrix, dense, blocks=False, transpose=transpose, adjoint=adjoint)
@@ -37,7 +37,7 @@ def product(matrix: Any, dense: Any, transpose: bool, adjoint: bool) -> tf.Tenso
         and leading.is_compatible_with(batch)
     ):
         expected = leading.concatenate([shape[inner], None]) if rank > 2 else [shape[inner], None]
-        raise _shape_error("matmul", f"shape {tf.TensorShape(expected)}", f"{dense.shape}")
+        raise shape_error("matmul", f"shape {tf.TensorShape(expected)}", f"{dense.shape}")
     if shape.rank == 2 == rank:
         return times(matrix, dense, blocks=False, transpose=transpose, adjoint=adjoint)
     result = _batched(matrix, dense, outer, transpose, adjoint)
@@ -80,7 +80,7 @@ def left_product(dense: Any, matrix: Any, transpose: bool, adjoint: bool) -> tf.
     """
     dense = _operand(matrix, dense, "matmul")
     if dense.shape.rank is None or dense.shape.rank < 2:
-        raise _shape_error("matmul", "a dense tensor of rank 2 or more", f"shape {dense.shape}")
+        raise shape_error("matmul", "a dense tensor of rank 2 or more", f"shape {dense.shape}")
     if adjoint:
         matrix = matrix.with_values(tf.math.conj(matrix.values))
     # (AB)^T = B^T A^T
@@ -94,7 +94,7 @@ def scaled(matrix: Any, op: Callable[..., tf.Tensor], factor: Any) -> Any:
     """Returns a sparse tensor with its values multiplied or divided by a scalar."""
     factor = _operand(matrix, factor, op.__name__)
     if factor.shape.rank != 0:
-        raise _shape_error(op.__name__, "a scalar", f"shape {factor.shape}")
+        raise shape_error(op.__name__, "a scalar", f"shape {factor.shape}")
     return matrix.with_values(op(matrix.values, factor))
 
 
@@ -103,10 +103,10 @@ def added(matrix: Any, other: Any) -> Any:
     is_sparse = isinstance(other, type(matrix))
     if not is_sparse:
         other = _operand(matrix, other, "add")
-    elif other.dtype != matrix.dtype:
-        raise _dtype_error(matrix, other, "add")
+    else:
+        expect_same_dtype(matrix, other, "add")
     if not matrix.shape.is_compatible_with(other.shape):
-        raise _shape_error("add", f"shape {matrix.shape}", f"{other.shape}")
+        raise shape_error("add", f"shape {matrix.shape}", f"{other.shape}")
     if not is_sparse:
         entries = tall(matrix)
         high = tf.reshape(other, entries.dense_shape)
@@ -123,12 +123,12 @@ def added(matrix: Any, other: Any) -> Any:
         b_shape=two.dense_shape,
         thresh=tf.constant(0, matrix.dtype.real_dtype),
     )
-    splits, columns = _rows_of(indices, matrix.row_splits)
+    splits, columns = rows_of(indices, matrix.row_splits)
     shape = matrix.shape.merge_with(other.shape)
     return matrix.of_parts(splits, columns, values, matrix.dense_shape, shape)
 
 
-def _rows_of(indices: tf.Tensor, like: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def rows_of(indices: tf.Tensor, like: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the row splits and the columns of sorted entries.
 
     Args:
@@ -321,6 +321,12 @@ def _operand(matrix: Any, dense: Any, path: str) -> tf.Tensor:
     return dense if isinstance(dense, tf.Tensor) else tf.convert_to_tensor(dense)
 
 
+def expect_same_dtype(matrix: Any, other: Any, path: str) -> None:
+    """Raises DTypeError unless two tensors have one dtype."""
+    if other.dtype != matrix.dtype:
+        raise _dtype_error(matrix, other, path)
+
+
 def _dtype_error(matrix: Any, other: Any, path: str) -> DTypeError:
     return DTypeError(
         path=f"CSRSparseTensor.{path}",
@@ -332,10 +338,11 @@ def _dtype_error(matrix: Any, other: Any, path: str) -> DTypeError:
 
 def _expect_matrix(matrix: Any, path: str) -> None:
     if matrix.shape.rank == 1:
-        raise _shape_error(path, "a tensor of rank 2 or more", f"shape {matrix.shape}")
+        raise shape_error(path, "a tensor of rank 2 or more", f"shape {matrix.shape}")
 
 
-def _shape_error(path: str, expected: str, received: str) -> StructureError:
+def shape_error(path: str, expected: str, received: str) -> StructureError:
+    """Returns the error for a tensor whose shape does not fit."""
     return StructureError(
         path=f"CSRSparseTensor.{path}",
         expected=expected,

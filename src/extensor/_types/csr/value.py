@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import tensorflow as tf
 
-from extensor._types.csr import algebra, check, conversion
+from extensor._types.csr import algebra, check, conversion, entries
 from extensor._types.csr.spec import CSRSpec, refined
 from extensor.authoring import extension_type, integers, known_arrays, lossless
 from extensor.dispatch import OperatorsMixin
@@ -235,49 +235,77 @@ class CSRSparseTensor(OperatorsMixin):
         """
         return algebra.gathered(self, tf.convert_to_tensor(indices))
 
-    def __getitem__(self, index: Any) -> CSRSparseTensor:
-        """Returns one row or a slice of rows; for a batch, matrices.
+    def __getitem__(self, index: Any) -> Any:
+        """Returns rows, columns, or one element; for a batch, matrices.
 
         Args:
-            index: A number or slice, or a scalar tensor.
+            index: A number or slice, or a scalar tensor: of rows, of the elements of a vector, or
+                of the matrices of a batch. For a matrix, also two of these: rows and columns.
+
+        Returns:
+            A sparse tensor; a scalar tensor for one element.
 
         Raises:
-            RowError: If the index is out of range (also an IndexError).
-            DTypeError: If the index has another type (also a TypeError).
+            RowError: If an index is out of range (also an IndexError).
+            DTypeError: If an index has another type (also a TypeError).
 
         >>> import extensor as xt
         >>> matrix = xt.types.CSRSparseTensor([0, 1, 1], [1], [2.0], [2, 2])
         >>> matrix[0], matrix[1:]
         (<CSRSparseTensor shape=(2,) dtype=float32, 1 entry>,
          <CSRSparseTensor shape=(1, 2) dtype=float32, 0 entries>)
+        >>> matrix[0, 1].numpy().item(), matrix[:, 1:].to_dense().numpy().tolist()
+        (2.0, [[2.0], [0.0]])
         """
-        if isinstance(index, (tuple, list)) or index is None or index is Ellipsis:
+        rank = self.shape.rank
+        keys = index if isinstance(index, tuple) else (index,)
+        if (
+            not 1 <= len(keys) <= min(rank, 2)
+            or not all(map(entries.is_index, keys))
+            or (len(keys) == 2 and rank > 2)
+        ):
             raise DTypeError(
                 path="CSRSparseTensor[...]",
-                expected="a number or a slice of rows",
-                received=type(index).__name__,
-                mend="Select several rows with gather; other dimensions cannot be indexed.",
+                expected="a number or a slice" + ", or two of these" * (rank == 2),
+                received=type(index).__name__ + f" of {len(keys)}" * isinstance(index, tuple),
+                mend="Select several rows with gather. Index a batch first: x[0][:, 1].",
             )
+        for axis, key in enumerate(keys):
+            self._expect_inside(axis, key)
+        if rank == 1:
+            return entries.columns_at(self, index if len(keys) == 1 else keys[0])
         size = self.shape[0]
-        if isinstance(index, int) and size is not None and not -size <= index < size:
-            raise RowError(
-                path="CSRSparseTensor[...]",
-                expected=f"a row from {-size} to {size - 1}" if size else "no index, for 0 rows",
-                received=str(index),
-                mend=f"The number of rows is {size}.",
-            )
-        return self.gather(tf.range(self.dense_shape[0] if size is None else size)[index])
+        whole = keys[0] == slice(None) if isinstance(keys[0], slice) else False
+        rows = self
+        if not whole or len(keys) == 1:
+            rows = self.gather(tf.range(self.dense_shape[0] if size is None else size)[keys[0]])
+        return rows if len(keys) == 1 else entries.columns_at(rows, keys[1])
+
+    def _expect_inside(self, axis: int, key: Any) -> None:
+        """Raises RowError if a number is known to be outside of an axis."""
+        size = self.shape[axis]
+        known = tf.get_static_value(key) if isinstance(key, tf.Tensor) else key
+        if isinstance(known, slice) or None in (known, size) or -size <= known < size:
+            return
+        name = "column" if axis or self.shape.rank == 1 else "row"
+        raise RowError(
+            path="CSRSparseTensor[...]",
+            expected=f"a {name} from {-size} to {size - 1}" if size else f"no index, for 0 {name}s",
+            received=str(int(known)),
+            mend=f"The number of {name}s is {size}.",
+        )
 
     # Algebra.
 
-    def matmul(self, dense: Any, transpose_a: bool = False, adjoint_a: bool = False) -> tf.Tensor:
+    def matmul(self, dense: Any, transpose_a: bool = False, adjoint_a: bool = False) -> Any:
         """Returns the product of this matrix and a dense one, by TensorFlow's CSR kernels.
 
         An eager matrix caches the input of the kernels for the next product.
 
         Args:
             dense: Shape `[..., columns, n]`. The leading dimensions equal those of this tensor, or
-                only one of the two tensors has leading dimensions.
+                only one of the two tensors has leading dimensions. Or a CSRSparseTensor with the
+                same leading dimensions; the product is sparse then.
             transpose_a: Whether this matrix is transposed first.
             adjoint_a: Whether this matrix is transposed and conjugated first.
 
@@ -295,6 +323,8 @@ class CSRSparseTensor(OperatorsMixin):
         array([[6.],
                [0.]], dtype=float32)
         """
+        if isinstance(dense, CSRSparseTensor):
+            return tf.matmul(self, dense, transpose_a=transpose_a, adjoint_a=adjoint_a)
         return algebra.product(self, dense, transpose_a or adjoint_a, adjoint_a)
 
     def add(self, other: Any) -> Any:

@@ -133,8 +133,7 @@ def elements(values: Any, mask: Any) -> Any:
         return mask
     mask = aligned(values, mask)
     if isinstance(values, tf.RaggedTensor):
-        flat = elements(values.flat_values, mask.flat_values)
-        return values.with_flat_values(flat)
+        return values.with_flat_values(spread(mask.flat_values, values.flat_values))
     return spread(mask, values)
 
 

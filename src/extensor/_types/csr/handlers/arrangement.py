@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._types.csr import entries
 from extensor._types.csr.value import CSRSparseTensor
 from extensor.authoring import batch_of
 from extensor.dispatch import implements
@@ -51,3 +52,22 @@ def stack(values: Any, axis: int = 0, *_: Any) -> Any:
     """Returns a batch of sparse tensors of the same shape."""
     is_batch = axis == 0 and all(isinstance(value, CSRSparseTensor) for value in values)
     return batch_of(CSRSparseTensor, list(values)) if is_batch else NotImplemented
+
+
+@implements(tf.concat, on=CSRSparseTensor)
+def concat(values: Any, axis: Any, *_: Any) -> Any:
+    """Returns sparse tensors joined along their first or last axis."""
+    known = tf.get_static_value(axis) if isinstance(axis, tf.Tensor) else axis
+    if known is None or not all(isinstance(value, CSRSparseTensor) for value in values):
+        return NotImplemented
+    rank = values[0].shape.rank
+    place = int(known) + rank if known < 0 else int(known)
+    if place not in (0, rank - 1):
+        return NotImplemented
+    return entries.concatenated(list(values), place)
+
+
+@implements(tf.sparse.to_dense, on=CSRSparseTensor)
+def to_dense(sp_input: Any, *args: Any) -> Any:
+    """Returns the dense tensor of the same shape."""
+    return tf.sparse.to_dense(sp_input.to_sparse(), *args)

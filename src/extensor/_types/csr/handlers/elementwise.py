@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._types.csr import algebra
+from extensor._types.csr import algebra, entries
 from extensor._types.csr.value import CSRSparseTensor
 from extensor.dispatch import implements
 
@@ -23,17 +23,26 @@ def subtract(x: Any, y: Any, *_: Any) -> Any:
     return tf.add(x, tf.negative(y))
 
 
-@implements(tf.negative, on=CSRSparseTensor)
-def negative(x: Any, *_: Any) -> Any:
-    """Returns the negative of a sparse tensor."""
-    return x.with_values(tf.negative(x.values))
+_ZERO_STAYS_ZERO = [
+    *(tf.negative, tf.abs, tf.sign, tf.square, tf.sqrt, tf.math.expm1, tf.math.log1p),
+    *(tf.sin, tf.tan, tf.asin, tf.atan, tf.sinh, tf.tanh, tf.asinh, tf.atanh, tf.math.erf),
+    *(tf.floor, tf.math.ceil, tf.round, tf.math.rint, tf.math.real, tf.math.imag, tf.math.conj),
+    *(tf.nn.relu, tf.nn.relu6, tf.nn.leaky_relu, tf.nn.elu, tf.nn.selu, tf.nn.softsign),
+    *(tf.identity, tf.stop_gradient),
+]
+
+
+@implements(*_ZERO_STAYS_ZERO, on=CSRSparseTensor)
+def each(op: Any, x: Any, *args: Any) -> Any:
+    """Returns a sparse tensor with each value transformed; zeros stay zeros."""
+    return x.with_values(op(x.values, *args))
 
 
 @implements(tf.multiply, on=CSRSparseTensor)
 def multiply(x: Any, y: Any, *_: Any) -> Any:
-    """Returns a sparse tensor multiplied by a scalar."""
+    """Returns a sparse tensor multiplied by a number, a dense or a sparse tensor."""
     matrix, factor = (x, y) if isinstance(x, CSRSparseTensor) else (y, x)
-    return algebra.scaled(matrix, tf.multiply, factor)
+    return entries.multiplied(matrix, factor)
 
 
 @implements(tf.truediv, tf.divide, on=CSRSparseTensor)

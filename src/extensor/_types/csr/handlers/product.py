@@ -1,4 +1,4 @@
-"""Products of CSRSparseTensors and dense tensors."""
+"""Matrix products of CSRSparseTensors with dense tensors and with each other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from extensor._types.csr import algebra
+from extensor._types.csr import algebra, entries
 from extensor._types.csr.value import CSRSparseTensor
 from extensor.dispatch import implements
 
@@ -21,13 +21,16 @@ def matmul(
     adjoint_b: bool = False,
     *_: Any,
 ) -> Any:
-    """Returns the product of a sparse matrix and a dense one, whichever comes first."""
+    """Returns the product of a sparse matrix and a dense one, or of two sparse ones."""
+    if isinstance(a, CSRSparseTensor) and isinstance(b, CSRSparseTensor):
+        a, b = _transposed(a, transpose_a, adjoint_a), _transposed(b, transpose_b, adjoint_b)
+        return entries.sparse_product(a, b)
     if isinstance(a, CSRSparseTensor):
         return a.matmul(_transposed(b, transpose_b, adjoint_b), transpose_a, adjoint_a)
     return algebra.left_product(_transposed(a, transpose_a, adjoint_a), b, transpose_b, adjoint_b)
 
 
-def _transposed(dense: Any, transpose: bool, adjoint: bool) -> Any:
-    if adjoint:
-        return tf.linalg.adjoint(dense)
-    return tf.linalg.matrix_transpose(dense) if transpose else dense
+def _transposed(one: Any, transpose: bool, adjoint: bool) -> Any:
+    if transpose or adjoint:
+        return tf.linalg.matrix_transpose(one, conjugate=adjoint)
+    return one

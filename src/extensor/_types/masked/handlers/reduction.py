@@ -45,9 +45,23 @@ _RAGGED = frozenset(
 _OF_NOTHING = frozenset(
     [
         *(tf.reduce_sum, tf.reduce_prod, tf.reduce_all, tf.reduce_any),
-        *(tf.reduce_logsumexp, tf.math.reduce_euclidean_norm),
+        *(tf.reduce_logsumexp, tf.math.reduce_euclidean_norm, tf.norm),
     ]
 )
+
+
+def valid_results(op: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    """Returns the mask of a reduction of dense values.
+
+    Args:
+        op: The reduction, which may have a value for no values at all.
+        x: The MaskedTensor that is reduced.
+        axis: The reduced axes; None for all.
+        keepdims: Whether reduced axes remain, of size 1.
+    """
+    if within_items(x, axis):
+        return x.mask
+    return _valid(op, item.elements(x.values, x.mask), axis, keepdims)
 
 
 def _valid(op: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
@@ -83,7 +97,7 @@ def _can(op: Any, x: Any) -> bool:
     )
 
 
-def _within_items(x: Any, axis: Any) -> bool:
+def within_items(x: Any, axis: Any) -> bool:
     """Returns whether all reduced dimensions are statically known to be inside the items."""
     if axis is None:
         return False
@@ -99,7 +113,7 @@ def _of_lists(op: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
     A null list is null in the result too, or, if lists are reduced together, has no valid item.
     """
-    if _within_items(x, axis):
+    if within_items(x, axis):
         return MaskedTensor.combined(op(x.values, axis, keepdims), x.mask)
     single = _with_one_mask(x)
     if not item.is_tensor(single.values):
@@ -142,7 +156,7 @@ def reduce(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, 
         return _of_lists(op, x, axis, keepdims)
     if not _can(op, x):
         return NotImplemented
-    if _within_items(x, axis):
+    if within_items(x, axis):
         return MaskedTensor.of_parts(op(_filled(op, x, x.mask), axis, keepdims), x.mask)
     mask = item.elements(x.values, x.mask)
     values = op(_filled(op, x, mask), axis, keepdims)
@@ -159,7 +173,7 @@ def moment(op: Any, input_tensor: Any, axis: Any = None, keepdims: Any = False, 
         return NotImplemented
     if op is not tf.reduce_mean and not (x.dtype.is_floating or x.dtype.is_complex):
         return NotImplemented
-    if _within_items(x, axis):
+    if within_items(x, axis):
         return MaskedTensor.of_parts(op(item.choose(x.mask, x.values, 0), axis, keepdims), x.mask)
     mask = item.elements(x.values, x.mask)
     valid = _any(mask, axis, keepdims)

@@ -1,0 +1,134 @@
+"""What the functions that select and join rows do with a declared type, unless it says otherwise.
+
+The rows are those of tf.data: the elements of `Dataset.from_tensor_slices`, and of `batch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from extensor._authoring.rows import concat_rows, stack_rows, take_rows
+from extensor._protocol.box import box, stacked_spec, unbox, unstacked_spec
+from extensor._protocol.box_ragged import take
+from extensor._tf._tf_dispatch import registered_result
+from extensor.errors import RowError
+
+Function = Callable[..., Any]
+
+
+def by_rows(cls: type, op: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Returns the result of an operation on the rows of declared values.
+
+    Functions that are registered by `tf.experimental.dispatch_for_api` have priority.
+
+    Args:
+        cls: The declared class.
+        op: One of `OPERATIONS`.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+
+    Returns:
+        The result, or `NotImplemented` for arguments that do not select or join rows.
+    """
+    result = registered_result(op, args, kwargs)
+    return OPERATIONS[op](cls, *args) if result is NotImplemented else result
+
+
+def _stack(cls: type, values: Any, axis: Any = 0, *_: Any) -> Any:
+    return stack_rows(list(values)) if _can_join(cls, values, axis) else NotImplemented
+
+
+def _concat(cls: type, values: Any, axis: Any, *_: Any) -> Any:
+    return concat_rows(list(values)) if _can_join(cls, values, axis) else NotImplemented
+
+
+def _can_join(cls: type, values: Any, axis: Any) -> bool:
+    return (
+        isinstance(values, (list, tuple))
+        and all(isinstance(value, cls) for value in values)
+        and _is_first(axis)
+    )
+
+
+def _is_first(axis: Any) -> bool:
+    known = tf.get_static_value(axis) if isinstance(axis, tf.Tensor) else axis
+    return known is not None and known == 0
+
+
+def _unstack(cls: type, value: Any, num: Any = None, axis: Any = 0, *_: Any) -> Any:
+    spec, boxes = _boxes(value)
+    if not boxes or not _is_first(axis):
+        return NotImplemented
+    row = unstacked_spec(spec, cls.__qualname__)
+    columns = [tf.unstack(part, num) for part in boxes]
+    return [unbox(row, list(parts)) for parts in zip(*columns, strict=True)]
+
+
+def _gather(
+    cls: type,
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: Any = 0,
+    *_: Any,
+) -> Any:
+    if (
+        not isinstance(params, cls)
+        or not _is_first(0 if axis is None else axis)
+        or not _is_first(batch_dims)
+    ):
+        return NotImplemented
+    positions = indices if isinstance(indices, tf.Tensor) else tf.convert_to_tensor(indices)
+    return NotImplemented if positions.shape.rank is None else take_rows(params, positions)
+
+
+def _item(cls: type, tensor: Any, slice_spec: Any, *_: Any) -> Any:
+    is_number = _is_number(slice_spec)
+    spec, boxes = _boxes(tensor)
+    if not boxes or not (is_number or isinstance(slice_spec, slice)):
+        return NotImplemented
+    row = unstacked_spec(spec, cls.__qualname__)
+    size = boxes[0].shape[0]
+    if is_number:
+        _expect_row(cls, slice_spec, size)
+        return unbox(row, [take(part, slice_spec) for part in boxes])
+    taken = [take(part, slice_spec) for part in boxes]
+    return unbox(stacked_spec(row, taken[0].shape[0], cls.__qualname__), taken)
+
+
+def _is_number(key: Any) -> bool:
+    if isinstance(key, tf.Tensor):
+        return key.dtype.is_integer and key.shape.rank == 0
+    return isinstance(key, (int, np.integer)) and not isinstance(key, bool)
+
+
+def _boxes(value: Any) -> tuple[Any, list[Any]]:
+    spec = tf.type_spec_from_value(value)
+    return spec, box(spec, value, 1)
+
+
+def _expect_row(cls: type, position: Any, size: int | None) -> None:
+    known = tf.get_static_value(position) if isinstance(position, tf.Tensor) else position
+    if known is None or size is None or -size <= known < size:
+        return
+    raise RowError(
+        path=f"{cls.__qualname__}[...]",
+        expected=f"a row from {-size} to {size - 1}" if size else "no index, for 0 rows",
+        received=str(int(known)),
+        mend=f"The number of rows is {size}.",
+    )
+
+
+OPERATIONS: dict[Function, Function] = {
+    tf.stack: _stack,
+    tf.unstack: _unstack,
+    tf.concat: _concat,
+    tf.gather: _gather,
+    tf.__operators__.getitem: _item,
+}
+"""The operations on rows, which get the class before the arguments."""
