@@ -12,7 +12,7 @@ from extensor._keras.layer import Layer
 from extensor._keras.layers.combine import combined
 from extensor._keras.layers.default_features import adapted_layers, spec_layers
 from extensor._keras.layers.lists import Lists
-from extensor._keras.layers.unions import field_at
+from extensor._keras.layers.unions import field_at, variant_specs
 from extensor._keras.open_spec import any_batch_size
 from extensor._keras.spec_key import key_of_spec, spec_of_key
 from extensor._path import Path
@@ -265,7 +265,8 @@ def _check_field(value: Any, path: str) -> None:
     while isinstance(value, MaskedTensor):
         value = value.values
     if isinstance(value, UnionTensor):
-        variants = [str(Path.of(path) / name) for name in value.names if name != "null"]
+        spec = tf.type_spec_from_value(value)
+        variants = [str(Path.of(path) / name) for name in variant_specs(spec)]
         raise UnsupportedTypeError(
             path=path,
             expected="a field of one type",
