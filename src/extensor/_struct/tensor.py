@@ -20,6 +20,7 @@ from extensor._struct.spec import (
     StructuredTensorSpec,
     no_such_field,
     resolve,
+    root_is_no_field,
 )
 from extensor.errors import DTypeError, ExtensorError, ImmutableError, StructureError
 
@@ -247,7 +248,7 @@ class StructuredTensor(NoNumber, Conversions):
         for path, value in updates.items():
             names = resolve(path, self._names())
             if not names:
-                raise no_such_field(at / "", self.field_names())
+                raise root_is_no_field("with_updates")
             if len(names) == 1:
                 by_name[names[0]] = value
             else:
@@ -332,7 +333,7 @@ class StructuredTensor(NoNumber, Conversions):
         for path in paths:
             names = resolve(path, self._names())
             if not names:
-                raise no_such_field(Path(""), self.field_names())
+                raise root_is_no_field("path")
             self._require(names)
             every.append(names)
         return every

@@ -14,7 +14,7 @@ from extensor._path import Path, PathLike
 from extensor._protocol.casting import cast_value
 from extensor._struct.field import shape_of
 from extensor._struct.index import gather, with_zero
-from extensor._struct.masked import combined, is_masked, records_in
+from extensor._struct.masked import combined, field_at, is_masked, records_in
 from extensor._struct.paths.lists import selected
 from extensor._struct.paths.place import (
     Names,
@@ -38,7 +38,8 @@ from extensor._struct.paths.rows import (
     with_rows,
 )
 from extensor._struct.records import Records
-from extensor.errors import ExtensorError, NullError, StructureError
+from extensor._struct.spec import root_is_no_field
+from extensor.errors import DTypeError, ExtensorError, NullError, StructureError
 
 
 def is_null(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
@@ -243,24 +244,34 @@ def _with_item(items: Any, valid: Any, value: Any, at: Path) -> Any:
     return gather(concat_rows([items, single]), tf.where(valid, tf.range(count), count))
 
 
-def drop_null(st: Any, path: PathLike) -> Any:
-    """Returns the records without the null items of a list.
+def drop_null(st: Any, path: PathLike, by: PathLike | None = None) -> Any:
+    """Returns the records without the null items of a list, or without the records of a null field.
 
     Args:
         st: A StructuredTensor.
-        path: The path of a list. If its items have no mask, it stays as it is.
+        path: The path of a list. If its items have no mask, it stays as it is. `()` is the records
+            themselves.
+        by: The path of a field of the listed records: those are left out whose field is null. The
+            field has no nulls then. Default: the items that are null are left out.
 
     Raises:
-        FieldError: If the path does not exist (also a KeyError).
-        StructureError: If there is no list at the path (also a ValueError).
+        FieldError: If a path does not exist (also a KeyError).
+        StructureError: If there is no list at the path, or `by` is inside a list of the records
+            (also a ValueError).
 
     >>> import extensor as xt
     >>> grams = xt.types.MaskedTensor([[500.0, 0.0], [0.0, 0.0]], [[True, False], [False, False]])
     >>> recipes = xt.DenseStructuredTensor([2], {"grams": grams})
     >>> xt.struct.drop_null(recipes, "grams")["grams"]
     <tf.RaggedTensor [[500.0], []]>
+    >>> recipes = xt.struct.constant([{"id": 1, "rating": None}, {"id": 2, "rating": 5}],
+    ...                              nulls="mask")
+    >>> xt.struct.drop_null(recipes, (), by="rating").to_py()
+    [{'id': 2, 'rating': 5}]
     """
     names, value, depth = list_at(st, path)
+    if by is not None:
+        return put(st, names, _without_null(value, by, Path(*names)))
     items = value
     while is_masked(items) and shape_of(items.mask).rank != depth + 1:  # null lists
         items = items.values
@@ -270,6 +281,45 @@ def drop_null(st: Any, path: PathLike) -> Any:
     values, mask = unmasked(rows.items, 1)
     kept = tf.cast(tf.where(mask)[:, 0], rows.splits.dtype)
     return put(st, names, selected(replace(rows, items=values), kept, mask))
+
+
+def _without_null(value: Any, by: PathLike, at: Path) -> Any:
+    """Returns a list of records without those whose field `by` is null."""
+    records = records_in(value)
+    if records is None:
+        raise DTypeError(
+            path=at or "by",
+            expected="a list of records, whose field may be null",
+            received=type(value).__name__,
+            mend="Leave out `by` to drop the null items themselves.",
+        )
+    inner = names_of(records, by)
+    if not inner:
+        raise root_is_no_field("by", "Leave out `by` to drop the records that are null.")
+    if depth_of(records, inner) != records.rank:
+        raise StructureError(
+            path=Path(*at, *inner),
+            expected="a field of the listed records",
+            received="a field of records in a list of theirs",
+            mend=f"Give the path of that list: {str(Path(*at, *inner[:-1]))!r}.",
+        )
+    depth = records.rank - 1
+    keys = rows_of(field_at(value, inner, Path(*at, *inner)), depth).items
+    valid = unmasked(keys, 1)[1]
+    if valid is None:
+        return value
+    rows = rows_of(value, depth)
+    items = _without_masks(unmasked(rows.items, 1)[0], inner)
+    kept = tf.cast(tf.where(valid)[:, 0], rows.splits.dtype)
+    return selected(replace(rows, items=items), kept, valid)
+
+
+def _without_masks(records: Any, names: Names) -> Any:
+    """Returns records of rank 1 without the masks of a field and of the records on its path."""
+    value, _ = unmasked(value_at(records, names[:1]), 1)
+    if names[1:]:
+        value = _without_masks(value, names[1:])
+    return records.with_updates({names[:1]: value}, validate=False)
 
 
 def firsts(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
@@ -293,7 +343,7 @@ def firsts(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     """
     names, value, depth = list_at(st, path)
     if not names:
-        raise _root_is_no_field()
+        raise root_is_no_field("path")
     rows = rows_of(value, depth)
     some = rows.lengths > 0
     items = _at(rows.items, tf.where(some, rows.splits[:-1], tf.zeros_like(rows.lengths) - 1))
@@ -327,7 +377,7 @@ def singletons(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     """
     names = names_of(st, path)
     if not names:
-        raise _root_is_no_field()
+        raise root_is_no_field("path")
     items, valid, same = _each(value_at(st, names), depth_of(st, names))
     if valid is None and is_masked(items):
         raise StructureError(
@@ -387,12 +437,3 @@ def pad(st: Any, path: PathLike, n: int, value: Any = None, clip: bool = False) 
 
     items = combined(items, real) if value is None else _with_item(items, real, value, Path(*names))
     return put(st, names, rows.lists(items, splits))
-
-
-def _root_is_no_field() -> StructureError:
-    return StructureError(
-        path="path",
-        expected="the path of a field",
-        received="the path of the records themselves",
-        mend="Name a field of the records.",
-    )
