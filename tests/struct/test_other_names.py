@@ -48,11 +48,11 @@ def test_a_name_of_another_library_raises_an_error_that_says_what_to_write(recor
 
 def test_names_that_nothing_has_raise_as_python_does():
     with pytest.raises(AttributeError, match="'DenseStructuredTensor' object has no attribute 'o'"):
-        DENSE.o
+        _ = DENSE.o
     assert getattr(DENSE, "o", 3) == 3
     assert pickle.loads(pickle.dumps(DENSE)).to_py() == DENSE.to_py()
     with pytest.raises(AttributeError, match=r"'from_polars'. Write xt.from_arrow\(table\)"):
-        xt.from_polars
+        _ = xt.from_polars
 
 
 def test_a_data_frame_of_records_says_to_pandas():
