@@ -396,11 +396,11 @@ def _without_nan(batch: Any, count: Any) -> Any:
 
 def _expect_words(layer: Any, path: str) -> None:
     """Raises if there is no word, or Keras would change one: it cuts NUL off the end."""
-    if not isinstance(layer, (keras.layers.StringLookup, keras.layers.TextVectorization)):
+    if not isinstance(layer, keras.layers.StringLookup):
         return
-    lookup = getattr(layer, "_lookup_layer", layer)
+    table: Any = layer.lookup_table
     try:
-        words = lookup.lookup_table.export()[0].numpy().tolist()
+        words = table.export()[0].numpy().tolist()
     except tf.errors.OpError as error:
         raise StructureError(
             path=path,
