@@ -40,6 +40,7 @@ from extensor._serving.arrow_function import arrow_function
 from extensor._struct import handlers as _  # noqa: F401 - it registers them
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
+from extensor._struct.other_names import OF_MODULE, no_attribute
 from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.ragged_spec import RaggedStructuredTensorSpec
 from extensor._struct.spec import StructuredTensorSpec
@@ -218,4 +219,4 @@ def __getattr__(name: str) -> Any:
         function = getattr(importlib.import_module(f"extensor.{_FORMATS[name]}"), name)
         globals()[name] = function
         return function
-    raise errors.MissingAttributeError(f"module 'extensor' has no attribute {name!r}")
+    raise no_attribute("module 'extensor'", name, OF_MODULE)

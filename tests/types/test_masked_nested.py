@@ -196,3 +196,29 @@ def test_tensorflow_drops_no_mask_even_where_nothing_is_null():
         total = tf.reduce_sum(tf.convert_to_tensor(MaskedTensor(values)) * 2)
     assert tape.gradient(total, values).numpy().tolist() == [2.0, 2.0]
     assert np.shape(MaskedTensor([1, 2], [True, False])) == (2,)
+
+
+LISTS = [[1, 2], None, [3, None], []]
+
+
+@pytest.fixture(scope="module")
+def null_lists():
+    return xt.from_arrow(pa.table({"x": pa.array(LISTS)}), nulls="mask")["x"]
+
+
+def test_ragged_positions_gather_from_lists_that_may_be_null(null_lists):
+    rows = [[3, 0], [], [2, 2, 1]]
+    found = tf.gather(null_lists, tf.ragged.constant(rows))
+    assert found.to_py() == [[LISTS[i] for i in row] for row in rows]
+    inside = tf.ragged.constant([[1, 0, 0], [], [1], []], dtype=tf.int64)
+    chosen = tf.gather(null_lists, inside, batch_dims=1)
+    assert chosen.to_py() == [[2, 1, 1], None, [None], []]
+
+
+@pytest.mark.parametrize(
+    "key", [tf.ragged.constant([[0], [1, 2]]), tf.constant([0, 1]), np.array([True, False])]
+)
+def test_a_key_of_tensors_says_what_to_call(null_lists, key):
+    for whole in (key, (slice(None), key)):
+        with pytest.raises(xt.errors.DTypeError, match=r"MaskedTensor\[.*tf.gather.*boolean_mask"):
+            null_lists[whole]

@@ -12,7 +12,7 @@ from extensor._arrow.arrow_type import unsupported
 from extensor._arrow.column_type import ColumnType, is_flat
 from extensor._arrow.encoded_types import DictionaryType
 from extensor._arrow.location import Location
-from extensor._arrow.natural_type import NUMBERS, holds_no_values
+from extensor._arrow.natural_type import NUMBERS, is_all_null
 from extensor._path import Path
 
 
@@ -64,7 +64,7 @@ class NullType(ColumnType):
         raise self.not_convertible(value, path)
 
     def _write_masked(self, value: Any, path: Path) -> pa.Array:
-        if holds_no_values(value):
+        if is_all_null(value):
             return pa.nulls(int(value.shape[0]))
         raise self.not_convertible(value, path)
 

@@ -222,13 +222,25 @@ def _natural_union(value: Any, path: Path, rank: int) -> pa.DataType:
         return make(natural_type(rows[0], path))
     if value.shape.rank > rank:
         return pa.list_(natural_type(value, path, rank + 1), value.shape[rank])
+    # Imported here, because `import extensor` stays fast without the module.
+    from extensor._types.union.conversion import NULL, is_nulls
+
     fields: list[pa.Field] = []
     for name in value.names:
         part = value.variants[name]
-        is_null = name == "null" and holds_no_values(part)  # of UnionTensor.from_values
+        is_null = name == NULL and is_nulls(part)
         arrow = pa.null() if is_null else natural_type(part, path / name)
         fields.append(pa.field(name, arrow))
     return pa.dense_union(fields)
+
+
+def is_all_null(value: Any) -> bool:
+    """Returns whether each row of a masked value is null; an empty list is not."""
+    while is_masked(value):
+        if value.mask.shape.rank == 1 and not array_over(value.mask).any():
+            return True
+        value = value.values
+    return False
 
 
 def holds_no_values(value: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from extensor._arrow.arrow_type import inner_fields, is_list, with_inner_fields
+from extensor._arrow.arrow_type import holds, inner_fields, is_list, with_inner_fields
 from extensor._arrow.schema import masks_of_spec
 from extensor._arrow.struct_fields import batch_of
 from extensor._arrow.wanted_table import WantedTable
@@ -133,6 +133,7 @@ def to_awkward(records: StructuredTensor, schema: Any = None) -> Any:
     """Returns records as an Awkward Array.
 
     A field has an option type (`?int64`) if it is masked. Numbers share the memory of the tensors.
+    A map becomes a list of records with the fields `key` and `value`.
 
     Args:
         records: A StructuredTensor of rank 1 or more that holds values.
@@ -150,6 +151,9 @@ def to_awkward(records: StructuredTensor, schema: Any = None) -> Any:
     """
     ak = needed("awkward", "awkward", "to_awkward")
     data = to_arrow(records, schema)
+    array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
+    if holds(array.type, pa.types.is_map):
+        data = to_arrow(records, _without_maps(array.type))
     if isinstance(data, pa.Scalar):
         raise DTypeError(
             path="to_awkward",
@@ -159,7 +163,7 @@ def to_awkward(records: StructuredTensor, schema: Any = None) -> Any:
         )
     if schema is None:
         masked = set(masks_of_spec(records.__tf_type_spec__()))
-        array = data if records.rank > 1 else data.to_struct_array()
+        array = data.to_struct_array() if isinstance(data, pa.RecordBatch) else data
         whole = _certain(pa.field("", array.type), Path(), 0, masked).type
         data = to_arrow(records, whole)
     try:
@@ -171,6 +175,14 @@ def to_awkward(records: StructuredTensor, schema: Any = None) -> Any:
             received=str(error)[:200],
             mend="Leave the field out, or write another type with schema=, such as pa.int64().",
         ) from error
+
+
+def _without_maps(arrow: pa.DataType) -> pa.DataType:
+    """Returns a type with lists of records of key and value in place of maps."""
+    inner = [each.with_type(_without_maps(each.type)) for each in inner_fields(arrow)]
+    if pa.types.is_map(arrow):
+        return pa.list_(pa.struct(inner))
+    return with_inner_fields(arrow, inner) if inner else arrow
 
 
 def _certain(field: pa.Field, at: Path, lists: int, masked: set[str]) -> pa.Field:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
+from extensor._path import Path
 from extensor._struct import masked, to_python
 from extensor._struct.records import Records
 
@@ -12,6 +15,19 @@ class Conversions(Records):
     """The methods of a StructuredTensor that return its records in another form."""
 
     __slots__ = ()
+
+    @property
+    def fields(self: Any) -> Mapping[str, Any]:
+        """The value of each field by its name, in the order of the fields.
+
+        It cannot be changed: `with_updates` returns records with other fields.
+
+        >>> import extensor as xt
+        >>> recipes = xt.DenseStructuredTensor([2], {"minutes": [5, 90], "title": ["a", "b"]})
+        >>> [(name, value.dtype.name) for name, value in recipes.fields.items()]
+        [('minutes', 'int32'), ('title', 'string')]
+        """
+        return MappingProxyType({n: self._field(n, Path(n)) for n in self.field_names()})
 
     def to_py(self: Any, text: bool | None = None) -> Any:
         """Returns the records as plain Python: dicts for records, lists for dimensions.

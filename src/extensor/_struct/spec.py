@@ -537,11 +537,24 @@ def no_such_field(path: Path, names: tuple[str, ...]) -> FieldError:
         listed += f", ... ({len(names)} in all)"
     close = difflib.get_close_matches(path.names[-1], names, 3)
     meant = f"Did you mean {' or '.join(str(Path(n)) for n in close)}? " if close else ""
+    mend = "Check the spelling; quote a name that contains a dot."
+    if path.names == ("",):
+        mend = "Name a field; the path of the records themselves is ()."
     return FieldError(
         path=path,
         expected=f"one of the fields {listed}" if names else "a record with fields",
         received=f"{Path(path.names[-1])}",
-        mend=f"{meant}Check the spelling; quote a name that contains a dot.",
+        mend=f"{meant}{mend}",
+    )
+
+
+def root_is_no_field(what: str, mend: str = "Name a field of the records.") -> FieldError:
+    """Returns the error for the path of the records themselves where a field is needed."""
+    return FieldError(
+        path=what,
+        expected="the path of a field",
+        received="(), the path of the records themselves",
+        mend=mend,
     )
 
 

@@ -15,11 +15,13 @@ from extensor._struct.comparison import Comparison
 from extensor._struct.conversion import Conversions
 from extensor._struct.dims import Dims, checked_dims
 from extensor._struct.display import html, text
+from extensor._struct.other_names import OtherNames
 from extensor._struct.refusal import NoNumber
 from extensor._struct.spec import (
     StructuredTensorSpec,
     no_such_field,
     resolve,
+    root_is_no_field,
 )
 from extensor.errors import DTypeError, ExtensorError, ImmutableError, StructureError
 
@@ -29,7 +31,7 @@ _BLOCK = 256
 """How many records are unstacked at once by iteration."""
 
 
-class StructuredTensor(NoNumber, Conversions):
+class StructuredTensor(NoNumber, Conversions, OtherNames):
     """A collection of records with one schema; one tensor holds a field of all records.
 
     This is the base of the two encodings, `DenseStructuredTensor` and `RaggedStructuredTensor`.
@@ -247,7 +249,7 @@ class StructuredTensor(NoNumber, Conversions):
         for path, value in updates.items():
             names = resolve(path, self._names())
             if not names:
-                raise no_such_field(at / "", self.field_names())
+                raise root_is_no_field("with_updates")
             if len(names) == 1:
                 by_name[names[0]] = value
             else:
@@ -332,7 +334,7 @@ class StructuredTensor(NoNumber, Conversions):
         for path in paths:
             names = resolve(path, self._names())
             if not names:
-                raise no_such_field(Path(""), self.field_names())
+                raise root_is_no_field("path")
             self._require(names)
             every.append(names)
         return every
@@ -485,7 +487,8 @@ class StructuredTensor(NoNumber, Conversions):
                 received="a single record, of shape ()",
                 # TensorFlow asks for the length when it converts a list of records to a tensor.
                 mend="Write len(record.field_names()) for the number of its fields. tf.stack makes "
-                "one value of a list of records; no tensor or variable can hold them.",
+                "one value of a list of records; no tensor or variable can hold them. For a "
+                "DataFrame, write records.to_pandas().",
             )
         size = self.shape[0]
         if size is None:

@@ -241,7 +241,8 @@ class _Frame:
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
         known: dict[str, Any] = {}
-        if not is_default_dtype(dtype, array.type):
+        is_own = is_object and not isinstance(array.type, pa.BaseExtensionType)
+        if is_own or not is_default_dtype(dtype, array.type):
             known["dtype"] = str(dtype)
         if is_object and pa.types.is_nested(array.type):
             first = next((v for v in values if not _is_missing(v)), None)
@@ -457,6 +458,14 @@ def _of_tensors(cells: list[Any], path: Path) -> pa.Array:
             mend="Convert them with astype and reshape.",
         )
     kind = pa.from_numpy_dtype(first.dtype)
+    if len({cell.shape for cell in present}) == 1:
+        valid = np.array([cell is not None for cell in cells])
+        whole = np.zeros([len(cells), first.size], first.dtype)
+        whole[valid] = np.reshape(present, [len(present), -1])
+        rows = pa.FixedSizeListArray.from_arrays(
+            pa.array(whole.reshape(-1)), first.size, mask=pa.array(~valid)
+        )
+        return pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(kind, first.shape), rows)
     for _ in range(first.ndim):
         kind = pa.list_(kind)
     return pa.array([None if cell is None else cell.tolist() for cell in cells], kind)

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
 from extensor._arrow.arrow_type import holds, is_list
+from extensor._arrow.selection import taken
 from extensor._arrow.struct_fields import struct_fields
 from extensor._arrow.write import to_arrow
 from extensor._dependency import needed
@@ -26,6 +28,8 @@ from extensor.errors import (
     DTypeError,
     StructureError,
 )
+
+pc: Any = pyarrow.compute  # pyarrow makes its functions at run time
 
 
 def to_pandas(records: StructuredTensor, schema: Any = None) -> Any:
@@ -117,8 +121,9 @@ class _Rows:
         known = known_of(field)
         label = decoded_label(self._pd, known["label"]) if "label" in known else field.name
         is_record = pa.types.is_struct(array.type) and array.type.num_fields
-        # A record that is null is neither in its columns, so that the column is one of dicts.
-        if not is_record or array.null_count or "cells" in known:
+        # Columns have no place for a record that is null, nor for a name that is padding.
+        is_whole = array.null_count or (is_record and array.type.get_field_index("") >= 0)
+        if not is_record or is_whole or "cells" in known:
             yield (label,), self._values(array, known), known.get("levels", 1)
             return
         for inner, values in zip(array.type, struct_fields(array), strict=True):
@@ -182,6 +187,8 @@ class _Rows:
             )
         if "cells" in known or holds(arrow, pa.types.is_union):
             return _of_objects(array.to_pylist())
+        if nested and dtype == "object" and not _is_held(array):
+            return _of_objects([v and _of_objects(v) for v in array.to_pylist()])
         if dtype is None or (nested and dtype == "object"):
             return self._default_values(array)
         if dtype == "object":
@@ -205,21 +212,41 @@ class _Rows:
         if array.null_count and t.is_integer(arrow):
             return pd.api.types.pandas_dtype(default_dtype(arrow).name.replace(
                 "uint", "UInt").replace("int", "Int")).__from_arrow__(array)  # fmt: skip
-        if array.null_count and t.is_floating(arrow):
-            # pandas has no nullable float16.
-            return self._nullable_floats(array.cast("float32") if t.is_float16(arrow) else array)
-        if isinstance(arrow, pa.FixedShapeTensorType) and not array.null_count:
-            return _of_objects(list(array.to_numpy_ndarray()))
+        if array.null_count and t.is_floating(arrow) and not t.is_float16(arrow):
+            return self._nullable_floats(array)
+        if isinstance(arrow, pa.BaseExtensionType):
+            return self._extension(array)
+        if t.is_run_end_encoded(arrow):
+            return self._default_values(pc.call_function("run_end_decode", [array]))
+        if t.is_string_view(arrow) or t.is_binary_view(arrow):
+            return self._default_values(
+                array.cast("string" if t.is_string_view(arrow) else "binary")
+            )
+        if _is_view(arrow):
+            return self._default_values(_in_offsets(array))
+        if not _is_held(array):
+            return pd.arrays.ArrowExtensionArray(pa.chunked_array([array]))
         if t.is_integer(arrow) or t.is_floating(arrow):
             return _numbers(array)
         if t.is_boolean(arrow):
             return array.to_numpy(zero_copy_only=False, writable=True)
         if t.is_dictionary(arrow):
             return self._categories(array)
-        if t.is_nested(arrow) and _has_other_nulls(array):
-            return _of_objects(list(map(_cell, array.to_pylist())))
-        # Without the option, Arrow makes floats of integers beside nulls, which changes them.
-        return array.to_pandas(integer_object_nulls=True).array
+        return array.to_pandas().array
+
+    def _extension(self, array: pa.Array) -> Any:
+        """Returns values of an extension type as its author and pandas have them, or as stored."""
+        if isinstance(array.type, pa.Bool8Type):
+            return self._default_values(array.storage.cast(pa.bool_()))
+        if not isinstance(array.type, pa.FixedShapeTensorType):
+            try:
+                array.type.to_pandas_dtype()
+            except NotImplementedError:
+                return self._default_values(array.storage)
+            return array.to_pandas().array
+        present: Any = array.drop_null()
+        cells = iter(present.to_numpy_ndarray())
+        return _of_objects([next(cells) if valid else None for valid in array.is_valid()])
 
     def _categories(self, array: pa.DictionaryArray) -> Any:
         """Returns a dictionary as a categorical."""
@@ -235,6 +262,72 @@ class _Rows:
         return self._pd.arrays.FloatingArray(_numbers(array.fill_null(0.0)), mask)
 
 
+def _is_view(arrow: pa.DataType) -> bool:
+    return pa.types.is_list_view(arrow) or pa.types.is_large_list_view(arrow)
+
+
+def _in_offsets(array: pa.Array) -> pa.Array:
+    """Returns list views as lists, whose items are in their order."""
+    # Arrow's own cast counts the items of some null lists.
+    lengths = np.asarray(pc.call_function("list_value_length", [array]).fill_null(0))
+    splits = np.append(0, np.cumsum(lengths))
+    starts = np.asarray(array.offsets)[: len(array)]
+    items = taken(array.values, np.arange(splits[-1]) + np.repeat(starts - splits[:-1], lengths))
+    kind = pa.large_list(array.type.value_field)
+    offsets = pa.array(splits, pa.int64())
+    return pa.LargeListArray.from_arrays(offsets, items, kind, mask=array.is_null())
+
+
+def _is_held(array: pa.Array) -> bool:
+    """Returns whether the dtypes of NumPy and pandas hold values exactly, and show their type."""
+    if not is_list(array.type):
+        if pa.types.is_interval(array.type):
+            return len(array) > 0  # pandas does not print Arrow's
+        if any(is_object(array.type) for is_object in _OBJECTS):
+            return len(array) > array.null_count  # without an object, no type is known
+        has_nulls = array.null_count > 0
+        is_half = pa.types.is_float16(array.type)
+        return not (has_nulls and is_half) and any(own(array.type) for own in _COLUMNS)
+    flat: Any = array.type
+    while is_list(flat):
+        flat = flat.value_type
+    is_object = any(own(flat) for own in _OBJECTS)
+    if not is_object and not any(own(flat) for own in _ITEMS):
+        return False
+    # A list is an object too.
+    items, count = array, len(array) - array.null_count
+    while is_list(items.type):
+        if not count:
+            return False
+        items = items.flatten()
+        if items.null_count:
+            return False
+        count = len(items)
+    return not is_object or count > 0
+
+
+_OBJECTS = (
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_date32,
+)
+_ITEMS = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_boolean,
+    pa.types.is_duration,
+    lambda arrow: pa.types.is_timestamp(arrow) and arrow.tz is None,
+)
+_COLUMNS = (
+    *_ITEMS,
+    pa.types.is_timestamp,
+    pa.types.is_dictionary,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_null,
+)
+
+
 def _numbers(array: pa.Array) -> Any:
     """Returns a copy of Arrow numbers without nulls, into which users may write."""
     values = array.to_numpy()
@@ -242,28 +335,6 @@ def _numbers(array: pa.Array) -> Any:
     copy = np.frombuffer(pa.allocate_buffer(values.nbytes), values.dtype)
     copy[:] = values
     return copy
-
-
-def _has_other_nulls(array: pa.Array) -> bool:
-    """Returns whether a list has floats with nulls, for which NumPy has only nan, or UUIDs."""
-    arrow = array.type
-    if holds(arrow, lambda each: isinstance(each, pa.BaseExtensionType)):
-        return True
-    if not holds(arrow, pa.types.is_floating):
-        return False
-    if pa.types.is_struct(arrow):
-        return any(map(_has_other_nulls, array.flatten()))
-    if not is_list(arrow):
-        return False
-    items = array.flatten()
-    return (pa.types.is_floating(items.type) and items.null_count > 0) or _has_other_nulls(items)
-
-
-def _cell(value: Any) -> Any:
-    """Returns a Python value with an array of objects in place of each list."""
-    if isinstance(value, dict):
-        return {name: _cell(each) for name, each in value.items()}
-    return _of_objects(list(map(_cell, value))) if isinstance(value, list) else value
 
 
 def _of_objects(cells: list[Any]) -> Any:

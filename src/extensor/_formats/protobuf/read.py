@@ -28,6 +28,7 @@ from extensor._path import Path, PathLike
 from extensor._struct.deep_nesting import refuse_deep_nesting
 from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dense_spec import DenseStructuredTensorSpec
+from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FormatError, NullError, UnsupportedTypeError
 
@@ -64,7 +65,7 @@ def from_proto(
 
     Args:
         serialized: The bytes of one message, a list of these, an Arrow array of binary, or a
-            tensor of strings of shape `[]` or `[n]`. Also messages of protobuf themselves.
+            tensor of strings, whose shape the records have. Also messages of protobuf themselves.
         message: The class of the messages, or its descriptor.
         columns: The paths of the fields to read, such as `["title", "steps.minutes"]`. Other fields
             are not decoded. The name of one field of a oneof reads this field alone, and
@@ -191,6 +192,16 @@ class _Reader:
         wanted.nulls = _policies(self.record)
 
     def read(self, serialized: Any, form: str) -> StructuredTensor:
+        if isinstance(serialized, tf.RaggedTensor):
+            records: Any = self.read(serialized.flat_values, form)
+            for splits in reversed(serialized.nested_row_splits):
+                records = RaggedStructuredTensor.of_parts(records, splits)
+            return records
+        if isinstance(serialized, (tf.Tensor, np.ndarray)):
+            shape = tf.TensorShape(serialized.shape)
+            if (shape.rank or 0) > 1:
+                sizes = shape if shape.is_fully_defined() else tf.shape(serialized)
+                return tf.reshape(self.read(tf.reshape(serialized, [-1]), form), sizes)
         if tf.is_symbolic_tensor(serialized):
             if form != "binary":
                 raise UnsupportedTypeError(
@@ -218,12 +229,12 @@ class _Reader:
         return self.wanted.records(table)
 
     def _read_in_graph(self, serialized: Any) -> StructuredTensor:
-        if serialized.dtype != tf.string or serialized.shape.rank not in (0, 1):
+        if serialized.dtype != tf.string or serialized.shape.rank is None:
             raise DTypeError(
                 path="from_proto: serialized",
-                expected="a tensor of strings of shape [] or [n]",
+                expected="a tensor of strings of a known rank",
                 received=f"dtype {serialized.dtype.name}, shape {serialized.shape}",
-                mend="Reshape it to one dimension.",
+                mend="Give strings, and their rank by tf.ensure_shape.",
             )
         natural = WantedTable(None, None, self.wanted.nulls, self.wanted.row_splits_dtype)
         if self.wanted.schema is not None and (
@@ -316,8 +327,6 @@ def _messages(serialized: Any, are_texts: bool) -> tuple[list[bytes], bool]:
         given = serialized.to_pylist()
     elif hasattr(serialized, "numpy"):
         array = np.asarray(serialized.numpy(), object)
-        if array.ndim > 1:
-            raise _no_messages(f"shape {array.shape}")
         if not array.ndim:
             return _checked([array.item()], are_texts), True
         given = array.tolist()
@@ -358,7 +367,7 @@ def _checked(given: list[Any], are_texts: bool) -> list[bytes]:
 def _no_messages(received: str) -> DTypeError:
     return DTypeError(
         path="from_proto: serialized",
-        expected="the bytes of a message, a list of these, or a tensor of shape [] or [n]",
+        expected="the bytes of a message, a list of these, or a tensor of strings",
         received=received,
         mend="Give [message.SerializeToString() for message in messages].",
     )

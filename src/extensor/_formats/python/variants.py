@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from extensor._formats.python import kinds
 from extensor._formats.python.objects import as_dict
-from extensor._formats.python.wanted import Cast, Fields, Lists
+from extensor._formats.python.wanted import Cast, Fields, Leaf, Lists
 
 NULL = "null"
 """The name of the variant of None."""
@@ -122,7 +122,7 @@ def _misfit(value: Any, name: str, wanted: Any) -> int | None:
     """Returns how badly a value fits a variant, from 0; None if it does not fit."""
     if value is None:
         return None if not wanted.nullable else 0 if name == NULL else 1
-    if name == NULL and wanted.nullable:
+    if name == NULL and wanted.nullable and _is_of_none(wanted):
         return None
     if isinstance(wanted, Cast):
         return 9
@@ -144,6 +144,11 @@ def _misfit(value: Any, name: str, wanted: Any) -> int | None:
     if kind != kinds.NUMBER:
         return None
     return _misfit_of_number(value, wanted)
+
+
+def _is_of_none(wanted: Any) -> bool:
+    """Returns whether a nullable variant has the type of the variant of None."""
+    return isinstance(wanted, Leaf) and wanted.dtype == tf.float32
 
 
 def _misfit_of_number(value: Any, wanted: Any) -> int | None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from extensor._counted import counted
 from extensor._keras.layer import Layer
 from extensor._keras.layers.combine import combined
 from extensor._keras.layers.default_features import adapted_layers, spec_layers
 from extensor._keras.layers.lists import Lists
-from extensor._keras.layers.unions import field_at
+from extensor._keras.layers.unions import field_at, variant_specs
 from extensor._keras.open_spec import any_batch_size
 from extensor._keras.spec_key import key_of_spec, spec_of_key
 from extensor._path import Path
@@ -36,8 +38,8 @@ class RecordFeatures(Layer):
 
     With `output_mode="concat"`, each record becomes one vector: the features of its fields, side by
     side. The numbers of categories (of strings, times and hashes) are one-hot; of a list it has the
-    mean; a null and an empty list are zeros. With `output_mode="records"`, the result has the form
-    of the input: lists stay lists, nulls stay null, with zeros as their values.
+    mean; a null, NaN and an empty list are zeros. With `output_mode="records"`, the result has the
+    form of the input: lists stay lists, nulls stay null, with zeros as their values.
 
     Records in lists, and masked records, are taken too: each record becomes a vector. Each variant
     of a union is a field of its own, `amount.int` and `amount.string`, null in the rows of other
@@ -124,7 +126,10 @@ class RecordFeatures(Layer):
         layers = dict(self.layers)
         if not self._chosen:
             layers = adapted_layers(data.element_spec, self.num_bins, self.max_tokens)
-        self._set_layers({path: _adapted(layer, path, data) for path, layer in layers.items()})
+        adapted = {path: _adapted(layer, path, data) for path, layer in layers.items()}
+        if not self._chosen and self.max_tokens is None and self.output_mode == "concat":
+            _warn_of_many_words(adapted)
+        self._set_layers(adapted)
 
     def _set_layers(self, layers: dict[str, Any]) -> None:
         for path in list(self.layers):
@@ -209,6 +214,8 @@ class RecordFeatures(Layer):
                 return tf.one_hot(found, depth, dtype=dtype)
             return tf.cast(found, dtype)
 
+        if isinstance(self.layers[path], (keras.layers.Normalization, keras.layers.Rescaling)):
+            value = _nan_as_null(value)
         value = _in_flat(value, numbers)
         masks: list[Any] = []
         plain = value
@@ -228,12 +235,13 @@ class RecordFeatures(Layer):
     def _apply(self, flat: Any, path: str) -> Any:
         layer = self.layers[path]
         if not isinstance(layer, keras.layers.Normalization):
-            return layer(flat)
+            found = layer(flat)
+            return _zero_nan(found, flat) if isinstance(layer, keras.layers.Rescaling) else found
         column = flat[:, tf.newaxis] if flat.shape.rank == 1 else flat  # it needs a second axis
         if not layer.built:
             with tf.init_scope():  # it keeps the tensors that `build` makes
                 layer.build(tuple(column.shape))
-        return tf.reshape(layer(column), tf.shape(flat))
+        return _zero_nan(tf.reshape(layer(column), tf.shape(flat)), flat)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor; after `adapt`, with the adapted layers."""
@@ -260,18 +268,55 @@ class RecordFeatures(Layer):
         return made
 
 
+_MANY_WORDS = 1000
+
+
+def _warn_of_many_words(layers: Mapping[str, Any]) -> None:
+    """Warns of fields of so many different strings that one column each is of little use."""
+    for path, layer in layers.items():
+        count = layer.vocabulary_size() if isinstance(layer, keras.layers.StringLookup) else 0
+        if count > _MANY_WORDS:
+            warnings.warn(
+                f"{path}: {count} columns, one for each different string. Give max_tokens= for the "
+                f"most frequent ones, hash the strings, RecordFeatures({{{path!r}: "
+                "keras.layers.Hashing(100), ...}), or leave the field out: "
+                f"records.without({path!r}).",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
 def _check_field(value: Any, path: str) -> None:
     """Raises if a field is a union, of which a variant must be chosen."""
     while isinstance(value, MaskedTensor):
         value = value.values
     if isinstance(value, UnionTensor):
-        variants = [str(Path.of(path) / name) for name in value.names if name != "null"]
+        spec = tf.type_spec_from_value(value)
+        variants = [str(Path.of(path) / name) for name in variant_specs(spec)]
         raise UnsupportedTypeError(
             path=path,
             expected="a field of one type",
             received=f"a union of {', '.join(value.names)}",
             mend=f"Name its variants, each with a layer: {', '.join(variants)}.",
         )
+
+
+def _zero_nan(found: Any, given: Any) -> Any:
+    """Returns numbers with zero where those that they were made of are NaN, as for nulls."""
+    if not given.dtype.is_floating:
+        return found
+    return tf.where(tf.math.is_nan(given), tf.zeros([], found.dtype), found)
+
+
+def _nan_as_null(value: Any) -> Any:
+    """Returns a field with the NaN items of its lists null, so that a mean leaves them out."""
+    if isinstance(value, MaskedTensor):
+        return MaskedTensor.combined(_nan_as_null(value.values), value.mask)
+    if not isinstance(value, tf.RaggedTensor) or not value.dtype.is_floating:
+        return value
+    if value.flat_values.shape.rank != 1:
+        return value
+    return MaskedTensor.of_parts(value, tf.math.logical_not(tf.math.is_nan(value)))
 
 
 def _in_flat(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -303,18 +348,11 @@ def _valid_items(value: Any, path: str) -> Any:
         plain = plain.values
     if isinstance(plain, tf.RaggedTensor):
         return Lists.of(value, path).items
-    for mask in masks:
-        valid = tf.reduce_all(mask, axis=tuple(range(1, mask.shape.rank)))
-        plain = MaskedTensor(plain, valid)
-    return plain if not masks else _only_valid(plain)
-
-
-def _only_valid(masked: Any) -> Any:
-    valid = None
-    while isinstance(masked, MaskedTensor):
-        valid = masked.mask if valid is None else valid & masked.mask
-        masked = masked.values
-    return tf.boolean_mask(masked, tf.ensure_shape(valid, [None]))
+    if not masks:
+        return plain
+    # An item such as a vector is valid if all its numbers are.
+    whole = [tf.reduce_all(mask, axis=tuple(range(1, mask.shape.rank))) for mask in masks]
+    return tf.boolean_mask(plain, tf.ensure_shape(tf.reduce_all(whole, axis=0), [None]))
 
 
 def _adapted(layer: Any, path: str, data: tf.data.Dataset) -> Any:
@@ -328,12 +366,57 @@ def _adapted(layer: Any, path: str, data: tf.data.Dataset) -> Any:
     if not hasattr(layer, "adapt") or any(config.get(name) is not None for name in given):
         return layer
     items = data.map(lambda records: _valid_items(field_at(records, path), path))
+    nans = tf.Variable(0, dtype=tf.int64, trainable=False)
+    if items.element_spec.dtype.is_floating:
+        items = items.map(lambda batch: _without_nan(batch, nans))
     items = items.filter(lambda batch: tf.shape(batch)[0] > 0)
     if isinstance(layer, keras.layers.Normalization):
         items = items.map(lambda batch: batch if batch.shape.rank > 1 else batch[:, tf.newaxis])
     layer.adapt(items)
+    if nans.numpy():
+        found = counted(int(nans.numpy()), "values")
+        warnings.warn(
+            f"{path}: {found} with NaN left out of the statistics; the layer takes NaN for null. "
+            "Give null in place of NaN to avoid this warning.",
+            UserWarning,
+            stacklevel=4,
+        )
+    _expect_words(layer, path)
     state = _state(layer)
     return layer if state is None else type(layer).from_config({**layer.get_config(), **state})
+
+
+def _without_nan(batch: Any, count: Any) -> Any:
+    """Returns the items without NaN, and adds the number of the others to a variable."""
+    is_nan = tf.math.is_nan(batch)
+    is_nan = tf.reduce_any(is_nan, axis=tuple(range(1, batch.shape.rank)))
+    count.assign_add(tf.math.count_nonzero(is_nan))
+    return tf.boolean_mask(batch, tf.logical_not(is_nan))
+
+
+def _expect_words(layer: Any, path: str) -> None:
+    """Raises if there is no word, or Keras would change one: it cuts NUL off the end."""
+    if not isinstance(layer, keras.layers.StringLookup):
+        return
+    table: Any = layer.lookup_table
+    try:
+        words = table.export()[0].numpy().tolist()
+    except tf.errors.OpError as error:
+        raise StructureError(
+            path=path,
+            expected="at least one string",
+            received="none",
+            mend=f"Give other data, or leave the field out: records.without({path!r}).",
+        ) from error
+    changed = [word for word in words if word.endswith(b"\0")]
+    if changed:
+        raise ArgumentError(
+            path=path,
+            expected="strings that do not end in NUL, which Keras cuts off",
+            received=f"{changed[0].decode(errors='replace')[:40]!r}",
+            mend=f"Replace it, or hash the strings: "
+            f"RecordFeatures({{{path!r}: keras.layers.Hashing(1000)}}).",
+        )
 
 
 def _state(layer: Any) -> dict[str, Any] | None:

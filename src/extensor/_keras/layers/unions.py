@@ -15,6 +15,7 @@ from extensor._struct.ragged import RaggedStructuredTensor
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor._types.masked.value import MaskedTensor
+from extensor._types.union.conversion import NULL, is_type_of_nulls
 from extensor._types.union.rows import flat_codes
 from extensor._types.union.value import UnionTensor
 from extensor.errors import FieldError
@@ -35,7 +36,11 @@ def field_at(records: Any, path: str) -> Any:
 
 def variant_specs(spec: Any) -> dict[str, Any]:
     """Returns the specs of the variants of a union that have values, by name."""
-    return {name: variant for name, variant in spec.variants.items() if name != "null"}
+    return {
+        name: variant
+        for name, variant in spec.variants.items()
+        if name != NULL or not is_type_of_nulls(variant)
+    }
 
 
 def _field(records: Any, names: tuple[str, ...], above: Path) -> Any:

@@ -27,7 +27,7 @@ from extensor._struct.dense import DenseStructuredTensor
 from extensor._struct.dims import Axes, Dims
 from extensor._struct.display import text
 from extensor._struct.field import spec_of_field
-from extensor._struct.masked import is_masked, is_union
+from extensor._struct.masked import is_masked, is_union, records_in
 from extensor._struct.meaning import common, not_the_same
 from extensor._struct.metadata import Metadata
 from extensor._struct.parts import row_parts
@@ -220,6 +220,11 @@ def concatenated(values: Sequence[Any], name: str) -> Any:
             {n: concatenated([c[n] for c in columns], _inside(name, n)) for n in columns[0]},
             _joined_metadata(values),
         )
+    if all(is_masked(v) and records_in(v) is not None for v in values) and (
+        len({value.mask.shape.rank for value in values}) == 1
+    ):
+        inner = concatenated([value.values for value in values], name)
+        return type(first).of_parts(inner, tf.concat([value.mask for value in values], 0))
     if isinstance(first, (*_DENSE, tf.RaggedTensor)) or _moves_itself(first):
         return tf.concat(list(values), 0)
     spec: Any = stacked(unstacked(tf.type_spec_from_value(first)), None)
@@ -227,9 +232,9 @@ def concatenated(values: Sequence[Any], name: str) -> Any:
     return unbox(spec, [_concatenated_boxes(boxes) for boxes in rows])
 
 
-def _inside(name: str, field: str) -> str:
+def _inside(name: str, field: str | None) -> str:
     """Returns the path of a field, after the name of an operation or the path of records."""
-    return f"{name}{'.' if ': ' in name else ': '}{Path(field)}"
+    return name if field is None else f"{name}{'.' if ': ' in name else ': '}{Path(field)}"
 
 
 def _with_one_meaning(values: Sequence[Any], name: str) -> Sequence[Any]:
@@ -279,8 +284,10 @@ def _concatenated_rows(values: Sequence[Any], name: str) -> Any:
     dtype = next(v.row_splits.dtype for v in values if isinstance(v, RaggedStructuredTensor))
     ragged = [value._as_ragged(dtype) for value in values]
     splits: list[Any] = [ragged[0].row_splits]
+    begin: Any = ragged[0].row_splits[-1]
     for value in ragged[1:]:
-        splits.append(value.row_splits[1:] + splits[-1][-1])
+        splits.append(value.row_splits[1:] + begin)
+        begin = begin + value.row_splits[-1]
     records = concatenated([value.values for value in ragged], name)
     result = RaggedStructuredTensor.of_parts(records, tf.concat(splits, 0))
     return result._with_dims(_first_dims(values))
@@ -308,16 +315,17 @@ def _offset(numbers: list[Any], flats: list[Any]) -> list[Any]:
     return result
 
 
-def _parts(records: Any) -> dict[str, Any]:
-    """Returns the fields of dense records; without fields, the tensor that counts them."""
-    return records._columns if records._rows is None else {"": records._rows}
+_Parts = dict[str | None, Any]
 
 
-def _of_parts(rank: int, parts: dict[str, Any], extra: Metadata) -> DenseStructuredTensor:
-    # A field may be named "" too, but it is not the only boolean counter without a name.
-    if list(parts) == [""]:
-        return DenseStructuredTensor.of_parts(rank, {}, parts[""], None, extra)
-    return DenseStructuredTensor.of_parts(rank, parts, None, None, extra)
+def _parts(records: Any) -> _Parts:
+    """Returns the fields of dense records; without fields, their counter under the name None."""
+    return records._columns if records._rows is None else {None: records._rows}
+
+
+def _of_parts(rank: int, parts: _Parts, extra: Metadata) -> DenseStructuredTensor:
+    fields = {name: part for name, part in parts.items() if name is not None}
+    return DenseStructuredTensor.of_parts(rank, fields, parts.get(None), None, extra)
 
 
 def _flat(value: Any, sizes: list[Any]) -> Any:

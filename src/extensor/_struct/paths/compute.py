@@ -16,10 +16,11 @@ from extensor._protocol.run_time_check import LATER
 from extensor._struct.comparison import Comparison
 from extensor._struct.field import expect_mapping
 from extensor._struct.masked import in_masks
-from extensor._struct.paths.place import names_of, new_field, put, value_at
+from extensor._struct.paths.place import names_of, new_field, put, value_at, written_field
 from extensor._struct.paths.rows import with_rows
 from extensor._struct.paths.types import type_at, with_types
 from extensor._struct.same_sizes import of_count
+from extensor._struct.spec import root_is_no_field
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, StructureError
 
@@ -31,20 +32,20 @@ def apply(
     target: PathLike,
     validate: bool = True,
 ) -> Any:
-    """Returns the records with a new field that a function computes from fields.
+    """Returns the records with a field that a function computes from fields.
 
     Args:
         st: A StructuredTensor.
         function: Gets `st[source]` for each source. The first dimensions of its result are those of
             the records that get it.
         sources: A list of paths, or one path.
-        target: The path of the new field.
+        target: The path of the field for the result. A field that exists is replaced.
         validate: Whether a graph compares the rows of the result with those of the records, where
             they are not known while it is traced. It compares those that its ops do not show to
             be the same.
 
     Raises:
-        FieldError: If a path does not exist, or the target exists (also a KeyError).
+        FieldError: If a source or the records of the target do not exist (also a KeyError).
         StructureError: If the result does not fit the records (also a ValueError). Running a graph
             raises an InvalidArgumentError instead.
 
@@ -56,7 +57,7 @@ def apply(
     """
     paths: list[Any] = typed("list[Any]", sources) if isinstance(sources, list) else [sources]
     values = [value_at(st, names_of(st, path)) for path in paths]
-    return put(st, new_field(st, target), function(*values), validate)
+    return put(st, written_field(st, target)[0], function(*values), validate)
 
 
 def map_values(
@@ -143,12 +144,7 @@ def rename(st: Any, names: Mapping[Any, str]) -> Any:
         old = names_of(st, path)
         value_at(st, old)
         if not old:
-            raise FieldError(
-                path="names",
-                expected="paths of fields",
-                received="the path of the records themselves",
-                mend="Name a field of the records.",
-            )
+            raise root_is_no_field("names")
         by_parent.setdefault(old[:-1], {})[old[-1]] = new
     for parent in sorted(by_parent, key=len, reverse=True):  # the inner records first
         new_names, at = by_parent[parent], Path(*parent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,22 +14,32 @@ from extensor._path import Path, PathLike
 from extensor._protocol.casting import cast_value
 from extensor._struct.field import shape_of
 from extensor._struct.index import gather, with_zero
-from extensor._struct.masked import combined, is_masked, records_in
+from extensor._struct.masked import combined, field_at, is_masked, records_in
 from extensor._struct.paths.lists import selected
 from extensor._struct.paths.place import (
     Names,
-    answer,
     depth_of,
     list_at,
     names_of,
     new_field,
+    put,
     value_at,
 )
-from extensor._struct.paths.rows import as_row, only_row, rows_of, splits_of, unmasked, with_rows
+from extensor._struct.paths.rows import (
+    as_row,
+    only_row,
+    rows_of,
+    shown_outside,
+    size_of,
+    splits_dtype,
+    splits_of,
+    unmasked,
+    with_rows,
+)
 from extensor._struct.paths.types import put_items
 from extensor._struct.records import Records
-from extensor._struct.row_splits import outer_sizes
-from extensor.errors import ExtensorError, NullError, StructureError
+from extensor._struct.spec import root_is_no_field
+from extensor.errors import DTypeError, ExtensorError, NullError, StructureError
 
 
 def is_null(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
@@ -40,8 +51,9 @@ def is_null(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
         target: The path of a new field for the bools. Default: they are returned alone.
 
     Returns:
-        bool, with the dimensions of the field's mask; False everywhere for a field without a mask,
-        with the dimensions of the records that hold it.
+        bool, with the dimensions of the records that hold the field; of its items, if the field is
+        lists of which only the items may be null. A null list outside counts as empty. A field of
+        a null record is null.
 
     Raises:
         FieldError: If the path does not exist, or the target exists (also a KeyError).
@@ -51,27 +63,16 @@ def is_null(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     >>> xt.struct.is_null(xt.DenseStructuredTensor([2], {"grams": grams}), "grams").numpy()
     array([False,  True])
     """
-    return answer(st, target, _null(st, path))
-
-
-def _null(st: Any, path: PathLike) -> Any:
-    names = names_of(st, path)
-    value = value_at(st, names)
-    if is_masked(value):
-        return tf.logical_not(value.mask)
-    return _filled(value, depth_of(st, names), False)
-
-
-def _filled(value: Any, depth: int, with_what: bool) -> Any:
-    """Returns one bool for each row of a value, in its outer dimensions."""
-    if depth == 0:
-        return tf.constant(with_what)
-    outer = rows_of(value, depth - 1)
-    if isinstance(outer.items, (tf.Tensor, tf.Variable)):
-        sizes = tf.shape(outer.items)[:1]
+    names, depth = _place(st, path)
+    value, (own, _) = value_at(st, names), _own_field(st, names)
+    if is_masked(own):
+        depth = max(depth, own.mask.shape.rank)
+    if is_masked(value) and not is_masked(value.values) and value.mask.shape.rank == depth:
+        flags = tf.logical_not(value.mask)  # without a change of its dimensions
     else:
-        sizes = outer_sizes(outer.items, 1)
-    return outer.same(tf.fill(sizes, with_what))
+        items, valid, same = _each(value, depth)
+        flags = same(tf.zeros([size_of(items)], tf.bool) if valid is None else ~valid)
+    return _flagged(st, target, flags, depth)
 
 
 def has(st: Any, source: PathLike, target: PathLike | None = None) -> Any:
@@ -81,6 +82,10 @@ def has(st: Any, source: PathLike, target: PathLike | None = None) -> Any:
         st: A StructuredTensor.
         source: The path of a field.
         target: The path of a new field for the bools. Default: they are returned alone.
+
+    Returns:
+        bool, with the dimensions of the records that hold the field. A null list outside of the
+        field counts as empty.
 
     Raises:
         FieldError: If the path does not exist, or the target exists (also a KeyError).
@@ -92,15 +97,55 @@ def has(st: Any, source: PathLike, target: PathLike | None = None) -> Any:
     >>> xt.struct.has(recipes, "tags").numpy()
     array([ True, False])
     """
-    names = names_of(st, source)
+    names, depth = _place(st, source)
     value = value_at(st, names)
-    depth = depth_of(st, names)
+    items, valid, same = _each(value, depth)
     rank = shape_of(value).rank
     if rank is None or rank <= depth:
-        return answer(st, target, value.mask if is_masked(value) else _filled(value, depth, True))
-    rows = rows_of(value, depth)
-    some = rows.outside(rows.lengths > 0)
-    return answer(st, target, some.fill(False) if is_masked(some) else some)
+        some = tf.ones([size_of(items)], tf.bool) if valid is None else valid
+    else:
+        some = rows_of(items, 1).lengths > 0
+        some = some if valid is None else tf.logical_and(some, valid)
+    return _flagged(st, target, same(some), depth)
+
+
+def _place(st: Any, path: PathLike) -> tuple[Names, int]:
+    """Returns the names of a path, and how many dimensions a value there has outside of it."""
+    names = names_of(st, path)
+    return names, depth_of(st, names)
+
+
+def _each(value: Any, depth: int) -> tuple[Any, Any, Callable[[Any], Any]]:
+    """Returns the values of a field, one after another, without the mask of the field itself.
+
+    Args:
+        value: The value of the field.
+        depth: The number of dimensions outside of the field.
+
+    Returns:
+        The values; a bool for each of them, or None if none may be null; and a function that puts
+        the dimensions back, in which lists outside of the field stay null.
+    """
+    if depth == 0:
+        value, valid = unmasked(value, 0)
+        return as_row(value), None if valid is None else tf.reshape(valid, [1]), only_row
+    rows = rows_of(value, depth - 1)
+    return (*unmasked(rows.items, 1), rows.same)
+
+
+def _flagged(st: Any, target: PathLike | None, flags: Any, depth: int) -> Any:
+    """Returns bools alone, or the records with them in a new field.
+
+    Args:
+        st: The records.
+        target: The path of the new field, or None.
+        flags: The bools, null where a list outside of them is null.
+        depth: The number of dimensions outside of each bool.
+    """
+    if target is None:
+        return shown_outside(flags, 0, depth)
+    new = new_field(st, target)
+    return put(st, new, shown_outside(flags, depth_of(st, new), depth))
 
 
 def fill_null(st: Any, path: PathLike, value: Any) -> Any:
@@ -199,24 +244,34 @@ def _with_item(items: Any, valid: Any, value: Any, at: Path) -> Any:
     return gather(concat_rows([items, single]), tf.where(valid, tf.range(count), count))
 
 
-def drop_null(st: Any, path: PathLike) -> Any:
-    """Returns the records without the null items of a list.
+def drop_null(st: Any, path: PathLike, by: PathLike | None = None) -> Any:
+    """Returns the records without the null items of a list, or without the records of a null field.
 
     Args:
         st: A StructuredTensor.
-        path: The path of a list. If its items have no mask, it stays as it is.
+        path: The path of a list. If its items have no mask, it stays as it is. `()` is the records
+            themselves.
+        by: The path of a field of the listed records: those are left out whose field is null. The
+            field has no nulls then. Default: the items that are null are left out.
 
     Raises:
-        FieldError: If the path does not exist (also a KeyError).
-        StructureError: If there is no list at the path (also a ValueError).
+        FieldError: If a path does not exist (also a KeyError).
+        StructureError: If there is no list at the path, or `by` is inside a list of the records
+            (also a ValueError).
 
     >>> import extensor as xt
     >>> grams = xt.types.MaskedTensor([[500.0, 0.0], [0.0, 0.0]], [[True, False], [False, False]])
     >>> recipes = xt.DenseStructuredTensor([2], {"grams": grams})
     >>> xt.struct.drop_null(recipes, "grams")["grams"]
     <tf.RaggedTensor [[500.0], []]>
+    >>> recipes = xt.struct.constant([{"id": 1, "rating": None}, {"id": 2, "rating": 5}],
+    ...                              nulls="mask")
+    >>> xt.struct.drop_null(recipes, (), by="rating").to_py()
+    [{'id': 2, 'rating': 5}]
     """
     names, value, depth = list_at(st, path)
+    if by is not None:
+        return put(st, names, _without_null(value, by, Path(*names)))
     items = value
     while is_masked(items) and shape_of(items.mask).rank != depth + 1:  # null lists
         items = items.values
@@ -226,6 +281,45 @@ def drop_null(st: Any, path: PathLike) -> Any:
     values, mask = unmasked(rows.items, 1)
     kept = tf.cast(tf.where(mask)[:, 0], rows.splits.dtype)
     return put_items(st, names, selected(replace(rows, items=values), kept, mask))
+
+
+def _without_null(value: Any, by: PathLike, at: Path) -> Any:
+    """Returns a list of records without those whose field `by` is null."""
+    records = records_in(value)
+    if records is None:
+        raise DTypeError(
+            path=at or "by",
+            expected="a list of records, whose field may be null",
+            received=type(value).__name__,
+            mend="Leave out `by` to drop the null items themselves.",
+        )
+    inner = names_of(records, by)
+    if not inner:
+        raise root_is_no_field("by", "Leave out `by` to drop the records that are null.")
+    if depth_of(records, inner) != records.rank:
+        raise StructureError(
+            path=Path(*at, *inner),
+            expected="a field of the listed records",
+            received="a field of records in a list of theirs",
+            mend=f"Give the path of that list: {str(Path(*at, *inner[:-1]))!r}.",
+        )
+    depth = records.rank - 1
+    keys = rows_of(field_at(value, inner, Path(*at, *inner)), depth).items
+    valid = unmasked(keys, 1)[1]
+    if valid is None:
+        return value
+    rows = rows_of(value, depth)
+    items = _without_masks(unmasked(rows.items, 1)[0], inner)
+    kept = tf.cast(tf.where(valid)[:, 0], rows.splits.dtype)
+    return selected(replace(rows, items=items), kept, valid)
+
+
+def _without_masks(records: Any, names: Names) -> Any:
+    """Returns records of rank 1 without the masks of a field and of the records on its path."""
+    value, _ = unmasked(value_at(records, names[:1]), 1)
+    if names[1:]:
+        value = _without_masks(value, names[1:])
+    return records.with_updates({names[:1]: value}, validate=False)
 
 
 def firsts(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
@@ -249,7 +343,7 @@ def firsts(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     """
     names, value, depth = list_at(st, path)
     if not names:
-        raise _root_is_no_field()
+        raise root_is_no_field("path")
     rows = rows_of(value, depth)
     some = rows.lengths > 0
     items = _at(rows.items, tf.where(some, rows.splits[:-1], tf.zeros_like(rows.lengths) - 1))
@@ -281,27 +375,20 @@ def singletons(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     """
     names = names_of(st, path)
     if not names:
-        raise _root_is_no_field()
-    value = value_at(st, names)
-    depth = depth_of(st, names)
-    if is_masked(value):
-        value, mask = value.values, value.mask
-    else:
-        mask = _filled(value, depth, True)
-    if shape_of(mask).rank != depth:
+        raise root_is_no_field("path")
+    items, valid, same = _each(value_at(st, names), depth_of(st, names))
+    if valid is None and is_masked(items):
         raise StructureError(
             path=Path(*names),
             expected="nulls of one value a record",
             received="a list whose items may be null",
             mend="Use xt.struct.drop_null to leave out null items.",
         )
-    if depth == 0:
-        result = as_row(value)[: tf.cast(mask, tf.int64)]
-    else:
-        rows, valid = rows_of(value, depth - 1), rows_of(mask, depth - 1).items
-        kept = tf.cast(tf.where(valid)[:, 0], rows.splits.dtype)
-        splits = splits_of(tf.cast(valid, rows.splits.dtype))
-        result = rows.same(with_rows(gather(rows.items, kept), splits))
+    if valid is None:
+        valid = tf.ones([size_of(items)], tf.bool)
+    dtype = splits_dtype(items)
+    kept = tf.cast(tf.where(valid)[:, 0], dtype)
+    result = same(with_rows(gather(items, kept), splits_of(tf.cast(valid, dtype))))
     return put_items(st, names if target is None else new_field(st, target), result, names)
 
 
@@ -348,12 +435,3 @@ def pad(st: Any, path: PathLike, n: int, value: Any = None, clip: bool = False) 
 
     items = combined(items, real) if value is None else _with_item(items, real, value, Path(*names))
     return put_items(st, names, rows.lists(items, splits))
-
-
-def _root_is_no_field() -> StructureError:
-    return StructureError(
-        path="path",
-        expected="the path of a field",
-        received="the path of the records themselves",
-        mend="Name a field of the records.",
-    )

@@ -237,7 +237,10 @@ def without_null(keys: Any, path: PathLike) -> Any:
     )
 
 
-_MEND = "Fill the nulls by xt.struct.fill_null, or leave them out by drop_null."
+_MEND = (
+    "Fill the nulls by xt.struct.fill_null, or leave the items or records out: "
+    "xt.struct.drop_null(st, path, by=...)."
+)
 
 
 def _ordered_keys(keys: Any, at: Path) -> tf.Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 
 from extensor._path import Path, PathLike
 from extensor._struct import masked
-from extensor._struct.spec import resolve
+from extensor._struct.spec import resolve, root_is_no_field
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError, FieldError, PathError, StructureError
 
@@ -98,21 +98,26 @@ def list_at(st: Any, path: PathLike) -> tuple[Names, Any, int]:
     return names, value, depth
 
 
+def written_field(st: Any, target: PathLike) -> tuple[Names, bool]:
+    """Returns the names of the path of a field in records that exist, and whether it exists.
+
+    Raises:
+        FieldError: If there are no such records (also a KeyError).
+    """
+    names = names_of(st, target)
+    if not names:
+        raise root_is_no_field("target", "Name the new field.")
+    return names, names[-1] in fields_at(st, names[:-1])._names()
+
+
 def new_field(st: Any, target: PathLike) -> Names:
     """Returns the names of the path of a new field, whose records exist.
 
     Raises:
         FieldError: If the field exists, or its records do not (also a KeyError).
     """
-    names = names_of(st, target)
-    if not names:
-        raise FieldError(
-            path="target",
-            expected="the path of a new field",
-            received="the path of the records themselves",
-            mend="Name the new field.",
-        )
-    if names[-1] in fields_at(st, names[:-1])._names():
+    names, exists = written_field(st, target)
+    if exists:
         raise FieldError(
             path=Path(*names),
             expected="the path of a new field",

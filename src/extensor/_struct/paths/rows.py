@@ -267,6 +267,25 @@ def shown(value: Any, depth: int = 1) -> Any:
     return with_rows(index.gather(rows.items, kept), splits_of(lengths))
 
 
+def shown_outside(value: Any, start: int, depth: int) -> Any:
+    """Returns a value with empty lists in place of null ones, in some of its outer dimensions.
+
+    Args:
+        value: A value, null where a list that it is in is null.
+        start: The first dimension whose lists are replaced. Outside of it, null lists stay null.
+        depth: The number of dimensions of the lists around each value.
+    """
+    if isinstance(value, _WITHOUT_MASK) or depth == 0:
+        return value
+    if start == 0:
+        value, valid = shown(value, 0), None
+    else:
+        value, valid = unmasked(value, 0)
+    for each in range(max(start, 1), depth):
+        value = shown(value, each)
+    return Level(None, valid=valid).masked(value)
+
+
 def peeled_often(value: Any, count: int) -> tuple[Any, list[Level]]:
     """Returns a value with its first `count + 1` dimensions merged, and the dimensions."""
     levels: list[Level] = []

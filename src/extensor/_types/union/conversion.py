@@ -72,6 +72,27 @@ def nulls(count: Any) -> MaskedTensor:
     return MaskedTensor.of_parts(tf.zeros([count]), tf.zeros([count], tf.bool))
 
 
+def is_nulls(rows: Any) -> bool:
+    """Returns whether rows are all null, and of the type that the variant of None has.
+
+    A variant with the name of that variant may have values of another type, which may be empty.
+    """
+    if not isinstance(rows, MaskedTensor) or not is_type_of_nulls(tf.type_spec_from_value(rows)):
+        return False
+    known = tf.get_static_value(rows.mask)
+    return known is not None and not known.any()
+
+
+def is_type_of_nulls(spec: Any) -> bool:
+    """Returns whether a spec is that of the rows of the variant of None: masked float32."""
+    return (
+        isinstance(spec, MaskedTensor.Spec)
+        and isinstance(spec.values, tf.TensorSpec)
+        and spec.values.dtype == tf.float32
+        and spec.values.shape.rank == 1
+    )
+
+
 def with_names(value: Any, spec: Any) -> Any:
     """Returns a union with the variants of a spec, or the value itself if they differ more.
 

@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from extensor._types.masked import item
 from extensor._types.masked.value import MaskedTensor
-from extensor.authoring import batch_item, concat_rows, take_rows
+from extensor.authoring import batch_item, concat_rows, cut_rows, take_rows
 from extensor.dispatch import implements
+from extensor.errors import DTypeError
 
 
 def _both(x: Any, change: Callable[[Any], Any], items: bool = False) -> Any:
@@ -101,6 +102,18 @@ def gather(
         return _both(
             params, lambda part: tf.gather(part, indices, axis=axis, batch_dims=batch_dims), items
         )
+    outer = params.mask.shape.rank
+    if outer is not None and outer <= batch_dims:  # each row stays where it is
+        chosen = tf.gather(params.values, indices, axis=axis, batch_dims=batch_dims)
+        return MaskedTensor.combined(chosen, params.mask)
+    if isinstance(indices, tf.RaggedTensor):
+        if axis != 0 or batch_dims:
+            return NotImplemented
+        taken = _take(params, indices.flat_values)
+        values, mask = taken.values, taken.mask
+        for splits in reversed(indices.nested_row_splits):
+            values, mask = cut_rows(values, splits), cut_rows(mask, splits)
+        return MaskedTensor.of_parts(values, mask)
     indices = tf.convert_to_tensor(indices)
     if axis != 0 or batch_dims or indices.shape.rank != 1:
         return NotImplemented
@@ -137,6 +150,8 @@ def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
     if not isinstance(tensor, MaskedTensor) or isinstance(slice_spec, MaskedTensor):
         return NotImplemented
     values, mask, outer = tensor.values, tensor.mask, tensor.mask.shape.rank
+    if item.is_tensor(values):
+        _expect_positions(slice_spec)
     is_many = isinstance(slice_spec, (list, tuple))
     keys: tuple[Any, ...] = tuple(cast("Any", slice_spec)) if is_many else (slice_spec,)
     if any(isinstance(key, MaskedTensor) for key in keys):
@@ -152,6 +167,20 @@ def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:
     part = values[key] if hasattr(values, "__getitem__") else batch_item(values, key)
     places = tuple(places[:outer])
     return MaskedTensor.combined(part, mask[places] if places else mask)
+
+
+def _expect_positions(slice_spec: Any) -> None:
+    """Raises if a key of tensors is none of those that TensorFlow has."""
+    keys: Any = slice_spec if isinstance(slice_spec, (list, tuple)) else [slice_spec]
+    for key in keys:
+        is_array = isinstance(key, (tf.Tensor, np.ndarray)) and len(key.shape) > 0
+        if is_array or isinstance(key, tf.RaggedTensor):
+            raise DTypeError(
+                path="MaskedTensor[...]",
+                expected="ints, slices, ... or None",
+                received=f"{type(key).__name__} of shape {key.shape}",
+                mend="Use tf.gather for positions, tf.boolean_mask for bools.",
+            )
 
 
 @implements(tf.pad, on=MaskedTensor)

@@ -1,0 +1,98 @@
+"""What to write for the names that pandas, polars and Arrow have for the same task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from extensor.errors import MissingAttributeError
+
+OF_RECORDS = {
+    "append_column": "records.with_updates(name=values)",
+    "assign": "records.with_updates(name=values)",
+    "cast": 'xt.struct.cast(records, {"name": dtype})',
+    "columns": "records.fields",
+    "combine_chunks": "records",
+    "drop": 'records.without("name")',
+    "drop_columns": 'records.without("name")',
+    "drop_duplicates": 'xt.struct.unique(records, by="name")',
+    "drop_nulls": 'xt.struct.drop_null(records, (), by="name")',
+    "dropna": 'xt.struct.drop_null(records, (), by="name")',
+    "dtypes": "xt.spec_of(records)",
+    "explode": 'xt.struct.explode(records, "list")',
+    "fill_null": 'xt.struct.fill_null(records, "name", 0)',
+    "fillna": 'xt.struct.fill_null(records, "name", 0)',
+    "filter": 'tf.boolean_mask(records, records["name"] > 0)',
+    "group_by": 'xt.struct.group_by(records, (), by="name")',
+    "groupby": 'xt.struct.group_by(records, (), by="name")',
+    "head": "records[:5]",
+    "height": "len(records)",
+    "iloc": "records[0]",
+    "isna": 'xt.struct.is_null(records, "name")',
+    "items": "records.fields.items()",
+    "iterrows": "iter(records)",
+    "keys": "records.fields.keys()",
+    "loc": 'tf.boolean_mask(records, records["name"] > 0)',
+    "num_rows": "len(records)",
+    "rename": 'xt.struct.rename(records, {"name": "new"})',
+    "schema": "xt.to_arrow(records).schema",
+    "select": 'records.with_only("name")',
+    "sort": 'xt.struct.sort(records, by="name")',
+    "sort_by": 'xt.struct.sort(records, by="name")',
+    "sort_values": 'xt.struct.sort(records, by="name")',
+    "tail": "records[-5:]",
+    "take": "tf.gather(records, rows)",
+    "to_arrow": "xt.to_arrow(records)",
+    "to_dict": "records.to_py()",
+    "to_dicts": "records.to_py()",
+    "to_json": 'xt.write_json(records, "records.jsonl")',
+    "to_numpy": "records.numpy()",
+    "to_parquet": 'xt.write_parquet(records, "records.parquet")',
+    "to_pylist": "records.to_py()",
+    "unique": 'xt.struct.unique(records, by="name")',
+    "with_columns": "records.with_updates(name=values)",
+    "write_parquet": 'xt.write_parquet(records, "records.parquet")',
+}
+"""What to write for an attribute that records do not have."""
+
+OF_MODULE = {
+    "DataFrame": 'xt.struct.constant([{"name": 1}])',
+    "Table": "xt.from_arrow(table)",
+    "concat": "tf.concat([records, records], 0)",
+    "from_dict": 'xt.DenseStructuredTensor([2], {"name": values})',
+    "from_dicts": 'xt.struct.constant([{"name": 1}])',
+    "from_polars": "xt.from_arrow(table)",
+    "from_pydict": 'xt.DenseStructuredTensor([2], {"name": values})',
+    "from_pylist": 'xt.struct.constant([{"name": 1}])',
+    "group_by": 'xt.struct.group_by(records, (), by="name")',
+    "read_csv": "xt.from_arrow(pyarrow.csv.read_csv(path))",
+    "table": "xt.from_arrow(table)",
+    "to_dict": "records.to_py()",
+    "to_polars": "polars.from_arrow(xt.to_arrow(records))",
+    "write_csv": "pyarrow.csv.write_csv(xt.to_arrow(records), path)",
+}
+"""What to write for a name that `extensor` does not have; `table` may be a polars DataFrame."""
+
+
+def no_attribute(owner: str, name: str, others: dict[str, str]) -> Any:
+    """Returns the error for a name that an object does not have.
+
+    Args:
+        owner: What has no such name, for the error.
+        name: The name.
+        others: What to write for the names of other libraries.
+    """
+    message = f"{owner} has no attribute {name!r}"
+    if name in others:
+        message += f". Write {others[name]}"
+    error = MissingAttributeError(message)
+    error.name = name
+    return error
+
+
+class OtherNames:
+    """A value whose missing attributes are explained by `OF_RECORDS`."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        raise no_attribute(f"{type(self).__name__!r} object", name, OF_RECORDS)

@@ -1,0 +1,70 @@
+"""RecordFeatures of NaN, words that Keras changes, too many words, and vectors that may be null."""
+
+import math
+
+import keras
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import extensor as xt
+from extensor.errors import ArgumentError, StructureError
+
+layers = xt.keras.layers
+
+
+def adapted(column, **options):
+    records = xt.from_arrow(pa.table({"x": column}), nulls="mask")
+    features = layers.RecordFeatures(**options)
+    features.adapt(records)
+    return features, features(records).numpy()
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.float32(), pytest.param(pa.float64(), marks=pytest.mark.whole("five seconds"))]
+)
+def test_nan_is_left_out_of_statistics_and_taken_for_null(kind):
+    with pytest.warns(UserWarning, match="x: 2 values with NaN left out of the statistics"):
+        _, found = adapted(pa.array([1.0, math.nan, 4.0, None, math.nan, 7.0], kind))
+    _, wanted = adapted(pa.array([1.0, None, 4.0, None, None, 7.0], kind))
+    np.testing.assert_array_equal(found, wanted)
+    rows = [[1.0, math.nan], [4.0], [math.nan], [7.0, 7.0]]
+    with pytest.warns(UserWarning, match="2 values with NaN"):
+        _, found = adapted(pa.array(rows, pa.list_(kind)))
+    nulls = [[None if math.isnan(item) else item for item in row] for row in rows]
+    np.testing.assert_array_equal(found, adapted(pa.array(nulls, pa.list_(kind)))[1])
+
+
+@pytest.mark.parametrize("words", [["a", "a\0"], ["\0", "b"]])
+def test_a_word_that_keras_would_change_is_named(words):
+    with pytest.raises(ArgumentError, match=r"x: expected strings that do not end in NUL.*Hashing"):
+        adapted(pa.array(words))
+    records = xt.from_arrow(pa.table({"x": words}))
+    hashed = layers.RecordFeatures({"x": keras.layers.Hashing(1000)})(records).numpy()
+    assert (hashed[0] != hashed[1]).any()
+
+
+def test_many_different_strings_are_named_with_what_to_do():
+    words = pa.array([str(i) for i in range(1001)])
+    with pytest.warns(UserWarning, match=r"x: 1002 columns.*max_tokens=.*Hashing.*without\('x'\)"):
+        adapted(words)
+    assert adapted(words, max_tokens=20)[1].shape == (1001, 20)
+
+
+@pytest.mark.parametrize("output_mode", ["concat", "records"])
+def test_lists_of_one_size_that_may_be_null(output_mode):
+    vectors = pa.array([[1.0, 2.0], None, [3.0, 6.0]], pa.list_(pa.float32(), 2))
+    records = xt.from_arrow(pa.table({"x": vectors}), nulls="mask")
+    features = layers.RecordFeatures(output_mode=output_mode)
+    features.adapt(records)
+    found = features(records)
+    if output_mode == "records":
+        assert found.to_py() == [{"x": [-1.0, -1.0]}, {"x": None}, {"x": [1.0, 1.0]}]
+    else:
+        assert found.numpy().tolist() == [[-1.0, -1.0], [0.0, 0.0], [1.0, 1.0]]
+    assert layers.ListPooling("mean")(records["x"]).numpy().tolist() == [1.5, 0.0, 4.5]
+
+
+def test_a_field_of_strings_that_are_all_null_is_named():
+    with pytest.raises(StructureError, match="x: expected at least one string, got none"):
+        adapted(pa.array([None, None], pa.string()))

@@ -1,0 +1,79 @@
+"""Names that pandas, polars and Arrow users type: the error says what to write, which runs."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from extensor._struct.other_names import OF_MODULE, OF_RECORDS
+from extensor.errors import MissingAttributeError
+
+DENSE = xt.DenseStructuredTensor(
+    [2], {"name": tf.constant([1, 2]), "list": tf.ragged.constant([[1], []])}
+)
+RAGGED = xt.RaggedStructuredTensor.from_row_lengths(DENSE, [1, 1])
+
+
+def test_what_the_errors_say_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    polars = pytest.importorskip("polars")
+    known = {
+        "xt": xt, "tf": tf, "pyarrow": pa, "polars": polars, "records": DENSE, "path": "x.csv",
+        "values": [5, 6], "dtype": tf.float32, "rows": [1, 0], "table": pa.table({"name": [1]}),
+    }  # fmt: skip
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    flat = DENSE.without("list")
+    for name, code in [*OF_RECORDS.items(), *OF_MODULE.items()]:
+        if "write_" in code or "polars" in code:
+            eval(code, {**known, "records": flat, "path": "y.csv"})
+        else:
+            eval(code, known)
+        assert not hasattr(DENSE, name) or name not in OF_RECORDS
+        assert not hasattr(xt, name) or name not in OF_MODULE
+
+
+@pytest.mark.parametrize("records", [DENSE, RAGGED, DENSE[0]])
+@pytest.mark.parametrize("name", ["head", "columns", "to_arrow", "group_by"])
+def test_a_name_of_another_library_raises_an_error_that_says_what_to_write(records, name):
+    with pytest.raises(MissingAttributeError) as raised:
+        getattr(records, name)
+    assert raised.value.name == name
+    assert str(raised.value).endswith(f"has no attribute {name!r}. Write {OF_RECORDS[name]}")
+
+
+def test_names_that_nothing_has_raise_as_python_does():
+    with pytest.raises(AttributeError, match="'DenseStructuredTensor' object has no attribute 'o'"):
+        _ = DENSE.o
+    assert getattr(DENSE, "o", 3) == 3
+    assert pickle.loads(pickle.dumps(DENSE)).to_py() == DENSE.to_py()
+    with pytest.raises(AttributeError, match=r"'from_polars'. Write xt.from_arrow\(table\)"):
+        _ = xt.from_polars
+
+
+def test_a_data_frame_of_records_says_to_pandas():
+    for records in (DENSE, DENSE[0]):
+        with pytest.raises(Exception, match="to_pandas"):
+            pd.DataFrame(records)
+
+
+def test_the_docs_list_every_name(request):
+    page = (request.config.rootpath / "docs/structured-tensor.md").read_text()
+    start = page.index("| pandas, polars or Arrow |")
+    lines = page[start:].split("\n\n")[0].splitlines()[2:]
+    rows = [[cell.strip().strip("`") for cell in line.split("|")[1:3]] for line in lines]
+    assert {name: code for names, code in rows for name in names.split("`, `")} == OF_RECORDS
+
+
+@pytest.mark.parametrize("records", [DENSE, RAGGED, DENSE[0], DENSE.with_only()])
+def test_fields_are_a_mapping_in_order_that_cannot_be_changed(records):
+    fields = records.fields
+    assert list(fields) == list(fields.keys()) == list(records.field_names())
+    for name, value in fields.items():
+        assert value is records[name] or np.array_equal(repr(value), repr(records[name]))
+    with pytest.raises(TypeError):
+        fields["new"] = 1
