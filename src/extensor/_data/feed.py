@@ -6,12 +6,13 @@ import functools
 import threading
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
 from extensor._data.ahead import ReadAhead, empty_dataset
 from extensor._data.conversion import Conversion, joined
-from extensor._data.plan import Plan
+from extensor._data.plan import Plan, rows_after, taken
 
 
 class Feed:
@@ -99,7 +100,7 @@ class Pass(ReadAhead):
         if full:
             made.append(self._feed.conversion.batches(table.slice(0, full), size, begin, place))
         if begin + full < end:
-            rest, count = table.slice(full), end - begin - full
+            rest, count = rows_after(table, full), end - begin - full
             made.append(self._feed.conversion.batches(rest, count, begin + full, place))
         return joined(made)
 
@@ -130,13 +131,15 @@ class Pass(ReadAhead):
             first -= 1
         for window in range(first, part + 1):
             table = plan.window(epoch, window)
-            tables.append(table.slice(max(0, position - int(bounds[window]))))
+            tables.append(rows_after(table, max(0, position - int(bounds[window]))))
             position = int(bounds[window + 1])
-        table = pa.concat_tables(tables)
+        # Not concat_tables, which loses the number of records without fields.
+        pieces = [batch for table in tables for batch in table.to_batches()]
+        table = pa.Table.from_batches(pieces, plan.source.schema)
         if end - begin < table.num_rows:
             # A copy, because a slice keeps the memory of the whole.
-            rest = table.slice(end - begin)
-            self._tail = epoch, end, rest.take(pa.array(range(rest.num_rows), pa.int64()))
+            rest = rows_after(table, end - begin)
+            self._tail = epoch, end, taken(rest, np.arange(rest.num_rows))
         return table.slice(0, end - begin)
 
 

@@ -19,7 +19,7 @@ from extensor._arrow.null_policy import policies_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._data.ahead import ReadAhead
 from extensor._data.conversion import Conversion
-from extensor._data.plan import PART_BYTES, PART_ROWS, taken
+from extensor._data.plan import PART_BYTES, PART_ROWS, rows_after, taken
 from extensor._data.position import Positioned
 from extensor._data.prunable import prunable
 from extensor._data.stream import stream_to_its_end
@@ -227,7 +227,7 @@ class OrderedPass(ReadAhead):
                 count = -(-table.num_rows // size)
                 steps += count
                 if left < count:
-                    yield first + left * size, table.slice(left * size)
+                    yield first + left * size, rows_after(table, left * size)
                 left = max(0, left - count)
                 first += table.num_rows
             self._plan.steps = steps
@@ -257,7 +257,7 @@ class OrderedPass(ReadAhead):
             if rows >= size and (rows >= PART_ROWS or nbytes >= PART_BYTES):
                 table = pa.Table.from_batches(pending)
                 yield table.slice(0, rows - rows % size)
-                pending = table.slice(rows - rows % size).to_batches()
+                pending = rows_after(table, rows - rows % size).to_batches()
                 rows %= size
                 nbytes = sum(batch.nbytes for batch in pending)
         if rows:
@@ -266,7 +266,7 @@ class OrderedPass(ReadAhead):
             if full:
                 yield table.slice(0, full)
             if full < rows and not self._plan.drop_remainder and failed is None:
-                yield table.slice(full)
+                yield rows_after(table, full)
         if failed is not None:
             raise failed
 
@@ -303,6 +303,6 @@ def _windows(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]
         while rows >= size:
             table = pa.Table.from_batches(pending)
             yield table.slice(0, size)
-            pending, rows = table.slice(size).to_batches(), rows - size
+            pending, rows = rows_after(table, size).to_batches(), rows - size
     if rows:
         yield pa.Table.from_batches(pending)

@@ -220,8 +220,16 @@ def _bounds(
     return np.array([*bounds, end] if bounds[-1] < end else bounds)
 
 
+def rows_after(table: pa.Table, start: int) -> pa.Table:
+    """Returns the records of a table from one on."""
+    # With their number, which Arrow does not know of records without fields.
+    return table.slice(start, table.num_rows - start)
+
+
 def taken(table: pa.Table, order: np.ndarray[Any, Any]) -> pa.Table:
     """Returns records of a table in an order."""
+    if not table.num_columns:  # Arrow would lose the number of records
+        return table.slice(0, len(order))
     try:
         return table.combine_chunks().take(order)
     except pa.ArrowNotImplementedError:  # dictionaries inside lists and structs
