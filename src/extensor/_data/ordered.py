@@ -95,7 +95,8 @@ class OrderedPlan(Positioned):
     def begin_at(self, state: Any) -> None:
         """Lets the next pass begin at a state, as that of `Plan`."""
         self._expect_order("state")
-        self.next = self.begun = self.place_of(state, None)
+        self.next = self.place_of(state, None)
+        self.position.forget()
 
 
 def ordered(
@@ -161,7 +162,7 @@ class OrderedFeed:
         """Returns the epoch and step with which the next pass begins, and counts this pass."""
         plan = self.plan
         with self._lock:
-            begun = plan.begun = plan.next
+            begun = plan.next
             plan.next = self.end(begun[0]), 0
         return begun
 
@@ -184,7 +185,7 @@ class OrderedPass(ReadAhead):
     """
 
     def __init__(self, feed: OrderedFeed, epoch: int, step: int) -> None:
-        super().__init__()
+        super().__init__(place=(epoch, step))
         self._feed = feed
         self._plan = feed.plan
         self._tables = self._all(epoch, step)
