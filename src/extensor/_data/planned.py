@@ -12,6 +12,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
+from extensor._arrow.empty import empty_batch
 from extensor._arrow.found_nulls import settled
 from extensor._arrow.null_argument import has_auto
 from extensor._arrow.null_policy import policies_of
@@ -216,8 +217,4 @@ def whole(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         if field.nullable and field.name not in table.schema.names:
             table = table.append_column(field, pa.nulls(batch.num_rows, field.type))
     table = WantedTable(schema=schema).table(table)
-    return (table.combine_chunks().to_batches() or [_empty(schema)])[0]
-
-
-def _empty(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in schema], schema=schema)
+    return (table.combine_chunks().to_batches() or [empty_batch(schema)])[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
@@ -231,7 +232,9 @@ def _checked_shard(shard: Any) -> tuple[int, int]:
     if shard is None:
         return 0, 1
     try:
-        index, count = (int(number) for number in shard)
+        if isinstance(shard, (str, bytes)) or any(isinstance(number, bool) for number in shard):
+            raise TypeError
+        index, count = map(operator.index, shard)
     except (TypeError, ValueError) as error:
         raise DTypeError(
             path="shard",

@@ -18,7 +18,8 @@ from extensor._describe.paths import Tree
 from extensor._describe.sketches import datasketches
 from extensor._path import PathLike
 from extensor._progress import progress_bar
-from extensor._streams.source import empty_batch, opened
+from extensor._arrow.empty import empty_batch
+from extensor._streams.source import opened
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError

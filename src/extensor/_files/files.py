@@ -206,7 +206,8 @@ def _expanded(file: File, suffixes: tuple[str, ...]) -> list[File]:
         return [
             each
             for each in _below(file, file.inner)
-            if each.path.endswith(suffixes or "") and not _is_hidden(each.inner, file.inner)
+            if each.path.endswith(suffixes or "")
+            and not is_hidden(each.inner.removeprefix(file.inner))
         ]
     if _PATTERN.search(file.inner):
         fixed = file.inner[: _PATTERN.search(file.inner).start()].rpartition("/")[0]  # pyright: ignore
@@ -231,8 +232,9 @@ def _below(file: File, folder: str) -> list[File]:
     return [File(prefix + path, file.system, path) for path in inner]
 
 
-def _is_hidden(path: str, folder: str) -> bool:
-    return any(part[0] in "._" for part in path.removeprefix(folder).split("/") if part)
+def is_hidden(path: str) -> bool:
+    """Returns whether a name in a path begins with "." or "_": such files are not read."""
+    return any(part[0] in "._" for part in path.split("/") if part)
 
 
 def _regex(pattern: str) -> re.Pattern[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import inner_fields, with_inner_fields, without_dictionaries
+from extensor._arrow.empty import empty_batch
 from extensor._arrow.read import read_records
 from extensor._files.files import FilePath
 from extensor._formats import arrow
@@ -15,7 +16,6 @@ from extensor._formats.json import write as json
 from extensor._formats.parquet import write as parquet
 from extensor._formats.tfrecord.files import write_tfrecord
 from extensor._formats.tfrecord.stream import message_for
-from extensor._streams.source import empty_batch
 from extensor._struct.tensor import StructuredTensor
 
 

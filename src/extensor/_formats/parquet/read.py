@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from extensor._arrow.arrow_type import holds
+from extensor._arrow.empty import empty_batch
 from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import FilePath
 from extensor._formats.parquet.filters import filtered
@@ -90,7 +91,7 @@ def read_parquet(
     wanted = WantedTable(_listed(columns), schema, nulls, row_splits_dtype)
     plan = ParquetPlan(paths, wanted, filters, row_groups, keep_footers=True)
     tables = [table_of(plan, file, file.row_groups) for file in plan.files]
-    tables = tables or [plan.schema.empty_table()]
+    tables = tables or [pa.Table.from_batches([empty_batch(plan.schema)])]
     if any(table.schema != tables[0].schema for table in tables):
         tables = [table.cast(plan.schema) for table in tables]  # nullable in some files only
     return wanted.records(pa.concat_tables(tables))
