@@ -85,15 +85,18 @@ def test_text_that_the_name_of_a_folder_does_not_keep_is_an_error(tmp_path, text
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["a.b", "null", "shape", "é", "a b", "", "a=b", "a/b", "%41", "_a", ".a", "a\0"])  # fmt: skip
-def test_the_name_of_a_key_is_kept_or_an_error(tmp_path, name):
+@pytest.mark.parametrize("name", ["a.b", "null", "shape", "é", "a b"])
+def test_the_name_of_a_key_is_kept(tmp_path, name):
     records = xt.from_arrow(pa.table({name: ["u", "v"], "x": [1, 2]}))
-    try:
+    xt.write_parquet(records, tmp_path / "it", partition_by=[name])
+    assert rows(xt.read_parquet(tmp_path / "it").to_py()) == rows(records.to_py())
+
+
+@pytest.mark.parametrize("name", ["", "a=b", "a/b", "%41", "_a", ".a", "a\0"])
+def test_a_name_that_does_not_come_back_is_an_error(tmp_path, name):
+    records = xt.from_arrow(pa.table({name: ["u", "v"], "x": [1, 2]}))
+    with pytest.raises(errors.StructureError, match=r"partition_by: .*Rename the field"):
         xt.write_parquet(records, tmp_path / "it", partition_by=[name])
-    except errors.StructureError as error:
-        assert "partition_by" in str(error)
-    else:
-        assert rows(xt.read_parquet(tmp_path / "it").to_py()) == rows(records.to_py())
 
 
 def test_an_error_leaves_no_folder(place):

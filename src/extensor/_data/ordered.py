@@ -64,7 +64,7 @@ class OrderedPlan(Positioned):
                 path=f"{self._name}: {what}",
                 expected="a source that gives the same records in the same order each time",
                 received=self._unordered,
-                mend="Write ORDER BY with a unique column"
+                mend="Give order_by= with the columns that make a record unique"
                 + (", or choose the records of the shard in WHERE." if what == "shard" else "."),
             )
 

@@ -69,6 +69,8 @@ class Groups:
         self._groups = groups
         self._reader = reader
         self._batches = reader(schema)
+        self.versions: dict[str, Any] = {}
+        """The versions of the files of which the groups were made, by path."""
         self.rows = np.array([group.rows for group in groups], np.int64)
         self.nbytes = np.array([group.nbytes for group in groups], np.float64)
 
@@ -76,13 +78,15 @@ class Groups:
         """Yields the records of groups; see `Source`.
 
         Raises:
-            FormatError: If a group has another number of records than it had before.
+            FormatError: If a file was replaced or written to.
         """
         for number in groups:
             group, count = self._groups[number], 0
+            self._expect_version(group.file)
             for batch in self._batches(group):
                 count += batch.num_rows
                 yield from (batch.slice(at, rows) for at in range(0, batch.num_rows, rows))
+            self._expect_version(group.file)
             if count != group.rows:
                 raise FormatError(
                     path=self.place(number),
@@ -91,10 +95,16 @@ class Groups:
                     mend="Make the dataset again.",
                 )
 
+    def _expect_version(self, file: File) -> None:
+        if file.path in self.versions:
+            file.expect_version(self.versions[file.path])
+
     def with_fields(self, paths: Sequence[PathLike]) -> Groups:
         """Returns the same records with some of their fields."""
         schema = pruned_schema(self.schema, chosen_columns(paths, self.schema))
-        return Groups(schema, self._groups, self._reader)
+        groups = Groups(schema, self._groups, self._reader)
+        groups.versions = self.versions
+        return groups
 
     def place(self, group: int) -> str:
         """Returns the file of a group, and where it is in the file."""
@@ -161,7 +171,9 @@ def makes_again(format: Format, files_at: Callable[[Any], list[File]]) -> Format
 def _feed(
     format: Format, files: Sequence[File], wanted: WantedTable, passes: Passes, **own: Any
 ) -> tuple[Feed, Groups]:
+    versions = {file.path: file.version() for file in files}  # before they are read
     source = format.opened(files, wanted, **own)
+    source.versions = versions
     nulls = _settled(source, wanted.nulls)
     plan = passes.plan(source, PART_ROWS, PART_BYTES)
     conversion = Conversion(plan, source.schema, wanted.row_splits_dtype, nulls)

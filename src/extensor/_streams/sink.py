@@ -26,6 +26,7 @@ def write_stream(
     format: str,
     float32: bool = False,
     allow_nan: bool = False,
+    nulls: Any = None,
 ) -> None:
     """Writes record batches to a file, which appears only when it is complete.
 
@@ -36,6 +37,7 @@ def write_stream(
         format: The format, one of `SUFFIXES`.
         float32: Whether to write float64 as float32.
         allow_nan: Whether to write NaN and infinities to JSON, which has none.
+        nulls: The policies for nulls of TFRecord files, by path. Default: as features can be.
 
     Raises:
         The errors of `write_parquet`, `write_arrow`, `write_json` or `write_tfrecord`.
@@ -54,7 +56,7 @@ def write_stream(
     elif format == "json":
         json.write(batches, path, allow_nan)
     else:
-        nulls = _nulls(schema)
+        nulls = {**_nulls(schema), **(nulls or {})}
         records: Iterator[StructuredTensor] = (read_records(each, nulls=nulls) for each in batches)
         write_tfrecord(records, path, message=message_for(schema))
 
