@@ -224,3 +224,30 @@ def test_what_is_missing_is_missing_to_python():
 def test_errors_of_the_laws_are_in_the_family_too():
     assert xt.errors.LawError is xt.testing.LawError
     assert issubclass(xt.errors.LawError, AssertionError)
+
+
+ORIGINS = {
+    None: '"extensor[sql]"',
+    '{"url": "file:///home/me/extensor", "dir_info": {"editable": true}}': (
+        '-e "/home/me/extensor[sql]"'
+    ),
+    '{"url": "file:///home/me/extensor", "dir_info": {}}': (
+        '"extensor[sql] @ file:///home/me/extensor"'
+    ),
+    '{"url": "https://a.org/x.whl", "archive_info": {}}': '"extensor[sql] @ https://a.org/x.whl"',
+    '{"url": "https://a.org/x.git", "vcs_info": {"vcs": "git", "commit_id": "ab12"}}': (
+        '"extensor[sql] @ git+https://a.org/x.git@ab12"'
+    ),
+}
+
+
+@pytest.mark.parametrize(("origin", "expected"), ORIGINS.items())
+def test_an_extra_is_installed_from_where_extensor_was_installed(monkeypatch, origin, expected):
+    class Distribution:
+        def read_text(self, name):
+            assert name == "direct_url.json"
+            return origin
+
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: Distribution())
+    error = xt.errors.MissingDependencyError(path="x", mend='pip install "extensor[sql]"')
+    assert str(error) == f"x. pip install {expected}"

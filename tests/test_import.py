@@ -1,6 +1,7 @@
 """What `import extensor` costs, what it loads, and what it says where TensorFlow is missing."""
 
 import json
+import re
 import statistics
 import textwrap
 
@@ -102,9 +103,9 @@ def error_on_import(run_python, before):
 
 def test_without_tensorflow_the_error_says_what_to_install(run_python):
     message = error_on_import(run_python, 'import sys; sys.modules["tensorflow"] = None\n')
-    assert message == (
-        "extensor: expected TensorFlow 2.20 or newer, got no module tensorflow. "
-        'Install it: pip install "extensor[tf]", or "extensor[tf-cpu]" without a GPU.'
+    assert "extensor: expected TensorFlow 2.20 or newer, got no module tensorflow. " in message
+    assert re.search(
+        r'Install it: pip install .*\[tf\]", or .*\[tf-cpu\]" without a GPU\.$', message
     )
 
 

@@ -4,8 +4,13 @@ A message contains the path, what was expected, what was received, and what to d
 the contents of a tensor.
 """
 
+import json as _json
+import re as _re
 from collections.abc import Iterable as _Iterable
+from importlib import metadata as _metadata
 from typing import Any as _Any
+from urllib import parse as _parse
+from urllib import request as _request
 
 
 class ExtensorError(Exception):
@@ -124,7 +129,42 @@ class DirectoryError(ExtensorError, IsADirectoryError):
 
 
 class MissingDependencyError(ExtensorError, ImportError):
-    """A required package is not installed, or its version is not supported."""
+    """A required package is not installed, or its version is not supported.
+
+    A command that installs an extra of extensor, such as `pip install "extensor[sql]"`, becomes one
+    that installs it from where this extensor was installed.
+    """
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        path: object = None,
+        expected: str | None = None,
+        received: str | None = None,
+        mend: str | None = None,
+    ) -> None:
+        mend = mend and _re.sub(r"(['\"])extensor(\[[^\]]+\])\1", _extra, mend)
+        super().__init__(message, path=path, expected=expected, received=received, mend=mend)
+
+
+def _extra(found: "_re.Match[str]") -> str:
+    """Returns what pip installs for an extra: by its name, or from a folder, file or repository."""
+    quote, extra = found.groups()
+    try:
+        text = _metadata.distribution("extensor").read_text("direct_url.json")
+    except _metadata.PackageNotFoundError:
+        text = None
+    if text is None:  # from an index
+        return found[0]
+    origin = _json.loads(text)
+    url = origin["url"]
+    if origin.get("dir_info", {}).get("editable"):
+        folder = _request.url2pathname(_parse.urlparse(url).path)
+        return f"-e {quote}{folder}{extra}{quote}"
+    if "vcs_info" in origin:
+        url = f"{origin['vcs_info']['vcs']}+{url}@{origin['vcs_info']['commit_id']}"
+    return f"{quote}extensor{extra} @ {url}{quote}"
 
 
 class QueryError(ExtensorError, ValueError):

@@ -27,8 +27,10 @@ def of_duckdb():
     duckdb = pytest.importorskip("duckdb")
     connection = duckdb.connect()
     xt.write_database(xt.from_arrow(TABLE), "records", connection)
-    query = "select * from records order by n"
-    return lambda *args, **options: xt.data.database(query, connection, *args, **options)
+    query, order = "select * from records", ["n"]
+    return lambda *args, **options: xt.data.database(
+        query, connection, *args, order_by=order, **options
+    )
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +42,10 @@ def server():
 
 
 def of_postgres(server):
-    query = "select * from records order by n"
-    return lambda *args, **options: xt.data.database(query, server.uri, *args, **options)
+    query, order = "select * from records", ["n"]
+    return lambda *args, **options: xt.data.database(
+        query, server.uri, *args, order_by=order, **options
+    )
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +59,10 @@ def spanner_database():
 
 
 def of_spanner(database):
-    query = "select n, t, l from records order by n"
-    return lambda *args, **options: xt.data.spanner(database, query, *args, **options)
+    query, order = "select n, t, l from records", ["n"]
+    return lambda *args, **options: xt.data.spanner(
+        database, query, *args, order_by=order, **options
+    )
 
 
 @pytest.fixture(scope="module")
@@ -204,15 +210,60 @@ def test_a_null_is_an_error_after_the_batches_before_it():
 
 
 @pytest.mark.parametrize("options", [{"shard": (0, 2)}, {"state": {}}])
-def test_a_query_without_an_order_has_no_shards_and_states(options):
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select n from range(9) t(n)",
+        "select n, row_number() over (order by n) as k from range(9) t(n)",
+        "select n, 'order by' as t from range(9) t(n) -- order by n",
+    ],
+)
+def test_a_query_without_an_order_has_no_shards_and_states(options, query):
     duckdb = pytest.importorskip("duckdb")
-    query = "select n from range(9) t(n)"
-    with pytest.raises(errors.StructureError, match="query without ORDER BY"):
+    with pytest.raises(errors.StructureError, match="query without order_by="):
         xt.data.database(query, duckdb.connect(), 2, **options)
     dataset = xt.data.database(query, duckdb.connect(), 2, shuffle=SHUFFLE)
     assert sorted(flat(numbers(dataset))) == list(range(9))
-    with pytest.raises(errors.StructureError, match="query without ORDER BY"):
+    with pytest.raises(errors.StructureError, match="query without order_by="):
         xt.data.state(dataset, 1)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select n, t from records",
+        "from records select n, t;",
+        "select n, t from records order by t limit 100 -- any",
+        "with r as (select * from records) select n, t from r",
+    ],
+)
+@pytest.mark.parametrize("order", [["n"], ("t", "n"), ['a "b"']], ids=str)
+def test_a_result_has_the_order_of_its_columns(query, order):
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    records = [(n * 7 % 30, f"text {n % 4}") for n in range(30)]
+    connection.execute("create table records(n int, t varchar)")
+    connection.executemany("insert into records values (?, ?)", records)
+    if order == ['a "b"']:
+        query = 'select n, t, -n as "a ""b""" from records'
+    keys = {"n": lambda r: r[0], "t": lambda r: r[1], 'a "b"': lambda r: -r[0]}
+    expected = sorted(records, key=lambda r: [keys[name](r) for name in order])
+    dataset = xt.data.database(query, connection, 4, order_by=order)
+    assert flat(numbers(dataset)) == [n for n, _ in expected]
+    state = xt.data.state(dataset, 2)
+    resumed = xt.data.database(query, connection, 4, order_by=order, state=state)
+    assert flat(numbers(resumed)) == [n for n, _ in expected[8:]]
+    shards = [xt.data.database(query, connection, 4, order_by=order, shard=(i, 2)) for i in (0, 1)]
+    assert [flat(numbers(each)) for each in shards] == [
+        [n for n, _ in expected[i::2]] for i in (0, 1)
+    ]
+
+
+@pytest.mark.parametrize("order", ["n", [], [3], 7])
+def test_an_order_is_a_list_of_columns(order):
+    duckdb = pytest.importorskip("duckdb")
+    with pytest.raises(errors.DTypeError, match=r"^order_by: expected a list of names"):
+        xt.data.database("select 1 as n", duckdb.connect(), 2, order_by=order)
 
 
 def test_two_passes_over_one_connection_at_once_are_an_error():

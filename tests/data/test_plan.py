@@ -222,6 +222,10 @@ def test_a_shard_out_of_range_is_an_error(paths, shard):
     ("argument", "error"),
     [
         ({"shard": 3}, errors.DTypeError),
+        ({"shard": "02"}, errors.DTypeError),
+        ({"shard": ("0", "2")}, errors.DTypeError),
+        ({"shard": (0.5, 2)}, errors.DTypeError),
+        ({"shard": (False, 2)}, errors.DTypeError),
         ({"shuffle": True}, errors.DTypeError),
         ({"shuffle": xt.data.Shuffle(-1)}, errors.StructureError),
         ({"shuffle": xt.data.Shuffle(1, 0)}, errors.StructureError),

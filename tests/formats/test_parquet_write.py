@@ -77,6 +77,28 @@ def test_any_keys_read_as_they_were_written(pairs):
     assert rows(again.to_py()) == rows(records.to_py())
 
 
+@pytest.mark.parametrize("text", ["__HIVE_DEFAULT_PARTITION__", "a\0b"])
+def test_text_that_the_name_of_a_folder_does_not_keep_is_an_error(tmp_path, text):
+    records = xt.struct.constant([{"k": "a", "x": 1}, {"k": text, "x": 2}])
+    with pytest.raises(errors.StructureError, match=r"^k: expected text .*folder"):
+        xt.write_parquet(records, tmp_path / "it", partition_by=["k"])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a.b", "null", "shape", "é", "a b"])
+def test_the_name_of_a_key_is_kept(tmp_path, name):
+    records = xt.from_arrow(pa.table({name: ["u", "v"], "x": [1, 2]}))
+    xt.write_parquet(records, tmp_path / "it", partition_by=[name])
+    assert rows(xt.read_parquet(tmp_path / "it").to_py()) == rows(records.to_py())
+
+
+@pytest.mark.parametrize("name", ["", "a=b", "a/b", "%41", "_a", ".a", "a\0"])
+def test_a_name_that_does_not_come_back_is_an_error(tmp_path, name):
+    records = xt.from_arrow(pa.table({name: ["u", "v"], "x": [1, 2]}))
+    with pytest.raises(errors.StructureError, match=r"partition_by: .*Rename the field"):
+        xt.write_parquet(records, tmp_path / "it", partition_by=[name])
+
+
 def test_an_error_leaves_no_folder(place):
     def broken():
         yield RECORDS

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.message import DecodeError
 
 import extensor as xt
 from tests.samples.proto_types import add, file_of, message_class, plain, record
@@ -209,6 +210,19 @@ def test_a_field_of_another_wire_type_is_unknown_where_a_part_is_repeated(recipe
     message = b"\x12" + bytes([len(step)]) + step
     assert record(recipe.FromString(message))["steps"][0]["minutes"] == 5
     assert xt.from_proto([message], recipe)[0].to_py()["steps"][0]["minutes"] == 5
+
+
+@pytest.mark.parametrize("tag", ["8a80808010", "8a808080 7f", "8a8080808000", "8a80808000", "0a"])
+def test_a_tag_of_more_than_32_bits_is_refused_as_by_protobuf(recipe, tag):
+    """A tag with zeros at its end, in five bytes, is no such tag."""
+    message = bytes.fromhex(tag) + b"\x03tea"
+    try:
+        expected = recipe.FromString(message).title
+    except DecodeError:
+        with pytest.raises(xt.errors.FormatError, match="record 1"):
+            xt.from_proto([b"", message], recipe, columns=["title"])
+    else:
+        assert xt.from_proto([message], recipe, columns=["title"]).to_py() == [{"title": expected}]
 
 
 def test_any_is_its_url_and_its_bytes(recipe):

@@ -3,6 +3,8 @@
 import io
 import json
 import random
+import tempfile
+from pathlib import Path
 
 import extensor as xt
 from tests.fuzz import cases
@@ -22,7 +24,8 @@ def case(seed):
     if is_array:
         whole = json.dumps(values, indent=indent).encode()
     else:
-        whole = b"\n".join(json.dumps(each, indent=indent).encode() for each in values)
+        between = dice.choice([b"\n", b"\n", b"", b" ", b"\n\n"])  # several objects a line
+        whole = between.join(json.dumps(each, indent=indent).encode() for each in values)
     text = whole if dice.random() < 0.2 else damaged(dice, whole, [(0, len(whole))])
     options = {"nulls": "mask", "conflicts": dice.choice(["error", "union"])}
     if dice.random() < 0.2:
@@ -41,13 +44,23 @@ def case(seed):
         for row, its in zip(rows, found, strict=True):
             wanted = {k: v for k, v in row.items() if names is None or k in names}
             assert _is_in(wanted, its), (text, row, its)
+    if not options.keys() & {"maps", "columns"} and options["conflicts"] == "error":
+        assert _streamed(text) == found, text
     xt.write_json(records, io.BytesIO(), allow_nan=True)
     return "read"
 
 
+def _streamed(text):
+    """The records of a text as a dataset has them."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.jsonl"
+        path.write_bytes(text)
+        return [row for batch in xt.data.json(path, 7, nulls="mask") for row in batch.to_py()]
+
+
 def _record(dice, depth):
     return {
-        dice.choice(["x", "y", "m", "a b", "é"]): _value(dice, depth)
+        dice.choice(["x", "y", "m", "a b", "é", "", "null", "a.b", "shape"]): _value(dice, depth)
         for _ in range(dice.randint(0, 3))
     }
 
@@ -58,7 +71,7 @@ def _value(dice, depth):
         return [_value(dice, depth - 1) for _ in range(dice.randint(0, 3))]
     if kind == 7:
         return _record(dice, depth - 1)
-    texts = ["", "2020-01-01", "2020-01-01T00:00:00+02:00", 'a"\\\n', "é}null", "[{"]
+    texts = ["", "2020-01-01", "2020-01-01T00:00:00+02:00", 'a"\\\n', "é}null", "[{", "a\0b"]
     numbers = [0, -1, 2**31, 2**63, 0.5, 1e300, -0.0]
     return [dice.choice(texts), dice.choice(numbers), dice.random() < 0.5, None, 7, "s"][kind]
 

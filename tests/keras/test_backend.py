@@ -1,6 +1,7 @@
 """xt.keras needs the TensorFlow backend of Keras 3, says so, and leaves Keras as it was."""
 
 import json
+import re
 import sys
 
 import pytest
@@ -91,7 +92,7 @@ def test_keras_that_is_missing_is_an_error_with_the_mend(monkeypatch):
     assert isinstance(raised.value, ImportError)
     assert raised.value.expected == "Keras 3"
     assert "a failed import" in raised.value.received
-    assert raised.value.mend == "pip install 'extensor[keras]'"
+    assert re.fullmatch(r"pip install .*\[keras\]'", raised.value.mend)
 
 
 @pytest.mark.parametrize("version", ["2.15.0", "3.9.2"])

@@ -109,7 +109,7 @@ def test_errors_of_later_blocks_name_the_line_of_the_file(tmp_path, monkeypatch)
         opened(path)
     path.write_text('{"a": {"x": ["b"]}}\n' * 60)
     text = path.read_text()
-    path.write_text('{"a": {"x": [1]}}\n' * 64 + text)
+    path.write_text('{"a": {"x": [1]}}\n' * 3 + text)  # a block of its own
     with pytest.raises(xt.errors.DTypeError, match=r"a\.x\[\*\]: .*int64.*string.*line \d+ of"):
         opened(path)
     path.write_text('{"a": {"x": [1]}}\n' * 40 + '{"a": {"x": ["b"]}}\n' * 4)

@@ -13,6 +13,7 @@ import tensorflow as tf
 from extensor._arrow.arrow_type import holds_records, without_dictionaries
 from extensor._arrow.buffers import check_start
 from extensor._arrow.column_type import ColumnType
+from extensor._arrow.empty import empty_array
 from extensor._arrow.found_nulls import FoundNulls, found_nulls, refused_nulls, settled
 from extensor._arrow.location import Location, splits_dtype
 from extensor._arrow.nested_types import StructType
@@ -234,8 +235,9 @@ def _one_chunk(array: Any, described: ColumnType, path: Path) -> pa.Array:
     """
     if not isinstance(array, pa.ChunkedArray):
         return described.validate(array, path)
-    if array.num_chunks == 1:
-        return described.validate(array.chunk(0), path)
+    if array.num_chunks < 2:
+        chunk = array.chunk(0) if array.num_chunks else empty_array(array.type)
+        return described.validate(chunk, path)
     chunks = [described.validate(chunk, path) for chunk in array.chunks]
     # Empty chunks are dropped: their offsets may be anything.
     filled = [chunk for chunk in chunks if len(chunk)] or chunks[:1]
@@ -243,7 +245,7 @@ def _one_chunk(array: Any, described: ColumnType, path: Path) -> pa.Array:
         return filled[0]
     try:
         # `combine_chunks` would make Python objects of all chunks again.
-        return pa.concat_arrays(filled) if filled else array.combine_chunks()
+        return pa.concat_arrays(filled)
     except (pa.ArrowInvalid, pa.ArrowIndexError) as error:
         # Too many words for the index type, or a null among the words.
         arrow = without_dictionaries(array.type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from extensor import __version__
 from extensor._arrow.arrow_type import inner_fields, is_list
+from extensor._arrow.null_policy import fill
 from extensor._cli.data_service import data_service
 from extensor._cli.laws_command import check_laws
 from extensor._cli.main import FINE, FOUND
@@ -21,6 +23,7 @@ from extensor._progress import progress_bar
 from extensor._streams.formats import SUFFIXES, known_format
 from extensor._streams.sink import write_stream
 from extensor._streams.source import opened
+from extensor.errors import ExtensorError, NullError
 
 _Command = Callable[..., Any]
 
@@ -132,6 +135,13 @@ def head(files: tuple[str, ...], count: int, columns: tuple[str, ...], format: s
 @click.option("--to", "target_format", type=_FORMATS, help="The format of OUT.")
 @click.option("--float32", is_flag=True, help="Write float64 as float32, with fewer digits.")
 @click.option("--allow-nan", is_flag=True, help="Write NaN and Infinity, which are not JSON.")
+@click.option(
+    "--nulls",
+    metavar="PATH=VALUE",
+    multiple=True,
+    help="A value in place of the nulls of a path, such as 'scores[*]=0'; for TFRecord, which has "
+    "no nulls in lists. Give it again for more.",
+)
 @_columns
 @_progress
 def convert(
@@ -141,6 +151,7 @@ def convert(
     target_format: str | None,
     float32: bool,
     allow_nan: bool,
+    nulls: tuple[str, ...],
     columns: tuple[str, ...],
     progress: bool | None,
 ) -> None:
@@ -159,7 +170,35 @@ def convert(
                 yield batch
                 advance(batch.num_rows)
 
-        write_stream(counted(), source.schema, target, kind, float32, allow_nan)
+        filled = dict(map(_filled, nulls))
+        try:
+            write_stream(counted(), source.schema, target, kind, float32, allow_nan, filled)
+        except ExtensorError as error:
+            raise _of_command(error) from error
+
+
+def _filled(text: str) -> tuple[str, Any]:
+    """Returns a path and the value in place of its nulls."""
+    path, equal, value = text.rpartition("=")
+    if not equal or not path:
+        raise click.BadParameter(f"{text!r} is not PATH=VALUE.", param_hint="--nulls")
+    try:
+        return path, fill(json.loads(value))
+    except ValueError:
+        return path, fill(value)
+
+
+def _of_command(error: ExtensorError) -> ExtensorError:
+    """Returns an error that names options in place of arguments of Python functions."""
+    mend = error.mend or ""
+    if isinstance(error, NullError):
+        mend = f"Give a value in place of the nulls: --nulls '{error.path}=0'."
+    elif "allow_nan=True" in mend:
+        mend = "Give --allow-nan to write NaN and Infinity."
+    else:
+        return error
+    parts: dict[str, Any] = {"path": error.path, "expected": error.expected}
+    return type(error)(**parts, received=error.received, mend=mend)
 
 
 @extensor.command(

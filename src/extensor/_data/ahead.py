@@ -13,19 +13,23 @@ from typing import Any
 
 import tensorflow as tf
 
+from extensor._data.position import Begun
+
 
 class ReadAhead:
     """One pass over a source. A subclass has `_read` and `_close_source`.
 
     Args:
         parts: The number of parts; infinite if nobody knows it.
+        place: Where the pass begins.
     """
 
     reads_ahead = True
     """Whether the next part is read in the background."""
 
-    def __init__(self, parts: float = math.inf) -> None:
+    def __init__(self, parts: float = math.inf, place: tuple[int, int] = (0, 0)) -> None:
         self._parts = parts
+        self.entry = Begun(place)
         self._lock = threading.Lock()  # while a part is read, or the source is closed
         self._ahead: tuple[int, Future[tf.data.Dataset | None]] | None = None
         self._is_closed = False
@@ -45,6 +49,7 @@ class ReadAhead:
             if ahead is not None:
                 ahead[1].cancel()
             batches = self._load(number)
+        self.entry.is_finished = batches is None or number + 1 == self._parts
         if batches is None:
             self.is_over = True
             return empty_dataset()
@@ -56,6 +61,7 @@ class ReadAhead:
     def close(self) -> None:
         """Closes the source, at once or when the part that is being read is complete."""
         self._is_closed = True
+        self.entry.is_open = False
         if (ahead := self._ahead) is not None:
             ahead[1].cancel()
         if not self._close_if_free():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
@@ -15,6 +14,7 @@ from extensor._data.ordered import OrderedPlan, ordered
 from extensor._data.position import Shuffle
 from extensor._formats.sql import result_of
 from extensor._path import PathLike
+from extensor.errors import DTypeError
 
 
 def database(
@@ -31,11 +31,12 @@ def database(
     epochs: int = 1,
     state: dict[str, Any] | None = None,
     params: Any = None,
+    order_by: Iterable[str] | None = None,
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the records of an SQL query in structured batches.
 
-    Each epoch runs the query, and reads the result from its beginning. `shard` and `state` need a
-    query with ORDER BY of a unique column, because a database gives records in any order otherwise.
+    Each epoch runs the query, and reads the result from its beginning. `shard` and `state` need
+    `order_by`, because a database gives records in any order otherwise.
 
     Args:
         query: An SQL query.
@@ -63,6 +64,8 @@ def database(
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`. The batches before are read and
             dropped.
+        order_by: The names of columns of the result, such as `["id"]`, that together differ between
+            any two records. The database orders the result by them. `shard` and `state` need it.
         params: The values of the parameters in the query: a list, or a dict where the driver
             supports names.
 
@@ -70,8 +73,8 @@ def database(
         A dataset of StructuredTensors of shape `[batch_size]`, of unknown cardinality.
 
     Raises:
-        StructureError, RowError: As in `batches`; StructureError also for `shard` or `state` of a
-            query without ORDER BY.
+        StructureError, RowError: As in `batches`; StructureError also for `shard` or `state`
+            without `order_by`.
         DatabaseError, MissingDependencyError, DTypeError, FieldError, UnsupportedTypeError: As in
             `read_database`; those that depend on contents during iteration.
 
@@ -84,8 +87,9 @@ def database(
     [0 1]
     [2]
     """
+    query = in_order(query, order_by, quote='"')
     rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs)
-    plan = OrderedPlan("xt.data.database", [query, repr(params)], unordered(query), *rest)
+    plan = OrderedPlan("xt.data.database", [query, repr(params)], unordered(order_by), *rest)
     names, is_auto = listed(columns)
     wanted = WantedTable(names, schema, nulls, row_splits_dtype)
     found = wanted.schema
@@ -102,7 +106,34 @@ def database(
     return ordered(plan, opened, found, wanted, is_auto, state)
 
 
-def unordered(query: Any) -> str | None:
+def in_order(query: str, order_by: Any, quote: str) -> str:
+    """Returns a query whose result is ordered by columns.
+
+    Args:
+        query: The query.
+        order_by: The names of the columns; None for the query as it is.
+        quote: The quotation mark of names.
+
+    Raises:
+        DTypeError: If the columns are not a list of names (also a TypeError).
+    """
+    if order_by is None:
+        return query
+    is_listed = isinstance(order_by, Iterable) and not isinstance(order_by, str)
+    names: list[Any] = list(order_by) if is_listed else []
+    if not names or not all(isinstance(n, str) for n in names):
+        raise DTypeError(
+            path="order_by",
+            expected="a list of names of columns of the result",
+            received=repr(order_by)[:80],
+            mend='Write order_by=["id"].',
+        )
+    columns = ", ".join(quote + name.replace(quote, quote * 2) + quote for name in names)
+    inner = query.rstrip().removesuffix(";")
+    # The query ends with its line, because it may end with a comment.
+    return f"select * from (\n{inner}\n) as extensor_ordered order by {columns}"
+
+
+def unordered(order_by: Any) -> str | None:
     """Returns what a query lacks to give its records in one order, or None."""
-    is_ordered = re.search(r"\border\s+by\b", str(query), re.IGNORECASE)
-    return None if is_ordered else "a query without ORDER BY"
+    return None if order_by is not None else "a query without order_by="

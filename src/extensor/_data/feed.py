@@ -6,12 +6,13 @@ import functools
 import threading
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
 from extensor._data.ahead import ReadAhead, empty_dataset
 from extensor._data.conversion import Conversion, joined
-from extensor._data.plan import Plan
+from extensor._data.plan import Plan, rows_after, taken
 
 
 class Feed:
@@ -35,14 +36,14 @@ class Feed:
 
     @property
     def parts(self) -> int:
-        """The number of parts of a pass."""
-        return self.plan.parts * self.plan.epochs
+        """The number of parts of a pass; the last one is the last batch."""
+        return self.plan.parts * self.plan.epochs + 1
 
     def begin(self) -> tuple[int, int]:
         """Returns the epoch and step with which the next pass begins, and counts this pass."""
         plan = self.plan
         with self._lock:
-            begun = plan.begun = plan.next
+            begun = plan.next
             if self.counts_passes:
                 plan.next = begun[0] + plan.epochs, 0
         return begun
@@ -62,7 +63,7 @@ class Pass(ReadAhead):
     """
 
     def __init__(self, feed: Feed, epoch: int, step: int) -> None:
-        super().__init__(feed.parts)
+        super().__init__(feed.parts, (epoch, step))
         self._feed = feed
         self._plan = feed.plan
         self._epoch = epoch
@@ -76,30 +77,38 @@ class Pass(ReadAhead):
             rows.close()
 
     def _read(self, number: int) -> tf.data.Dataset:
-        return self._batches(*divmod(number, self._plan.parts))
+        plan = self._plan
+        if number < plan.parts * plan.epochs:
+            return self._batches(*divmod(number, plan.parts))
+        # A part of its own, so that it is known when it is asked for.
+        return self._between(plan.epochs - 1, (plan.steps - 1) * plan.batch_size, plan.end)
 
     def _batches(self, epoch: int, part: int) -> tf.data.Dataset:
         plan, size = self._plan, self._plan.batch_size
-        first = max(0, self._step - epoch * plan.steps) * size
-        epoch += self._epoch
-        bounds = plan.bounds(epoch)
-        stop = int(bounds[part + 1])
-        begin = max(first, int(bounds[part]) // size * size)
-        is_last = part == plan.parts - 1
-        end = stop if is_last and not plan.drop_remainder else stop // size * size
+        bounds = plan.bounds(self._epoch + epoch)
+        end = plan.end if part == plan.parts - 1 else int(bounds[part + 1]) // size * size
+        if epoch == plan.epochs - 1:
+            end = min(end, (plan.steps - 1) * size)
+        return self._between(epoch, int(bounds[part]) // size * size, end)
+
+    def _between(self, epoch: int, begin: int, end: int) -> tf.data.Dataset:
+        """Returns the batches of an epoch from one record to another."""
+        plan, size = self._plan, self._plan.batch_size
+        begin = max(begin, (self._step - epoch * plan.steps) * size)
         if begin >= end:
             return empty_dataset()
+        epoch += self._epoch
         if plan.shuffle is None:
             table = self._in_order(epoch, begin, end)
         else:
-            table = self._shuffled(epoch, begin, end, part)
+            table = self._shuffled(epoch, begin, end)
         full = (end - begin) // size * size
         place = functools.partial(plan.place, epoch)
         made: list[tf.data.Dataset] = []
         if full:
             made.append(self._feed.conversion.batches(table.slice(0, full), size, begin, place))
         if begin + full < end:
-            rest, count = table.slice(full), end - begin - full
+            rest, count = rows_after(table, full), end - begin - full
             made.append(self._feed.conversion.batches(rest, count, begin + full, place))
         return joined(made)
 
@@ -110,14 +119,14 @@ class Pass(ReadAhead):
                 rows.close()
             rows = _Rows(self._plan, epoch, begin)
         table = rows.take(begin, end)
-        if end < self._plan.num_rows - self._plan.num_rows % self._plan.batch_size:
+        if end < self._plan.end:
             self._rows = rows
         else:
             rows.close()
         return table
 
-    def _shuffled(self, epoch: int, begin: int, end: int, part: int) -> pa.Table:
-        """Returns records of an epoch, and keeps those of the part that the next one needs."""
+    def _shuffled(self, epoch: int, begin: int, end: int) -> pa.Table:
+        """Returns records of an epoch, and keeps those of the last window that come after them."""
         plan, bounds = self._plan, self._plan.bounds(epoch)
         tables: list[pa.Table] = []
         position = begin
@@ -125,18 +134,19 @@ class Pass(ReadAhead):
         if tail is not None and tail[0] == epoch and tail[1] == begin:
             tables.append(tail[2])
             position += tail[2].num_rows
-        first = part
-        while bounds[first] > position:
-            first -= 1
-        for window in range(first, part + 1):
+        window = int(np.searchsorted(bounds, position, "right")) - 1
+        while position < end:
             table = plan.window(epoch, window)
-            tables.append(table.slice(max(0, position - int(bounds[window]))))
-            position = int(bounds[window + 1])
-        table = pa.concat_tables(tables)
+            tables.append(rows_after(table, max(0, position - int(bounds[window]))))
+            window += 1
+            position = int(bounds[window])
+        # Not concat_tables, which loses the number of records without fields.
+        pieces = [batch for table in tables for batch in table.to_batches()]
+        table = pa.Table.from_batches(pieces, plan.source.schema)
         if end - begin < table.num_rows:
             # A copy, because a slice keeps the memory of the whole.
-            rest = table.slice(end - begin)
-            self._tail = epoch, end, rest.take(pa.array(range(rest.num_rows), pa.int64()))
+            rest = rows_after(table, end - begin)
+            self._tail = epoch, end, taken(rest, np.arange(rest.num_rows))
         return table.slice(0, end - begin)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -16,13 +15,18 @@ from extensor._data.planned import Format, Group, Groups, makes_again, planned, 
 from extensor._data.position import Shuffle
 from extensor._files.files import File, FilePath, files_at
 from extensor._formats.json.source import SUFFIXES, Text
-from extensor._formats.json.stream import Block, batches_as, blocks, table_of, with_types_of
+from extensor._formats.json.stream import (
+    Block,
+    batches_as,
+    blocks,
+    num_records,
+    table_of,
+    with_types_of,
+)
 from extensor._path import PathLike
 
 # The approximate size in bytes of the lines that are read at once.
 _BLOCK = 1 << 18
-
-_RECORD = re.compile(rb"[^\s][^\n]*")
 
 
 def json(
@@ -40,7 +44,7 @@ def json(
 ) -> tf.data.Dataset:
     r"""Returns a dataset that streams the records of JSON files in structured batches.
 
-    Files of one object a line are read some lines at a time, in any order. The lines are counted
+    Files of one object a line are read some lines at a time, in any order. The records are counted
     first; without `schema=`, all records are parsed for their types then. A compressed file, or one
     with another layout, such as an array, is read from its beginning: shuffling has it in memory,
     and it belongs to one shard.
@@ -73,7 +77,7 @@ def json(
     Raises:
         StructureError, RowError: As in `parquet`.
         MissingFileError, FormatError, FieldError, DTypeError, NullError: As in `read_json`; with
-            `schema=`, those that depend on contents are raised during iteration.
+            `schema=`, those of values are raised during iteration.
         UnsupportedTypeError: As in `from_arrow`.
 
     >>> import pathlib
@@ -101,13 +105,13 @@ def _opened(files: Sequence[File], wanted: WantedTable) -> Groups:
     for file in files:
         found: list[Group] = []
         for block in blocks(file, _BLOCK):
-            rows = len(_RECORD.findall(block.data))
-            if wanted.schema is None or block.is_whole:
-                text = _text(file, block)
-                table = table_of(text, block.line, None if wanted.schema is None else wanted)
+            text = _text(file, block)
+            if wanted.schema is None:
+                table = table_of(text, block.line)
+                record = with_types_of(record, table.schema, text, block.line)
                 rows = table.num_rows
-                if wanted.schema is None:
-                    record = with_types_of(record, table.schema, text, block.line)
+            else:
+                rows = num_records(text, block.line)
             at = None if block.start is None else (block.start, block.line)
             name = f"lines from {block.line + 1} on" if at else "its records"
             found.append(Group(file, name, rows, len(block.data), at))

@@ -19,7 +19,7 @@ from extensor._arrow.null_policy import policies_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._data.ahead import ReadAhead
 from extensor._data.conversion import Conversion
-from extensor._data.plan import PART_BYTES, PART_ROWS, taken
+from extensor._data.plan import PART_BYTES, PART_ROWS, rows_after, taken
 from extensor._data.position import Positioned
 from extensor._data.prunable import prunable
 from extensor._data.stream import stream_to_its_end
@@ -64,7 +64,7 @@ class OrderedPlan(Positioned):
                 path=f"{self._name}: {what}",
                 expected="a source that gives the same records in the same order each time",
                 received=self._unordered,
-                mend="Write ORDER BY with a unique column"
+                mend="Give order_by= with the columns that make a record unique"
                 + (", or choose the records of the shard in WHERE." if what == "shard" else "."),
             )
 
@@ -95,7 +95,8 @@ class OrderedPlan(Positioned):
     def begin_at(self, state: Any) -> None:
         """Lets the next pass begin at a state, as that of `Plan`."""
         self._expect_order("state")
-        self.next = self.begun = self.place_of(state, None)
+        self.next = self.place_of(state, None)
+        self.position.forget()
 
 
 def ordered(
@@ -161,7 +162,7 @@ class OrderedFeed:
         """Returns the epoch and step with which the next pass begins, and counts this pass."""
         plan = self.plan
         with self._lock:
-            begun = plan.begun = plan.next
+            begun = plan.next
             plan.next = self.end(begun[0]), 0
         return begun
 
@@ -184,7 +185,7 @@ class OrderedPass(ReadAhead):
     """
 
     def __init__(self, feed: OrderedFeed, epoch: int, step: int) -> None:
-        super().__init__()
+        super().__init__(place=(epoch, step))
         self._feed = feed
         self._plan = feed.plan
         self._tables = self._all(epoch, step)
@@ -227,7 +228,7 @@ class OrderedPass(ReadAhead):
                 count = -(-table.num_rows // size)
                 steps += count
                 if left < count:
-                    yield first + left * size, table.slice(left * size)
+                    yield first + left * size, rows_after(table, left * size)
                 left = max(0, left - count)
                 first += table.num_rows
             self._plan.steps = steps
@@ -257,7 +258,7 @@ class OrderedPass(ReadAhead):
             if rows >= size and (rows >= PART_ROWS or nbytes >= PART_BYTES):
                 table = pa.Table.from_batches(pending)
                 yield table.slice(0, rows - rows % size)
-                pending = table.slice(rows - rows % size).to_batches()
+                pending = rows_after(table, rows - rows % size).to_batches()
                 rows %= size
                 nbytes = sum(batch.nbytes for batch in pending)
         if rows:
@@ -266,7 +267,7 @@ class OrderedPass(ReadAhead):
             if full:
                 yield table.slice(0, full)
             if full < rows and not self._plan.drop_remainder and failed is None:
-                yield table.slice(full)
+                yield rows_after(table, full)
         if failed is not None:
             raise failed
 
@@ -303,6 +304,6 @@ def _windows(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]
         while rows >= size:
             table = pa.Table.from_batches(pending)
             yield table.slice(0, size)
-            pending, rows = table.slice(size).to_batches(), rows - size
+            pending, rows = rows_after(table, size).to_batches(), rows - size
     if rows:
         yield pa.Table.from_batches(pending)

@@ -156,6 +156,11 @@ class Plan(Positioned):
             row -= int(self.source.rows[group])
         return ""
 
+    @property
+    def end(self) -> int:
+        """The number of the records in the batches of an epoch."""
+        return self.steps * self.batch_size if self.drop_remainder else self.num_rows
+
     # The state.
 
     @property
@@ -170,7 +175,7 @@ class Plan(Positioned):
 
         Args:
             step: The number of batches.
-            begun: Where these begin, as `next` and `begun`.
+            begun: Where these begin, as `next`.
         """
         epochs, step = divmod(begun[1] + step, self.steps or 1)
         return self.state_at(begun[0] + epochs, step)
@@ -183,7 +188,8 @@ class Plan(Positioned):
         """
         epoch, step = self.place_of(state, self.steps)
         before = epoch % self.epochs  # epochs of the pass
-        self.next = self.begun = epoch - before, before * self.steps + step
+        self.next = epoch - before, before * self.steps + step
+        self.position.forget()
 
     def identity(self) -> Any:
         """Returns what differs between sources, as data that JSON can represent."""
@@ -220,8 +226,16 @@ def _bounds(
     return np.array([*bounds, end] if bounds[-1] < end else bounds)
 
 
+def rows_after(table: pa.Table, start: int) -> pa.Table:
+    """Returns the records of a table from one on."""
+    # With their number, which Arrow does not know of records without fields.
+    return table.slice(start, table.num_rows - start)
+
+
 def taken(table: pa.Table, order: np.ndarray[Any, Any]) -> pa.Table:
     """Returns records of a table in an order."""
+    if not table.num_columns:  # Arrow would lose the number of records
+        return table.slice(0, len(order))
     try:
         return table.combine_chunks().take(order)
     except pa.ArrowNotImplementedError:  # dictionaries inside lists and structs

@@ -12,6 +12,7 @@ import pyarrow as pa
 import tensorflow as tf
 
 from extensor._arrow.chosen_columns import chosen_columns, pruned_schema
+from extensor._arrow.empty import empty_batch
 from extensor._arrow.found_nulls import settled
 from extensor._arrow.null_argument import has_auto
 from extensor._arrow.null_policy import policies_of
@@ -68,6 +69,8 @@ class Groups:
         self._groups = groups
         self._reader = reader
         self._batches = reader(schema)
+        self.versions: dict[str, Any] = {}
+        """The versions of the files of which the groups were made, by path."""
         self.rows = np.array([group.rows for group in groups], np.int64)
         self.nbytes = np.array([group.nbytes for group in groups], np.float64)
 
@@ -75,13 +78,15 @@ class Groups:
         """Yields the records of groups; see `Source`.
 
         Raises:
-            FormatError: If a group has another number of records than it had before.
+            FormatError: If a file was replaced or written to.
         """
         for number in groups:
             group, count = self._groups[number], 0
+            self._expect_version(group.file)
             for batch in self._batches(group):
                 count += batch.num_rows
                 yield from (batch.slice(at, rows) for at in range(0, batch.num_rows, rows))
+            self._expect_version(group.file)
             if count != group.rows:
                 raise FormatError(
                     path=self.place(number),
@@ -90,10 +95,16 @@ class Groups:
                     mend="Make the dataset again.",
                 )
 
+    def _expect_version(self, file: File) -> None:
+        if file.path in self.versions:
+            file.expect_version(self.versions[file.path])
+
     def with_fields(self, paths: Sequence[PathLike]) -> Groups:
         """Returns the same records with some of their fields."""
         schema = pruned_schema(self.schema, chosen_columns(paths, self.schema))
-        return Groups(schema, self._groups, self._reader)
+        groups = Groups(schema, self._groups, self._reader)
+        groups.versions = self.versions
+        return groups
 
     def place(self, group: int) -> str:
         """Returns the file of a group, and where it is in the file."""
@@ -160,7 +171,9 @@ def makes_again(format: Format, files_at: Callable[[Any], list[File]]) -> Format
 def _feed(
     format: Format, files: Sequence[File], wanted: WantedTable, passes: Passes, **own: Any
 ) -> tuple[Feed, Groups]:
+    versions = {file.path: file.version() for file in files}  # before they are read
     source = format.opened(files, wanted, **own)
+    source.versions = versions
     nulls = _settled(source, wanted.nulls)
     plan = passes.plan(source, PART_ROWS, PART_BYTES)
     conversion = Conversion(plan, source.schema, wanted.row_splits_dtype, nulls)
@@ -216,8 +229,4 @@ def whole(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         if field.nullable and field.name not in table.schema.names:
             table = table.append_column(field, pa.nulls(batch.num_rows, field.type))
     table = WantedTable(schema=schema).table(table)
-    return (table.combine_chunks().to_batches() or [_empty(schema)])[0]
-
-
-def _empty(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in schema], schema=schema)
+    return (table.combine_chunks().to_batches() or [empty_batch(schema)])[0]

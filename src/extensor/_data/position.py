@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
@@ -37,6 +38,23 @@ class Shuffle(NamedTuple):
     window: int = 1 << 16
 
 
+class Begun:
+    """A pass that began.
+
+    Args:
+        place: Its first epoch, and the number of its first batch in the pass.
+    """
+
+    __slots__ = ("is_finished", "is_open", "place")
+
+    def __init__(self, place: tuple[int, int]) -> None:
+        self.place = place
+        self.is_open = True
+        """Whether its iterator exists."""
+        self.is_finished = False
+        """Whether its last batch was read."""
+
+
 class Position:
     """Where the passes of a dataset begin.
 
@@ -46,8 +64,40 @@ class Position:
     def __init__(self) -> None:
         self.next: tuple[int, int] = (0, 0)
         """The first epoch of the next pass, and the number of its first batch in the pass."""
-        self.begun: tuple[int, int] = (0, 0)
-        """The same of the last pass that began."""
+        self._passes: list[Begun] = []
+
+    @property
+    def unfinished(self) -> list[Begun]:
+        """The passes whose last batch was not read, or whose iterators exist."""
+        return [each for each in self._passes if each.is_open or not each.is_finished]
+
+    def add(self, begun: Begun) -> None:
+        """Counts a pass that begins."""
+        self._passes.append(begun)
+
+    def forget(self) -> None:
+        """Forgets the passes that began."""
+        self._passes.clear()
+
+    @property
+    def last(self) -> tuple[int, int]:
+        """Where the last pass began; where the next one begins if there was none.
+
+        Raises:
+            StructureError: If several passes are not finished (also a ValueError).
+        """
+        passes = self.unfinished
+        if not passes or passes[-1] is not self._passes[-1]:
+            passes += self._passes[-1:]  # may be meant, though it is finished
+        if len(passes) > 1:
+            raise StructureError(
+                path="dataset",
+                expected="a dataset of which at most one pass is not finished",
+                received=f"{len(passes)} passes that may be meant",
+                mend="Give the iterator of the pass, iter(dataset), to xt.data.state. To look at "
+                "some batches, make another dataset.",
+            )
+        return passes[0].place if passes else self.next
 
 
 class Positioned:
@@ -92,15 +142,6 @@ class Positioned:
     @next.setter
     def next(self, place: tuple[int, int]) -> None:
         self.position.next = place
-
-    @property
-    def begun(self) -> tuple[int, int]:
-        """The `begun` of the position."""
-        return self.position.begun
-
-    @begun.setter
-    def begun(self, place: tuple[int, int]) -> None:
-        self.position.begun = place
 
     def state_at(self, epoch: int, step: int) -> dict[str, Any]:
         """Returns the state after `step` batches of an epoch."""
@@ -191,7 +232,9 @@ def _checked_shard(shard: Any) -> tuple[int, int]:
     if shard is None:
         return 0, 1
     try:
-        index, count = (int(number) for number in shard)
+        if isinstance(shard, (str, bytes)) or any(isinstance(number, bool) for number in shard):
+            raise TypeError
+        index, count = map(operator.index, shard)
     except (TypeError, ValueError) as error:
         raise DTypeError(
             path="shard",

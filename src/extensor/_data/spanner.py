@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from extensor._arrow.wanted_table import WantedTable
 from extensor._data.argument import listed
-from extensor._data.database import unordered
+from extensor._data.database import in_order, unordered
 from extensor._data.ordered import OrderedPlan, ordered
 from extensor._data.position import Shuffle
 from extensor._formats.spanner.read import result_of
@@ -33,11 +33,12 @@ def spanner(
     params: Mapping[str, Any] | None = None,
     param_types: Mapping[str, Any] | None = None,
     timeout: float = 60.0,
+    order_by: Iterable[str] | None = None,
 ) -> tf.data.Dataset:
     """Returns a dataset that streams the rows of a Spanner query in structured batches.
 
-    Each epoch runs the query, and reads the result from its beginning. `shard` and `state` need a
-    query with ORDER BY of a unique column, because Spanner gives rows in any order otherwise.
+    Each epoch runs the query, and reads the result from its beginning. `shard` and `state` need
+    `order_by`, because Spanner gives rows in any order otherwise.
 
     Args:
         source: A Database of the package google-cloud-spanner, of which each epoch reads a new
@@ -64,6 +65,8 @@ def spanner(
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`. The batches before are read and
             dropped.
+        order_by: The names of columns of the result, such as `["id"]`, that together differ between
+            any two records. The database orders the result by them. `shard` and `state` need it.
         params: The values of the parameters of the query, by name.
         param_types: The types of parameters, by name, as in google-cloud-spanner. They are needed
             for None and for lists that are empty; the others follow from the values.
@@ -77,8 +80,9 @@ def spanner(
         MissingDependencyError, QueryError, AccessError, ServerError, DTypeError, FieldError: As in
             `read_spanner`; those that depend on contents during iteration.
     """
+    query = in_order(query, order_by, quote="`")
     rest: Any = (batch_size, drop_remainder, shuffle, shard, epochs)
-    plan = OrderedPlan("xt.data.spanner", [query, repr(params)], unordered(query), *rest)
+    plan = OrderedPlan("xt.data.spanner", [query, repr(params)], unordered(order_by), *rest)
     names, is_auto = listed(columns)
     wanted = WantedTable(names, schema, nulls, row_splits_dtype)
     given: Any = (query, params, param_types, wanted, timeout)

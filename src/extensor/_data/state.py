@@ -8,18 +8,20 @@ from typing import Any
 import tensorflow as tf
 
 from extensor._data.feed import Feed
-from extensor._data.stream import feeds
+from extensor._data.position import Position
+from extensor._data.stream import feeds, passes_of
 from extensor.errors import StructureError
 
 
-def state(dataset: tf.data.Dataset, step: int) -> dict[str, Any]:
-    """Returns where a dataset is after some batches, to begin there in another process.
+def state(dataset: tf.data.Dataset | tf.data.Iterator, step: int) -> dict[str, Any]:
+    """Returns where a pass over a dataset is after some batches, to begin there in another process.
 
-    An iterator cannot say this: it reads ahead of what is used. `tf.train.Checkpoint` saves an
-    iterator with what it has read ahead.
+    An iterator reads ahead of what is used, so it cannot say how many batches were used.
+    `tf.train.Checkpoint` saves an iterator with what it has read ahead.
 
     Args:
-        dataset: A dataset of `xt.data`, or one that was made of it by `map` and other methods that
+        dataset: The iterator of the pass; or its dataset, if no other pass is unfinished. The
+            dataset is one of `xt.data`, or one that was made of it by `map` and other methods that
             keep its batches.
         step: The number of batches that were used since the pass began.
 
@@ -28,7 +30,8 @@ def state(dataset: tf.data.Dataset, step: int) -> dict[str, Any]:
 
     Raises:
         StructureError: If the dataset is not from `xt.data`, or its source gives records in any
-            order (also a ValueError).
+            order; if several passes over it are not finished; or if an iterator has not begun, or
+            has ended (also a ValueError).
 
     >>> import extensor as xt
     >>> path = "numbers.parquet"
@@ -40,7 +43,10 @@ def state(dataset: tf.data.Dataset, step: int) -> dict[str, Any]:
     True
     """
     plan = feed_of(dataset).plan
-    return plan.state(step, plan.begun)
+    _expect_no_repetition(dataset, plan)
+    if isinstance(dataset, tf.data.Iterator):
+        return plan.state(step, _begun(dataset, plan.position, step))
+    return plan.state(step, plan.position.last)
 
 
 def steps_per_shard(dataset: tf.data.Dataset) -> int:
@@ -84,14 +90,44 @@ def feed_of(dataset: Any) -> Feed:
     return next(iter(found.values()))
 
 
+def _expect_no_repetition(dataset: Any, plan: Any) -> None:
+    """Raises if one iteration has several passes, of which nobody knows the current one."""
+    parts = vars(dataset).values() if isinstance(dataset, tf.data.Iterator) else [dataset]
+    counts = [int(part.cardinality()) for part in parts if isinstance(part, tf.data.Dataset)]
+    known = plan.steps is not None and not plan.by_service
+    if tf.data.INFINITE_CARDINALITY in counts or (known and max(counts) > plan.steps * plan.epochs):
+        raise StructureError(
+            path="dataset",
+            expected="a dataset that is not repeated",
+            received="more batches than a pass has",
+            mend="Give epochs= to the function of xt.data, in place of repeat().",
+        )
+
+
+def _begun(iterator: tf.data.Iterator, position: Position, step: int) -> tuple[int, int]:
+    """Returns where the pass of an iterator began."""
+    found = passes_of(iterator)
+    if len(found) == 1:
+        return found[0].place
+    # What reads ahead forgets a pass that it has read to its end.
+    if not found and step and not position.unfinished:
+        return position.last
+    raise StructureError(
+        path="iterator",
+        expected="an iterator that is within one pass",
+        received=f"one with {len(found)} passes",
+        mend="Give it after its first batch, and before what it reads ahead has ended.",
+    )
+
+
 def _feeds(value: Any) -> Iterable[Feed]:
     if isinstance(value, (list, tuple)):
         parts: Iterable[Any] = value
     elif isinstance(value, dict):
         parts = value.values()
-    elif isinstance(value, tf.data.Dataset):
-        if value in feeds:
-            return [feeds[value]]
+    elif isinstance(value, tf.data.Dataset) and value in feeds:
+        return [feeds[value]]
+    elif isinstance(value, (tf.data.Dataset, tf.data.Iterator)):
         parts = vars(value).values()
     else:
         return []

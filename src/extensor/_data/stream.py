@@ -26,6 +26,7 @@ import tensorflow as tf
 
 from extensor._data.dataset_graph import Steps, graph_of
 from extensor._data.feed import Feed, Pass
+from extensor._data.position import Begun
 from extensor._memory import tensor_at
 from extensor._raised import marked
 from extensor._tf._tf_named_function import call_named, function_of_dataset, name_function
@@ -137,8 +138,10 @@ def _hold(state: tf.Tensor, own: tf.Tensor, recipe: tf.Tensor) -> tf.Tensor:
     feed = _feed(own, recipe)
     if epoch == _NOT_BEGUN:
         epoch, step = feed.begin()
-    number = next(_numbers)
-    _passes[number] = feed.open(epoch, step)
+    # A random number, which `passes_of` finds in the state of the iterator.
+    number = int.from_bytes(os.urandom(8), "big") >> 1
+    opened = _passes[number] = feed.open(epoch, step)
+    feed.plan.position.add(opened.entry)
     lease, owner = _tensor_of([_PROCESS, number, epoch, step])
     weakref.finalize(owner, _end, number).atexit = False
     return lease
@@ -182,6 +185,17 @@ def _feed_of(recipe: str) -> Feed:
     feed = MAKERS[kind](arguments)
     feed.counts_passes = False  # each process would count its own
     return feed
+
+
+def passes_of(iterator: tf.data.Iterator) -> list[Begun]:
+    """Returns the passes that an iterator reads; none before its first and after its last batch."""
+    [resource] = tf.nest.flatten(iterator, expand_composites=True)
+    ignore = tf.data.experimental.ExternalStatePolicy.IGNORE.value
+    parts = tf.raw_ops.SerializeIterator(resource_handle=resource, external_state_policy=ignore)
+    saved = b"".join(tf.io.serialize_tensor(part).numpy() for part in parts)
+    # Compression of the tensors that name the passes leaves random bytes as they are. The bytes at
+    # the end may be joined with what follows.
+    return [p.entry for n, p in list(_passes.items()) if n.to_bytes(8, "little")[:5] in saved]
 
 
 def _end(number: int) -> None:

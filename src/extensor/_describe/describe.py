@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import tensorflow as tf
 
+from extensor._arrow.empty import empty_batch
 from extensor._arrow.read import table_of
 from extensor._arrow.wanted_table import WantedTable
 from extensor._arrow.write import to_arrow
@@ -18,7 +19,7 @@ from extensor._describe.paths import Tree
 from extensor._describe.sketches import datasketches
 from extensor._path import PathLike
 from extensor._progress import progress_bar
-from extensor._streams.source import empty_batch, opened
+from extensor._streams.source import opened
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
 from extensor.errors import DTypeError

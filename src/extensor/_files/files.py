@@ -71,6 +71,31 @@ class File:
         with self._named():
             return self.system.open_input_stream(self.inner, compression)
 
+    def version(self) -> tuple[Any, ...]:
+        """Returns the identity of the file at the path, its size and time of change.
+
+        Of other file systems there is, in place of the identity, what tells that the file changed,
+        such as the ETag of an object store. Only (None,) is returned if there is no file.
+        """
+        if not self.is_local:
+            info = self.system.get_file_info(self.inner)
+            handler = getattr(self.system, "handler", None)
+            key = None
+            if isinstance(handler, pafs.FSSpecHandler) and info.type == pafs.FileType.File:
+                key = handler.fs.ukey(self.inner)
+            return None, info.size, info.mtime_ns, key
+        try:
+            status = os.stat(self.inner)
+        except OSError:
+            return (None,)
+        return (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns
+
+    def expect_version(self, version: tuple[Any, ...]) -> None:
+        """Raises FormatError if the file at the path is not the one of a version any more."""
+        now = self.version()
+        if now != version and now != (None,):  # whoever opens it says that there is none
+            raise replaced(self.path)
+
     @contextlib.contextmanager
     def _named(self) -> Generator[None]:
         try:
@@ -87,6 +112,16 @@ class File:
                 received="a path that does not exist",
                 mend="Check the path; relative paths start from the working directory.",
             ) from error
+
+
+def replaced(path: str) -> FormatError:
+    """Returns the error for a file that changed since it was opened first."""
+    return FormatError(
+        path=path,
+        expected="the file to stay unchanged since it was opened first",
+        received="a file that was replaced or written to",
+        mend="Open the files, or make the dataset, again.",
+    )
 
 
 def file_at(path: Any) -> File:
@@ -206,7 +241,8 @@ def _expanded(file: File, suffixes: tuple[str, ...]) -> list[File]:
         return [
             each
             for each in _below(file, file.inner)
-            if each.path.endswith(suffixes or "") and not _is_hidden(each.inner, file.inner)
+            if each.path.endswith(suffixes or "")
+            and not is_hidden(each.inner.removeprefix(file.inner))
         ]
     if _PATTERN.search(file.inner):
         fixed = file.inner[: _PATTERN.search(file.inner).start()].rpartition("/")[0]  # pyright: ignore
@@ -231,8 +267,9 @@ def _below(file: File, folder: str) -> list[File]:
     return [File(prefix + path, file.system, path) for path in inner]
 
 
-def _is_hidden(path: str, folder: str) -> bool:
-    return any(part[0] in "._" for part in path.removeprefix(folder).split("/") if part)
+def is_hidden(path: str) -> bool:
+    """Returns whether a name in a path begins with "." or "_": such files are not read."""
+    return any(part[0] in "._" for part in path.split("/") if part)
 
 
 def _regex(pattern: str) -> re.Pattern[str]:

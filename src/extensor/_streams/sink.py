@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from extensor._arrow.arrow_type import inner_fields, with_inner_fields, without_dictionaries
+from extensor._arrow.empty import empty_batch
 from extensor._arrow.read import read_records
 from extensor._files.files import FilePath
 from extensor._formats import arrow
@@ -15,7 +16,6 @@ from extensor._formats.json import write as json
 from extensor._formats.parquet import write as parquet
 from extensor._formats.tfrecord.files import write_tfrecord
 from extensor._formats.tfrecord.stream import message_for
-from extensor._streams.source import empty_batch
 from extensor._struct.tensor import StructuredTensor
 
 
@@ -26,6 +26,7 @@ def write_stream(
     format: str,
     float32: bool = False,
     allow_nan: bool = False,
+    nulls: Any = None,
 ) -> None:
     """Writes record batches to a file, which appears only when it is complete.
 
@@ -36,6 +37,7 @@ def write_stream(
         format: The format, one of `SUFFIXES`.
         float32: Whether to write float64 as float32.
         allow_nan: Whether to write NaN and infinities to JSON, which has none.
+        nulls: The policies for nulls of TFRecord files, by path. Default: as features can be.
 
     Raises:
         The errors of `write_parquet`, `write_arrow`, `write_json` or `write_tfrecord`.
@@ -54,7 +56,7 @@ def write_stream(
     elif format == "json":
         json.write(batches, path, allow_nan)
     else:
-        nulls = _nulls(schema)
+        nulls = {**_nulls(schema), **(nulls or {})}
         records: Iterator[StructuredTensor] = (read_records(each, nulls=nulls) for each in batches)
         write_tfrecord(records, path, message=message_for(schema))
 

@@ -72,11 +72,6 @@ def opened(
     return Source(kind, schema, found.num_records, lambda: _chosen(found.batches(), schema))
 
 
-def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
-    """Returns a batch of no records."""
-    return pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in schema], schema=schema)
-
-
 _FORMATS: dict[str, Callable[[list[File]], Any]] = {
     "arrow": ArrowFiles,
     "json": JsonFiles,

@@ -322,11 +322,11 @@ def _typed(value: Any, arrow: pa.DataType) -> Any:
             return value
     if isinstance(value, str) and is_bytes(arrow):
         found = value_of(value, arrow)
-        return InvalidBase64() if isinstance(found, str) else found
+        return _NoBase64() if isinstance(found, str) else found
     if isinstance(value, str) and t.is_temporal(arrow):
         return value_of(value, arrow)
     return value
 
 
-class InvalidBase64:
-    """Text that is not base64. Its name is in the error, because it does not fit any field."""
+# Its name is in the error, because it does not fit any field.
+_NoBase64: Any = type("text that is not base64", (), {})

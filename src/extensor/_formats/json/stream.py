@@ -14,13 +14,14 @@ from extensor._arrow.write import to_arrow
 from extensor._files.files import File
 from extensor._formats.json.exact import exact_records
 from extensor._formats.json.fast import fast_table
-from extensor._formats.json.maps import PathTree
+from extensor._formats.json.maps import map_paths
 from extensor._formats.json.source import Text, compression_of, texts_of
 from extensor._formats.json.types import InexactError, converted, joined
 from extensor.errors import DTypeError, ExtensorError, FormatError
 
 _CHUNK = 1 << 22
 _UTF8_MARK = b"\xef\xbb\xbf"
+_BETWEEN_RECORDS = re.compile(rb"\}[ \t\r]*\n(?=\s*\{)")
 
 
 class JsonFiles:
@@ -98,8 +99,11 @@ def blocks(file: File, size: int) -> Iterator[Block]:
                 return
             start, line = len(first) - len(block), 0
             while block:
-                more = stream.read(size)
-                end = block.rfind(b"\n") + 1 if more else len(block)
+                end = _end_of_lines(block)
+                # Of a long record as much again, so that it is not copied again and again.
+                more = stream.read(size if end else max(size, len(block)))
+                if not more:
+                    end = len(block)
                 if end:
                     lines = block[:end]
                     yield Block(lines, start if compression is None else None, line)
@@ -114,6 +118,18 @@ def blocks(file: File, size: int) -> Iterator[Block]:
                 received=f"a file that does not decompress ({str(error).splitlines()[0]})",
                 mend="Write or copy the file again.",
             ) from error
+
+
+def _end_of_lines(block: bytes) -> int:
+    """Returns the end of the last line after which another record begins; 0 if there is none.
+
+    A record may span lines. Inside it, no value follows a brace that ends an object.
+    """
+    at = len(block)
+    while (at := block.rfind(b"}", 0, at)) >= 0:
+        if end := _BETWEEN_RECORDS.match(block, at):
+            return end.end()
+    return 0
 
 
 def _is_lines(block: bytes) -> bool:
@@ -156,8 +172,7 @@ def batches_as(table: pa.Table, record: pa.DataType, name: str) -> Iterator[pa.R
     """
     try:
         for batch in table.to_batches():
-            records = converted(batch.to_struct_array(), record)
-            yield pa.RecordBatch.from_struct_array(records).cast(pa.schema(record.fields))
+            yield pa.RecordBatch.from_struct_array(converted(batch.to_struct_array(), record))
     except (InexactError, pa.ArrowException) as error:
         raise FormatError(
             path=name,
@@ -165,6 +180,18 @@ def batches_as(table: pa.Table, record: pa.DataType, name: str) -> Iterator[pa.R
             received="others: the file was written to",
             mend="Open the file again.",
         ) from error
+
+
+def num_records(text: Text, line: int) -> int:
+    """Returns the number of the records of a text, as `table_of` reads them.
+
+    Raises:
+        FormatError, StructureError: If it is not JSON, or has values that are no records.
+    """
+    return table_of(text, line, _NO_FIELDS).num_rows
+
+
+_NO_FIELDS = WantedTable(schema=pa.schema([]))
 
 
 def table_of(text: Text, line: int, wanted: WantedTable | None = None) -> pa.Table:
@@ -179,11 +206,13 @@ def table_of(text: Text, line: int, wanted: WantedTable | None = None) -> pa.Tab
         try:
             return fast_table([text], wanted and wanted.schema, None)
         except InexactError:
-            wanted = wanted or WantedTable()
-            records, is_done = exact_records([text], wanted, "error", None, PathTree())
+            # As by the parser above, nulls stay: the caller has the policies for them.
+            parsed = WantedTable(None, wanted and wanted.schema, "mask")
+            keyed = map_paths((), parsed.schema)
+            records, is_done = exact_records([text], parsed, "error", None, keyed)
             if not is_done:
                 return records
-            return pa.Table.from_batches([to_arrow(records, wanted.schema)])
+            return pa.Table.from_batches([to_arrow(records, parsed.schema)])
     except ExtensorError as error:
         if not line:
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Generator
 from typing import Any
 
@@ -61,32 +60,6 @@ class readable:  # noqa: N801 - used like a function
                 received=f"a file that cannot be read as Parquet ({reason})",
                 mend="Write the file again; a truncated file has no footer.",
             ) from error
-
-
-State = tuple[Any, ...] | None
-"""The identity of a file, its size and time of change; None if unknown."""
-
-
-def state_of(file: File) -> tuple[Any, ...]:
-    """Returns the identity of the file at a path, and its size and time of change."""
-    if not file.is_local:
-        info = file.system.get_file_info(file.inner)
-        return None, info.size, info.mtime_ns
-    try:
-        status = os.stat(file.inner)
-    except OSError:
-        return (None,)
-    return (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns
-
-
-def replaced(path: str, expected: str) -> FormatError:
-    """Returns the error for a file that changed since its footer was read."""
-    return FormatError(
-        path=path,
-        expected=expected,
-        received="a file that was replaced or written to",
-        mend="Open the files again.",
-    )
 
 
 def check_count(path: str, expected: int, count: int) -> None:

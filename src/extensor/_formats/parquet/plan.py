@@ -18,7 +18,7 @@ from extensor._arrow.wanted_table import WantedTable
 from extensor._files.files import File, FilePath, file_at, files_at
 from extensor._formats.parquet.filters import filter_expression
 from extensor._formats.parquet.layout import Layout
-from extensor._formats.parquet.opened import State, check_count, opened, readable, state_of
+from extensor._formats.parquet.opened import check_count, opened, readable
 from extensor._formats.parquet.partitions import partition_fields, partition_of
 from extensor._formats.parquet.unions import without_unions
 from extensor._path import Path
@@ -63,7 +63,7 @@ class PlannedFile:
         num_rows: The number of all its records.
         num_row_groups: The number of all its row groups.
         row_groups: The row groups to read, in order.
-        state: The identity, size and time of change of a local file.
+        version: The identity, size and time of change of the file.
         footer: The footer of a local file, if it is kept.
         columns: The stored columns to read, in the words of Parquet; None for all.
     """
@@ -74,7 +74,7 @@ class PlannedFile:
     num_rows: int
     num_row_groups: int
     row_groups: tuple[RowGroup, ...]
-    state: State = None
+    version: tuple[Any, ...]
     footer: Any = None
     columns: tuple[str, ...] | None = None
 
@@ -274,7 +274,7 @@ class _Footers:
         Raises:
             MissingFileError, DirectoryError, FormatError: As `opened`.
         """
-        state = state_of(file) if file.is_local else None
+        version = file.version()
         with opened(file) as source, readable(file.path):
             metadata = source.metadata
             groups: list[RowGroup] = []
@@ -286,9 +286,9 @@ class _Footers:
                 self._layout = Layout(source)
             layout, count = self._layout, metadata.num_rows
             self._room -= metadata.serialized_size
-            kept = metadata if state is not None and self._room >= 0 else None
+            kept = metadata if file.is_local and self._room >= 0 else None
             return PlannedFile(
-                file, partition, layout, count, len(groups), tuple(groups), state, kept
+                file, partition, layout, count, len(groups), tuple(groups), version, kept
             )
 
 

@@ -10,24 +10,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from extensor._arrow.arrow_type import holds
+from extensor._arrow.empty import empty_batch
 from extensor._arrow.wanted_table import WantedTable
-from extensor._files.files import FilePath
+from extensor._files.files import FilePath, replaced
 from extensor._formats.parquet.filters import filtered
 from extensor._formats.parquet.opened import (
     check_count,
     parsed,
     readable,
-    replaced,
-    state_of,
 )
 from extensor._formats.parquet.partitions import partition_column
 from extensor._formats.parquet.plan import ParquetPlan, PlannedFile, RowGroup
 from extensor._formats.parquet.smallest import smallest_columns
-from extensor._formats.parquet.unions import restored, with_unions, without_unions
+from extensor._formats.parquet.unions import restored, without_unions
 from extensor._path import Path, PathLike
 from extensor._pruning.fields import FieldsUsed
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError
+from extensor.errors import DTypeError, FormatError
 
 
 def read_parquet(
@@ -90,7 +89,7 @@ def read_parquet(
     wanted = WantedTable(_listed(columns), schema, nulls, row_splits_dtype)
     plan = ParquetPlan(paths, wanted, filters, row_groups, keep_footers=True)
     tables = [table_of(plan, file, file.row_groups) for file in plan.files]
-    tables = tables or [plan.schema.empty_table()]
+    tables = tables or [pa.Table.from_batches([empty_batch(plan.schema)])]
     if any(table.schema != tables[0].schema for table in tables):
         tables = [table.cast(plan.schema) for table in tables]  # nullable in some files only
     return wanted.records(pa.concat_tables(tables))
@@ -117,7 +116,7 @@ def table_of(plan: ParquetPlan, file: PlannedFile, groups: Sequence[RowGroup]) -
         FormatError: If the file is damaged, or changed since it was planned.
         DTypeError: If a column does not convert to the wanted schema.
     """
-    with _reopened(file) as source, readable(file.file.path):
+    with _reopened(file) as source, _readable_groups(file, source, groups):
         table = _read(file, source, groups)
     check_count(file.file.path, sum(group.num_rows for group in groups), table.num_rows)
     if plan.filter is not None:
@@ -144,13 +143,13 @@ def batches_of(
     mask = _mask(plan, file, groups) if plan.filter is not None else None
     with _reopened(file) as source:
         pieces, count = _pieces(file, source, groups, rows), 0
-        state = state_of(file.file)
         while True:
-            with readable(path):
+            with _readable_groups(file, source, groups):
                 piece = next(pieces, None)
             # A new file at this path does not change the open file. A write to it does.
-            if (now := state_of(file.file)) != state and now[:1] == state[:1]:
-                raise replaced(path, "the file to stay unchanged while it is read")
+            now = file.file.version()
+            if now != file.version and now[:1] == file.version[:1]:
+                raise replaced(path)
             if piece is None:
                 break
             table = pa.Table.from_batches([piece])
@@ -172,21 +171,31 @@ def _reopened(file: PlannedFile) -> Generator[pq.ParquetFile]:
         FormatError: If the file changed since it was planned.
     """
     with file.file.open() as stream:
-        is_same = file.state is not None and state_of(file.file) == file.state
-        with parsed(file.file, stream, file.footer if is_same else None) as source:
-            if not is_same:
-                _check_same(file, source)
+        file.file.expect_version(file.version)
+        with parsed(file.file, stream, file.footer) as source:
             yield source
 
 
-def _check_same(file: PlannedFile, source: pq.ParquetFile) -> None:
-    with readable(file.file.path):
-        is_same = source.metadata.num_rows == file.num_rows
-        is_same &= source.metadata.num_row_groups == file.num_row_groups
-        is_same = is_same and with_unions(source.schema_arrow).equals(file.schema)
-    if not is_same:
-        expected = f"a file of {file.num_rows} records with an unchanged schema"
-        raise replaced(file.file.path, expected)
+@contextlib.contextmanager
+def _readable_groups(
+    file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup]
+) -> Generator[None]:
+    """Replaces pyarrow's errors by those of `readable`, which name the row group too."""
+    try:
+        with readable(file.file.path):
+            yield
+    except FormatError as error:
+        for group in groups:
+            try:
+                source.read_row_group(group.number, columns=file.columns)
+            except Exception:
+                raise FormatError(
+                    path=f"{error.path}, row group {group.number}",
+                    expected="a complete Parquet file",
+                    received=error.received,
+                    mend="Write the file again, or read the others with row_groups=.",
+                ) from error.__cause__
+        raise
 
 
 def _read(file: PlannedFile, source: pq.ParquetFile, groups: Sequence[RowGroup]) -> pa.Table:

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 from extensor._arrow.arrow_type import inner_fields
 from extensor._arrow.batches import count_of, counted
 from extensor._arrow.write import to_arrow
-from extensor._files.files import FilePath, whole_folder, whole_output
+from extensor._files.files import FilePath, is_hidden, whole_folder, whole_output
+from extensor._formats.parquet.partitions import NULL_NAME, partition_of
 from extensor._formats.parquet.plan import schema_text
 from extensor._formats.parquet.unions import stored, without_unions
 from extensor._path import Path
@@ -57,7 +58,8 @@ def write_parquet(
         DTypeError: If `records` is or yields anything but StructuredTensors of rank 1, or the
             compression is none of these (also a TypeError).
         StructureError: If there is no batch, or batches have different schemas, or `path` is to
-            become a folder and exists (also a ValueError).
+            become a folder and exists, or the name of a folder cannot have the name or a value of
+            a field of `partition_by` (also a ValueError).
         FieldError: If there is no field of a name in `partition_by` (also a KeyError).
         UnsupportedTypeError: If Parquet does not support a type, such as records without fields
             (also a TypeError).
@@ -140,7 +142,7 @@ def write_partitions(
         _check_keys(keys, schema)
         format = ds.ParquetFileFormat()
         ds.write_dataset(
-            (batch for group in groups for batch in group.to_batches()),
+            (_named_by(keys, batch) for group in groups for batch in group.to_batches()),
             folder,
             schema=schema,
             filesystem=system,
@@ -175,6 +177,14 @@ def _check_keys(keys: list[str], schema: pa.Schema) -> None:
                 received=f"Arrow type {arrow}",
                 mend="Give schema= with one of these types, or partition by another field.",
             )
+        is_kept = partition_of(f"{key}=x/file") == {key: "x"} and "\0" not in key
+        if not is_kept or is_hidden(key):
+            raise StructureError(
+                path="write_parquet: partition_by",
+                expected="a name that does not begin with . or _, without /, =, % and zero bytes",
+                received=repr(key),
+                mend="The name is part of the name of a folder. Rename the field.",
+            )
     if not keys or len(set(keys)) < len(keys) or len(keys) == len(schema.names):
         raise StructureError(
             path="write_parquet: partition_by",
@@ -182,6 +192,24 @@ def _check_keys(keys: list[str], schema: pa.Schema) -> None:
             received=repr(keys)[:80],
             mend="The files need at least one other field.",
         )
+
+
+def _named_by(keys: list[str], batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns a batch; raises for text in a key that the name of a folder does not keep."""
+    for key in keys:
+        column = batch.column(key)
+        if pa.types.is_integer(column.type):
+            continue
+        for text in column.unique().drop_null().to_pylist():
+            if text == NULL_NAME or "\0" in text:
+                raise StructureError(
+                    path=Path(key),
+                    expected=f"text without zero bytes, other than {NULL_NAME!r}, which is null",
+                    received=repr(text)[:80],
+                    mend="The value becomes the name of a folder. Replace it, or partition by "
+                    "another field.",
+                )
+    return batch
 
 
 def _storable(batches: Iterator[pa.RecordBatch]) -> tuple[pa.Schema, Iterator[pa.Table]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,10 @@ def _known_reader(descriptor: Descriptor, columns: Any, nulls: Any, *rest: Any) 
     return _Reader(descriptor, columns, None, nulls, *rest)
 
 
+# What a tag of more than 32 bits has, and other numbers and texts may have.
+_LONG_TAG = re.compile(rb"[\x80-\xff]{4}[\x10-\xff]")
+
+
 class _Reader:
     """Reads messages of a type. The arguments are those of `from_proto`."""
 
@@ -218,6 +223,9 @@ class _Reader:
         return records[0] if is_one else records
 
     def _records(self, messages: list[bytes]) -> StructuredTensor:
+        # ptars reads the tag of a field without what is above 32 bits. protobuf refuses it.
+        for _ in self._parsed([each for each in messages if _LONG_TAG.search(each)]):
+            pass
         if self._has_groups():
             return self._with_groups(messages)
         try:
@@ -283,17 +291,22 @@ class _Reader:
 
     def _canonical(self, messages: list[bytes]) -> list[bytes]:
         """Returns messages as protobuf itself writes them, with each field once."""
+        canonical: list[bytes] = []
+        for whole in self._parsed(messages):
+            # A field of another wire type than its own is one of them.
+            whole.DiscardUnknownFields()
+            canonical.append(whole.SerializePartialToString())
+        return canonical
+
+    def _parsed(self, messages: list[bytes]) -> Iterator[Any]:
+        """Yields messages as protobuf itself reads them."""
         from google.protobuf.message import DecodeError
         from google.protobuf.message_factory import GetMessageClass
 
         parse = GetMessageClass(self.descriptor).FromString
-        canonical: list[bytes] = []
         for message in messages:
             try:
-                whole = parse(message)
-                # A field of another wire type than its own is one of them.
-                whole.DiscardUnknownFields()
-                canonical.append(whole.SerializePartialToString())
+                yield parse(message)
             except DecodeError as error:
                 raise BadMessageError(
                     None,
@@ -301,7 +314,6 @@ class _Reader:
                     str(error),
                     "The bytes are damaged, cut, or of another message type.",
                 ) from error
-        return canonical
 
 
 def _policies(record: Record) -> dict[tuple[str, ...], Any] | str:

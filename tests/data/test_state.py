@@ -1,0 +1,154 @@
+"""xt.data.state is that of one pass: of an iterator, or the only unfinished one of a dataset."""
+
+import keras
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import tensorflow as tf
+
+import extensor as xt
+from extensor import errors
+
+ROWS, BATCH = 40, 4
+STEPS = ROWS // BATCH
+SHUFFLE = xt.data.Shuffle(seed=3, window=9)
+
+
+@pytest.fixture
+def make(tmp_path):
+    pq.write_table(pa.table({"n": range(ROWS)}), tmp_path / "0.parquet", row_group_size=3)
+    return lambda **options: xt.data.parquet(tmp_path, BATCH, **options)
+
+
+def numbers(batches):
+    return [batch["n"].numpy().tolist() for batch in batches]
+
+
+def taken(iterator, count):
+    return numbers(next(iterator) for _ in range(count))
+
+
+MADE = {
+    "the dataset": lambda dataset: dataset,
+    "map": lambda dataset: dataset.map(lambda records: records),
+    "map in parallel": lambda dataset: dataset.map(lambda records: records, 2).prefetch(3),
+}
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+@pytest.mark.parametrize("step", [1, 3, 5])
+@pytest.mark.parametrize(
+    "options", [{}, {"shuffle": SHUFFLE}, {"epochs": 2, "shuffle": SHUFFLE}], ids=str
+)
+def test_the_state_of_an_iterator_is_that_of_its_pass(make, made, step, options):
+    expected = numbers(make(**options))
+    dataset = made(make(**options))
+    iterator = iter(dataset)
+    seen = taken(iterator, step)
+    peeked = iter(dataset)  # another pass, which is left
+    next(peeked)
+    state = xt.data.state(iterator, step)
+    assert seen + numbers(make(**options, state=state)) == expected
+    assert xt.data.state(peeked, 1)["epoch"] > 0
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+@pytest.mark.parametrize("is_peeked", [False, True])
+def test_the_state_near_the_end_is_right_or_an_error(make, made, is_peeked):
+    """What reads ahead has forgotten the pass then."""
+    dataset = made(make())
+    list(dataset)
+    iterator = iter(dataset)
+    taken(iterator, STEPS - 1)
+    if is_peeked:
+        next(iter(dataset))
+    try:
+        state = xt.data.state(iterator, STEPS - 1)
+    except errors.StructureError:
+        assert is_peeked
+    else:
+        assert (state["epoch"], state["step"]) == (1, STEPS - 1)
+
+
+@pytest.mark.parametrize("times", [2, None])
+def test_a_dataset_that_is_repeated_has_no_state(make, times):
+    dataset = make().repeat(times)
+    iterator = iter(dataset)
+    next(iterator)
+    for source in (dataset, iterator):
+        with pytest.raises(errors.StructureError, match=r"Give epochs= to the function"):
+            xt.data.state(source, 1)
+
+
+def test_the_state_of_a_dataset_with_several_unfinished_passes_is_an_error(make):
+    dataset = make()
+    iterator = iter(dataset)
+    taken(iterator, 3)
+    assert xt.data.state(dataset, 3)["step"] == 3
+    next(iter(dataset))
+    with pytest.raises(errors.StructureError, match=r"one pass is not finished.*the iterator"):
+        xt.data.state(dataset, 3)
+    assert xt.data.state(iterator, 3)["epoch"] == 0
+
+
+def test_a_whole_pass_after_one_that_was_left_has_no_state(make):
+    dataset = make()
+    next(iter(dataset))
+    list(dataset)
+    with pytest.raises(errors.StructureError, match="one pass is not finished"):
+        xt.data.state(dataset, STEPS)
+
+
+@pytest.mark.parametrize("count", [STEPS, None])
+@pytest.mark.parametrize(
+    ("options", "epochs"),
+    [
+        ({}, 1),
+        ({"shuffle": SHUFFLE}, 1),
+        ({"epochs": 2}, 2),
+        ({"epochs": 2, "shuffle": SHUFFLE}, 2),
+        ({"shard": (1, 2), "drop_remainder": True}, 1),
+    ],
+    ids=str,
+)
+def test_a_pass_is_finished_with_its_last_batch(make, options, epochs, count):
+    """Whether or not a batch after the last one was asked for."""
+    dataset = make(**options)
+    for number in range(3):
+        for _ in dataset if count is None else dataset.take(len(dataset)):
+            pass
+        assert xt.data.state(dataset, 0)["epoch"] == number * epochs
+
+
+def test_an_iterator_that_has_not_begun_has_no_state(make):
+    dataset = make()
+    list(dataset)
+    with pytest.raises(
+        errors.StructureError, match=r"^iterator: expected an iterator that is with"
+    ):
+        xt.data.state(iter(dataset), 0)
+
+
+def test_the_iterator_of_two_datasets_is_an_error(make):
+    iterator = iter(tf.data.Dataset.zip(make(), make()))
+    next(iterator)
+    with pytest.raises(errors.StructureError, match="got 2 of them"):
+        xt.data.state(iterator, 1)
+
+
+@pytest.mark.whole("trains a model")
+def test_a_callback_of_fit_has_the_state_in_each_epoch(make):
+    train = make().map(lambda r: (tf.cast(r["n"], tf.float32), tf.cast(r["n"], tf.float32)))
+    model = keras.Sequential([keras.Input([]), keras.layers.Reshape([1]), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    found = []
+
+    class Saves(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            state = xt.data.state(train, batch + 1)
+            found.append((state["epoch"], state["step"]))
+
+    model.fit(train, epochs=3, shuffle=False, verbose=0, callbacks=[Saves()])
+    places = [divmod(number + 1, STEPS) for number in range(3 * STEPS)]
+    assert np.array_equal(found, places)
