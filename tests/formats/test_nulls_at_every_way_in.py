@@ -167,6 +167,21 @@ def test_an_error_lists_all_fields_with_nulls_and_a_line_that_mends_it(files, wa
     assert plain(mended) == rows(place, WITH_NULLS)
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_an_error_for_a_null_that_a_spec_does_not_have_ends_in_a_line_that_works(tmp_path, way):
+    plain_fields = {"num", "str", "lst"}
+    changed = {**FULL, **{name: WITH_NULLS[name] for name in plain_fields}}
+    spec = spec_of(WAYS[way](written(tmp_path, "", FULL)))
+    files = written(tmp_path, "", changed)
+    with pytest.raises(xt.errors.NullError) as caught:
+        plain(WAYS[way](files, schema=spec))
+    nulls = pasted(str(caught.value))
+    assert set(nulls) == plain_fields
+    if not way.startswith("data."):  # the masks of a stream may be others than those of schema=
+        changed = {**FULL, "num": 0, "str": "", "lst": []}
+    assert plain(WAYS[way](files, schema=spec, nulls=nulls)) == rows("", changed)
+
+
 @pytest.mark.whole("many cases")
 @pytest.mark.parametrize("way", WAYS)
 def test_an_error_for_a_null_has_its_path_the_count_the_first_record_and_the_mend(files, way):

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from extensor._arrow.arrow_type import may_be_empty
 from extensor._arrow.column_type import ColumnType
 from extensor._arrow.location import Location
 from extensor._arrow.null_argument import as_code, by_path, masking, with_masks
-from extensor._arrow.null_policy import REST, is_auto, is_error, text_of
+from extensor._arrow.null_policy import REST, Fill, is_auto, is_error, text_of
 from extensor._arrow.nullable_type import NullableType
 from extensor._arrow.union_types import UnionType
 from extensor.errors import NullError
@@ -131,6 +132,41 @@ def with_list(
         received=error.received,
         mend=f"{lead}{fields}{choose(chosen)}",
     )
+
+
+def not_in_spec(error: NullError, nulls: Any, found: Iterable[FoundNulls]) -> NullError:
+    """Returns the error for nulls of fields that have no mask in the spec that the caller gave.
+
+    Args:
+        error: The error, which names the first of these fields.
+        nulls: The policies of the spec.
+        found: The nulls of the data, with the types of these policies.
+    """
+    refused = [each for each in found if each.is_refused and each.number]
+    fills = {each.path: _filler(each.described.arrow) for each in refused}
+    if "" in fills or None in fills.values():
+        return error
+    counts = ", ".join(f"{each.path} ({each.number})" for each in refused)
+    return NullError(
+        path=error.path,
+        expected=error.expected,
+        received=error.received,
+        mend=f"Fields with nulls that are no MaskedTensors in the spec: {counts}. Describe them by "
+        "xt.types.MaskedTensorSpec, leave out schema=, or choose values in place of the nulls:\n"
+        + as_code({**by_path(nulls), **fills}),
+    )
+
+
+def _filler(arrow: pa.DataType) -> Any:
+    """Returns a policy that gives nulls of a type a value; None if no value is at hand."""
+    t = pa.types
+    if may_be_empty(arrow):
+        return "empty"
+    if t.is_string(arrow) or t.is_large_string(arrow):
+        return Fill("")
+    if t.is_boolean(arrow):
+        return Fill(False)
+    return Fill(0) if t.is_integer(arrow) or t.is_floating(arrow) else None
 
 
 def choose(nulls: Any) -> str:

@@ -14,10 +14,11 @@ import tensorflow as tf
 
 from extensor._arrow.buffers import check_start
 from extensor._arrow.chosen_columns import chosen_columns, leaf_paths, pruned_schema
+from extensor._arrow.found_nulls import not_in_spec
 from extensor._arrow.location import splits_dtype
 from extensor._arrow.null_argument import has_auto, masking, with_masks_in_auto
 from extensor._arrow.null_policy import policies_of
-from extensor._arrow.read import read_records, table_of
+from extensor._arrow.read import nulls_in_table, read_records, table_of
 from extensor._arrow.schema import masks_of_spec, schema_from_spec, spec_from_schema
 from extensor._arrow.times_of_text import table_with_times
 from extensor._arrow.write import to_arrow
@@ -28,7 +29,7 @@ from extensor._struct.difference import differences
 from extensor._struct.masked import is_nullable
 from extensor._struct.spec import StructuredTensorSpec
 from extensor._struct.tensor import StructuredTensor
-from extensor.errors import DTypeError, FieldError
+from extensor.errors import DTypeError, FieldError, NullError
 
 
 class WantedTable:
@@ -159,7 +160,13 @@ class WantedTable:
             NullError, UnsupportedTypeError, StructureError: As `from_arrow`.
         """
         table = self.table(table)
-        return self.cast(read_records(table, self.row_splits_dtype, self.nulls, table.schema))
+        try:
+            records = read_records(table, self.row_splits_dtype, self.nulls, table.schema)
+        except NullError as error:
+            if self._spec is None:
+                raise
+            raise not_in_spec(error, self.nulls, nulls_in_table(table, self.nulls)) from None
+        return self.cast(records)
 
     def cast(self, records: Any) -> StructuredTensor:
         """Returns records of the wanted schema as records of the spec that the caller gave."""
