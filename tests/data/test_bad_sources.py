@@ -194,3 +194,21 @@ def test_a_schema_that_evolved_is_named_or_filled_and_pruned(tmp_path):
     every = importlib.import_module("tests.data.test_prunable").all_used
     found = prunable.pruned(dataset.map(lambda r: r["added"]), every).dataset
     assert [float(x) for batch in found for x in batch] == [-1, -1, -1, -1, 1.5, -1]
+
+
+READERS = {
+    "read": xt.read_parquet,
+    "stream": lambda path: numbers(xt.data.parquet(path, 5)),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_damaged_page_is_an_error_that_names_its_row_group(tmp_path, reader):
+    path = tmp_path / "damaged.parquet"
+    write(path, range(3000), group=1000)
+    page = pq.ParquetFile(path).metadata.row_group(1).column(0).data_page_offset
+    with path.open("r+b") as file:
+        file.seek(page)
+        file.write(b"\xff" * 20)
+    with pytest.raises(errors.FormatError, match=r"damaged\.parquet.*row group 1\b"):
+        READERS[reader](path)

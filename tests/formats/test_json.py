@@ -436,3 +436,10 @@ def test_arrow_still_guesses_timestamps():
     """If this fails, the hints for text are no longer needed."""
     table = pyarrow.json.read_json(io.BytesIO(b'{"x": "2020-01-01T00:00:00+02:00"}'))
     assert pa.types.is_timestamp(table.schema.field("x").type)
+
+
+def test_text_that_is_not_base64_is_named_so(reader):
+    schema = pa.schema({"raw": pa.binary()})
+    assert reader(b'{"raw": "AP8="}', schema=schema)["raw"].numpy().tolist() == [b"\0\xff"]
+    with pytest.raises(xt.errors.ExtensorError, match="raw.*got text that is not base64"):
+        reader(b'{"raw": "%"}', schema=schema)
