@@ -16,7 +16,7 @@ def test_a_module_that_is_installed_is_returned():
 
 def test_a_missing_module_names_the_function_and_the_extra():
     message = "read_spanner: expected the module no_such_cloud.spanner, got No module named .*"
-    with pytest.raises(ImportError, match=message + r"extensor\[spanner\]") as caught:
+    with pytest.raises(ImportError, match=message + r"\[spanner\]") as caught:
         needed("no_such_cloud.spanner", "spanner", "read_spanner")
     assert isinstance(caught.value, errors.MissingDependencyError)
 
@@ -35,7 +35,7 @@ def test_a_missing_module_names_the_function_and_the_extra():
 def test_a_database_whose_client_is_not_installed(monkeypatch, module, extra, read, write):
     monkeypatch.setitem(sys.modules, module, None)
     for call in (read, write):
-        with pytest.raises(xt.errors.MissingDependencyError, match=rf"extensor\[{extra}\]"):
+        with pytest.raises(xt.errors.MissingDependencyError, match=rf"\[{extra}\]"):
             call()
 
 
@@ -62,6 +62,6 @@ ROWS = xt.struct.constant([{"x": 1}])
 )  # fmt: skip
 def test_a_format_whose_library_is_not_installed(monkeypatch, module, extra, call):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ImportError, match=rf"extensor\[{extra}\]") as caught:
+    with pytest.raises(ImportError, match=rf"\[{extra}\]") as caught:
         call()
     assert isinstance(caught.value, errors.MissingDependencyError)

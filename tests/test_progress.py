@@ -77,7 +77,7 @@ def test_without_tqdm_there_is_no_bar_and_a_request_is_an_error(capsys, monkeypa
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     xt.write_json(RECORDS, "recipes.jsonl")
-    with pytest.raises(xt.errors.MissingDependencyError, match=r"extensor\[progress\]"):
+    with pytest.raises(xt.errors.MissingDependencyError, match=r"\[progress\]"):
         xt.write_json(RECORDS, "recipes.jsonl", progress=True)
     assert capsys.readouterr().err == ""
 

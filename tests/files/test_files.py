@@ -131,7 +131,7 @@ def test_a_folder_is_not_opened(folder):
 
 def test_fsspec_is_needed_for_urls_that_pyarrow_does_not_know(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(errors.MissingDependencyError, match=r"extensor\[fsspec\]"):
+    with pytest.raises(errors.MissingDependencyError, match=r"\[fsspec\]"):
         file_at("memory://x")
 
 

@@ -441,5 +441,5 @@ def test_arrow_still_guesses_timestamps():
 def test_text_that_is_not_base64_is_named_so(reader):
     schema = pa.schema({"raw": pa.binary()})
     assert reader(b'{"raw": "AP8="}', schema=schema)["raw"].numpy().tolist() == [b"\0\xff"]
-    with pytest.raises(xt.errors.ExtensorError, match="raw.*got text that is not base64"):
+    with pytest.raises(xt.errors.ExtensorError, match=r"raw.*got text that is not base64"):
         reader(b'{"raw": "%"}', schema=schema)

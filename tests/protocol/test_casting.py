@@ -293,7 +293,12 @@ def test_nested_records_are_cast_from_python(records):
 @pytest.mark.parametrize(
     ("spec", "value", "error", "says"),
     [
-        (DISH, {"amounts": [1.0]}, TypeError, "with amounts, tags, got a mapping with amounts"),
+        (
+            DISH,
+            {"amounts": [1.0]},
+            TypeError,
+            "fields amounts, tags, unit, got a dict with amounts",
+        ),
         (DISH, [1.0, 2.0], TypeError, "a mapping with amounts, tags, got a list of 2"),
         (DISH, {"amounts": ["a"], "tags": []}, TypeError, r"Dish\.Spec\.amounts: .*got a list"),
         (DISH, tf.constant(1.0), TypeError, "can be cast to Dish.Spec.*got TensorSpec"),

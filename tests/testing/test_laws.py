@@ -416,7 +416,7 @@ def test_values_may_be_drawn_by_a_given_strategy():
 def test_without_a_package_the_error_names_the_extra(package, call, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(
-        MissingDependencyError, match=re.escape(f"{package}, got") + r".*extensor\[testing\]"
+        MissingDependencyError, match=re.escape(f"{package}, got") + r".*\[testing\]"
     ):
         call()
 

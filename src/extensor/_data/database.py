@@ -64,10 +64,10 @@ def database(
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`. The batches before are read and
             dropped.
-        order_by: The names of columns of the result, such as `["id"]`, that together differ between
-            any two records. The database orders the result by them. `shard` and `state` need it.
         params: The values of the parameters in the query: a list, or a dict where the driver
             supports names.
+        order_by: The names of columns of the result, such as `["id"]`, that together differ between
+            any two records. The database orders the result by them. `shard` and `state` need it.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`, of unknown cardinality.

@@ -65,12 +65,12 @@ def spanner(
         epochs: The number of epochs in a pass.
         state: Where the first pass begins, from `xt.data.state`. The batches before are read and
             dropped.
-        order_by: The names of columns of the result, such as `["id"]`, that together differ between
-            any two records. The database orders the result by them. `shard` and `state` need it.
         params: The values of the parameters of the query, by name.
         param_types: The types of parameters, by name, as in google-cloud-spanner. They are needed
             for None and for lists that are empty; the others follow from the values.
         timeout: For how many seconds a request is repeated while the server is not available.
+        order_by: The names of columns of the result, such as `["id"]`, that together differ between
+            any two records. The database orders the result by them. `shard` and `state` need it.
 
     Returns:
         A dataset of StructuredTensors of shape `[batch_size]`, of unknown cardinality.

@@ -185,7 +185,7 @@ def _declared(cls: Any, name: str | None, caller: types.FrameType | None) -> Any
     made.__replace__ = replace
     made.__tf_type_spec__ = _type_spec
     if not defines(made, "__getitem__"):
-        made.__getitem__ = _item
+        made.__getitem__ = row_at
         if not defines(made, "__iter__"):
             made.__iter__ = _rows
     if made.__reduce__ is object.__reduce__:
@@ -356,8 +356,8 @@ def _type_spec(self: Any) -> Any:
     return spec
 
 
-def _item(self: Any, key: Any) -> Any:
-    """Returns a row, or for a slice some rows."""
+def row_at(self: Any, key: Any) -> Any:
+    """Returns a row, or for a slice some rows: the `__getitem__` of a class that defines none."""
     return tf.__operators__.getitem(self, key)
 
 

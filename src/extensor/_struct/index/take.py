@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from extensor import _tf
 from extensor._authoring.rows import uncut_rows
+from extensor._declare.decorator import row_at
 from extensor._dispatch.call import follows_protocol
 from extensor._memory import array_over
 from extensor._path import Path
@@ -241,7 +242,8 @@ def gathered_at(value: Any, positions: tuple[Any, ...], at: Path) -> Any:
 
 
 def _is_without_indexing(value: Any) -> bool:
-    return isinstance(value, CompositeTensor) and not hasattr(type(value), "__getitem__")
+    own = getattr(type(value), "__getitem__", row_at)
+    return own is row_at and isinstance(value, CompositeTensor)
 
 
 def _take_boxed(value: Any, positions: tuple[Any, ...]) -> Any:
