@@ -96,6 +96,7 @@ def test_many_strings_are_refused_exactly_if_one_is_no_text(seed):
         assert xt.to_arrow(records)["x"].to_pylist() == expected
 
 
+@pytest.mark.whole("starts a process")
 def test_large_columns_are_converted_while_python_exits(run_python):
     found = run_python(
         """

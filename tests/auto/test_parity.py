@@ -38,7 +38,9 @@ def differs(row):
     return mark
 
 
-@pytest.fixture(params=LIBRARIES)
+@pytest.fixture(
+    params=["extensor", pytest.param("tfp", marks=pytest.mark.whole("shows what the peer does"))]
+)
 def lib(request):
     name = request.node.originalname
     if request.param == "tfp" and name in DIFFERENCES:

@@ -165,6 +165,7 @@ def test_an_argument_that_was_added_later_has_its_default_in_old_models(run_pyth
     run_python(shelf(**SIZED) + LOAD.format(folder=boxes[0]))
 
 
+@pytest.mark.whole("saves and loads models")
 def test_a_removed_argument_is_an_error_that_names_it(run_python, boxes):
     run_python(
         shelf()

@@ -169,6 +169,7 @@ def test_without_click_the_command_names_the_extra(run_python):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.whole("starts a process")
 def test_without_the_sketches_describe_names_the_extra(run_python, tmp_path):
     pq.write_table(pa.table({"x": [1]}), tmp_path / "x.parquet")
     done = run_python(

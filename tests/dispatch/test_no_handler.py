@@ -103,6 +103,7 @@ for x in (Bare(np.ones([4, 3, 2])), Indexed(np.ones([4, 3, 2])), Sequence()):
 """
 
 
+@pytest.mark.whole("calls every operation of TensorFlow")
 def test_an_operation_without_a_handler_is_one_error_that_names_the_function(run_python):
     run_python(TYPES + CALLS + ENDS)
 

@@ -109,6 +109,7 @@ def test_real_data_comes_back():
     assert again.to_list() == rows
 
 
+@pytest.mark.whole("traces many functions")
 @pytest.mark.parametrize("schema", [None, "the type with maps"])
 def test_maps_are_lists_of_keys_and_values(schema):
     maps = pa.map_(pa.string(), pa.map_(pa.int8(), pa.int64()))

@@ -47,6 +47,7 @@ def written(records, **options):
     return file.getvalue()
 
 
+@pytest.mark.whole("draws many values")
 @given(samples.schemas_and_records(nulls=True, types=TYPES), st.booleans())
 def test_what_is_written_is_read_back(schema_and_records, lines):
     schema, data = schema_and_records

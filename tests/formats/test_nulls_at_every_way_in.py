@@ -27,7 +27,6 @@ VALUES = {"num": 0, "str": xt.fill("?"), "rec": {"a": 0}, "inner.a": -1, "lst": 
           "recs": [{"a": 0}], "some[*]": {"a": 8}, "deep[*].a": xt.fill(5)}  # fmt: skip
 FILLED = {"num": 0, "str": "?", "rec": {"a": 0}, "inner": {"a": -1}, "lst": [0], "items": [1, 9],
           "recs": [{"a": 0}], "some": [{"a": 8}, {"a": 5}], "deep": [{"a": 5}]}  # fmt: skip
-PLACES = {"top": "", "in lists of records in records": "o.p[*].q."}
 
 
 def keys(place):
@@ -91,7 +90,17 @@ def pasted(text):
     return eval(text.splitlines()[-1].removeprefix("nulls="), {"xt": xt})
 
 
-@pytest.fixture(scope="module", params=PLACES.values(), ids=PLACES)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("", id="top"),
+        pytest.param(
+            "o.p[*].q.",
+            id="in lists of records in records",
+            marks=pytest.mark.whole("reads each format again for fields in lists"),
+        ),
+    ],
+)
 def files(request, tmp_path_factory):
     return written(tmp_path_factory.mktemp("nulls"), request.param, WITH_NULLS)
 

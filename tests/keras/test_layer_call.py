@@ -283,6 +283,7 @@ def test_a_model_may_make_its_weights_from_the_shapes_of_fields(tmp_path):
     np.testing.assert_array_equal(loaded(RECORDS), expected)
 
 
+@pytest.mark.whole("traces many functions")
 def test_one_trace_serves_batches_of_every_size():
     traces = []
 

@@ -74,6 +74,7 @@ def test_a_batch_without_any_target_changes_nothing(y):
         np.testing.assert_array_equal(weight, old)
 
 
+@pytest.mark.whole("trains models")
 def test_targets_of_several_outputs_have_masks_of_their_own():
     x = xt.keras.Input(xt.DenseStructuredTensorSpec([None], {"x": tf.TensorSpec([None, 1])}))
     outputs = {name: keras.layers.Dense(1, name=name)(x["x"]) for name in ("a", "b")}

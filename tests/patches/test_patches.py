@@ -238,6 +238,7 @@ def test_modules_that_are_imported_again_replace_their_patches(run_python):
     )
 
 
+@pytest.mark.whole("starts a process")
 def test_threads_may_import_at_once_and_call_first_at_once(run_python):
     run_python(
         """

@@ -351,6 +351,7 @@ else:
     )
 
 
+@pytest.mark.whole("saves and loads models")
 def test_a_model_that_was_saved_with_an_unregistered_spec_takes_no_value(run_python, saved):
     run_python(f"""{LOADING}
 import warnings

@@ -278,6 +278,7 @@ def test_a_process_has_one_function_however_often_it_is_unpickled(saved):
     assert pickle.loads(pickle.dumps(function)) is function
 
 
+@pytest.mark.whole("saves and loads models")
 def test_threads_share_one_load(monkeypatch, saved):
     loads, load = [], keras.saving.load_model
     monkeypatch.setattr(

@@ -148,6 +148,7 @@ def contents(value):
     return [tensor.numpy().tolist() for tensor in xt.nest.flatten(value, True)]
 
 
+@pytest.mark.whole("saves and loads models")
 def test_tensorflow_saves_and_serves_fields_of_any_name(tmp_path):
     records = xt.DenseStructuredTensor([1], FIELDS)
     results = {"self": records, "Self": records["A"], "None": records["tags"], "": records["9"]}

@@ -407,6 +407,7 @@ def test_rows_that_are_known_to_be_shared_need_no_op(name):
     assert function(RECORDS).to_py() == SHARED[name](RECORDS).to_py()
 
 
+@pytest.mark.whole("traces many functions")
 def test_arithmetic_on_lists_keeps_their_rows():
     spec = xt.authoring.stacked_spec(
         xt.authoring.unstacked_spec(xt.spec_of(RECORDS), "records"), None, "records"

@@ -57,6 +57,7 @@ def test_batches_of_sparse_matrices_multiply_one_by_one():
     np.testing.assert_array_equal(product.to_dense(), a @ b)
 
 
+@pytest.mark.whole("draws many values")
 @each_run
 @given(data=st.data())
 def test_products_by_element_keep_common_entries(run, data):
@@ -72,6 +73,7 @@ def test_products_by_element_keep_common_entries(run, data):
     same(ours(a) * dense.tolist(), a.multiply(dense)) if dense.size else None
 
 
+@pytest.mark.whole("draws many values")
 @each_run
 @given(data=st.data())
 @pytest.mark.parametrize("axis", [0, 1, -1])

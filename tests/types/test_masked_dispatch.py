@@ -304,6 +304,7 @@ def test_a_mask_without_nulls_does_not_change_sums_also_of_nothing(lists):
             assert found.mask.numpy().all()
 
 
+@pytest.mark.whole("traces many functions")
 def test_a_result_of_nulls_only_is_null_and_so_is_a_mean_of_nothing():
     lists = xt.struct.constant([{"n": [None, None]}, {"n": []}, {"n": None}], nulls="mask")["n"]
     assert tf.reduce_sum(lists, axis=1).to_py() == [None, 0, None]
