@@ -10,6 +10,7 @@ import tensorflow as tf
 from tensorflow.python.saved_model.nested_structure_coder import NotEncodableError
 
 import extensor as xt
+from extensor._declare import static_data
 from extensor._declare.static_data import key
 from extensor.errors import DTypeError
 from tests.samples.declared import (
@@ -311,3 +312,12 @@ def test_static_data_that_cannot_be_saved_is_an_error_that_names_its_field(
             assert error.expected == "static data that a SavedModel can hold"
             assert error.received == received
             assert str(error).endswith(str(error.mend))
+
+
+@pytest.mark.parametrize("tag", ["dict", "set"])
+def test_a_saved_key_that_became_a_tensor_is_an_error(tag):
+    """An edited file, in which a key of a dict and its value are swapped."""
+    spec = tf.TensorSpec([None], tf.float32)
+    code = (tag, (spec, "mass")) if tag == "dict" else (tag, spec)
+    with pytest.raises(xt.errors.FormatError, match="keys and elements of sets that are no"):
+        static_data.decode(code)

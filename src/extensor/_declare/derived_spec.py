@@ -246,6 +246,7 @@ class DerivedSpec(StackableTypeSpec):
         Raises:
             FieldError: If the fields of the class have changed (also a KeyError).
             RegistrationError: If an enum or namedtuple cannot be imported (also a ValueError).
+            FormatError: If a key is a spec (also a ValueError).
         """
         parts = {name: static_data.decode(code) for name, code in serialization}
         check_names(cls, parts)

@@ -18,7 +18,7 @@ import tensorflow as tf
 from extensor._protocol.lossless import is_tensor_like
 from extensor._protocol.tree import Comparison, Static, rebuilt
 from extensor._tf._tf_symbol import public_name
-from extensor.errors import DTypeError, ImmutableError, RegistrationError
+from extensor.errors import DTypeError, FormatError, ImmutableError, RegistrationError
 
 
 class FrozenDict(Mapping[Any, Any]):
@@ -288,9 +288,9 @@ def decode(code: Any) -> Any:
     if tag == "partial":
         return FrozenPartial(*map(decode, rest))
     if tag == "dict":
-        return FrozenDict((decode(k), decode(v)) for k, v in rest)
+        return FrozenDict((_without_specs(decode(k)), decode(v)) for k, v in rest)
     if tag == "set":
-        return frozenset(map(decode, rest))
+        return frozenset(_without_specs(decode(each)) for each in rest)
     if tag == "spec":
         return Static(rest[0])
     if tag == "array":
@@ -301,6 +301,18 @@ def decode(code: Any) -> Any:
     if tag == "int":
         return int(rest[0])
     return _decode_named(tag, *rest)
+
+
+def _without_specs(static: Any) -> Any:
+    """Returns a key or an element of a set, in which a tensor would have no place."""
+    if isinstance(static, tf.TypeSpec):
+        raise FormatError(
+            path="saved static data",
+            expected="keys and elements of sets that are no tensors",
+            received=type(static).__name__,
+            mend="The file is damaged, or was edited: save the model again.",
+        )
+    return static
 
 
 _NAMED = {
