@@ -149,6 +149,35 @@ def test_records_that_are_joined_get_the_finer_unit(joint, types, kind):
         assert result["n"].numpy().tolist() == [0, 1, 2, 0, 1, 2]
 
 
+@st.composite
+def parts(draw):
+    """Tables with the same fields, of odd names, in other units; and their field types."""
+    names = draw(
+        st.lists(st.sampled_from(["", "null", "a.b", "shape", "x"]), min_size=1, unique=True)
+    )
+    fields = {
+        name: (draw(st.sampled_from(FINER)), draw(st.sampled_from([*KINDS]))) for name in names
+    }
+
+    def part():
+        start, count = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+        columns = {n: column(draw(st.sampled_from(t)), k) for n, (t, k) in fields.items()}
+        return pa.table(columns).slice(start, count)
+
+    # The finer type is in the first part, so that it is in one of them.
+    first = pa.table({name: column(fine, kind) for name, ((_, fine), kind) in fields.items()})
+    return [first, *(part() for _ in range(draw(st.integers(1, 3))))], fields
+
+
+@given(parts())
+def test_any_parts_with_any_names_are_joined_as_arrow_joins_them(drawn):
+    tables, fields = drawn
+    schema = pa.schema([(name, KINDS[kind][1](fine)) for name, ((_, fine), kind) in fields.items()])
+    want = pa.concat_tables([table.cast(schema) for table in tables])
+    found = tf.concat([xt.from_arrow(table, nulls="mask") for table in tables], 0)
+    assert xt.to_arrow(found, schema).to_pylist() == want.to_pylist()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("types", FINER, ids=str)
 @pytest.mark.parametrize("joint", FIRST)
