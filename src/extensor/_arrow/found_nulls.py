@@ -144,17 +144,17 @@ def not_in_spec(error: NullError, nulls: Any, found: Iterable[FoundNulls]) -> Nu
     """
     refused = [each for each in found if each.is_refused and each.number]
     fills = {each.path: _filler(each.described.arrow) for each in refused}
-    if "" in fills or None in fills.values():
+    if not refused or "" in fills:
         return error
     counts = ", ".join(f"{each.path} ({each.number})" for each in refused)
-    return NullError(
-        path=error.path,
-        expected=error.expected,
-        received=error.received,
-        mend=f"Fields with nulls that are no MaskedTensors in the spec: {counts}. Describe them by "
-        "xt.types.MaskedTensorSpec, leave out schema=, or choose values in place of the nulls:\n"
-        + as_code({**by_path(nulls), **fills}),
+    mend = (
+        f"Fields with nulls that are no MaskedTensors in the spec: {counts}. Describe them by "
+        "xt.types.MaskedTensorSpec, or leave out schema=."
     )
+    if None not in fills.values():
+        line = as_code({**by_path(nulls), **fills})
+        mend = f"{mend} Or choose values in place of the nulls:\n{line}"
+    return NullError(path=error.path, expected=error.expected, received=error.received, mend=mend)
 
 
 def _filler(arrow: pa.DataType) -> Any:
