@@ -1,7 +1,7 @@
 """Programs of our own like those that users asked for in public threads.
 
 Comments mark the lines that differ from plain Keras and TensorFlow. The threads are in
-docs/you-asked.md.
+docs/asked.md.
 """
 
 import importlib.util
