@@ -10,8 +10,10 @@ RELEASE_ARGS ?=
 
 # The order of the test files. By default it follows from the commit.
 SEED ?=
-# One process for each core, at most four: each needs about 1 GB, and takes over tests of the others.
+# One process for each core, at most four: each needs 1 to 2 GB, and takes over tests of the others.
 PYTEST := pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(if $(SEED),--seed $(SEED))
+# One more where many tests wait for servers and other processes.
+MORE := --numprocesses $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() + 1))')
 
 # Without the compiled files each process would compile all tests again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -54,7 +56,7 @@ test: lint  ## Lint, then run the quick tests (five minutes)
 
 test-rest: $(STAMP)  ## Run all other tests except the slow ones (half an hour); CI runs both
 	@echo "[test-rest] servers, damaged files, whole matrices, saved models in other processes"
-	@$(RUN) $(PYTEST) --tier rest $(PYTEST_ARGS)
+	@$(RUN) $(PYTEST) $(MORE) --tier rest $(PYTEST_ARGS)
 	@echo "[test-rest] passed"
 
 test-all: lint  ## Lint, then run every test, with many more examples of each property (hours)
