@@ -181,9 +181,6 @@ def refusal(door, kind, shape, xs):
         return errors.UnsupportedTypeError
     if door == "duckdb" and (kind == "timedelta" or (kind == "UUID" and values)):
         return errors.DTypeError
-    is_cell = "lists" in shape or (shape == "records" and None in xs)
-    if door == "pandas" and kind == "UUID" and is_cell:
-        return errors.DTypeError
     return None
 
 
@@ -261,5 +258,5 @@ def test_every_value_comes_back_or_is_refused(door, kind, tmp_path, data):
 def test_the_docs_list_what_does_not_come_back():
     page = (Path(__file__).parents[2] / "docs" / "formats" / "README.md").read_text()
     table = page.partition("## What does not come back")[2]
-    for door in ("TFRecord", "awkward", "Hugging Face", "DuckDB", "pandas", "predict", "constant"):
+    for door in ("TFRecord", "awkward", "Hugging Face", "DuckDB", "predict", "constant"):
         assert door in table

@@ -220,12 +220,14 @@ def concatenated(values: Sequence[Any], name: str) -> Any:
             {n: concatenated([c[n] for c in columns], _inside(name, n)) for n in columns[0]},
             _joined_metadata(values),
         )
+    if isinstance(first, (*_DENSE, tf.RaggedTensor)):
+        return tf.concat(list(values), 0)
     if all(is_masked(v) and records_in(v) is not None for v in values) and (
         len({value.mask.shape.rank for value in values}) == 1
     ):
         inner = concatenated([value.values for value in values], name)
         return type(first).of_parts(inner, tf.concat([value.mask for value in values], 0))
-    if isinstance(first, (*_DENSE, tf.RaggedTensor)) or _moves_itself(first):
+    if _moves_itself(first):
         return tf.concat(list(values), 0)
     spec: Any = stacked(unstacked(tf.type_spec_from_value(first)), None)
     rows = zip(*(box(spec, value, 1) for value in values), strict=True)

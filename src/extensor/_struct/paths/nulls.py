@@ -376,7 +376,8 @@ def singletons(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
     names = names_of(st, path)
     if not names:
         raise root_is_no_field("path")
-    items, valid, same = _each(value_at(st, names), depth_of(st, names))
+    value = value_at(st, names)
+    items, valid, same = _each(value, depth_of(st, names))
     if valid is None and is_masked(items):
         raise StructureError(
             path=Path(*names),
@@ -386,7 +387,7 @@ def singletons(st: Any, path: PathLike, target: PathLike | None = None) -> Any:
         )
     if valid is None:
         valid = tf.ones([size_of(items)], tf.bool)
-    dtype = splits_dtype(items)
+    dtype = splits_dtype(value)
     kept = tf.cast(tf.where(valid)[:, 0], dtype)
     result = same(with_rows(gather(items, kept), splits_of(tf.cast(valid, dtype))))
     return put_items(st, names if target is None else new_field(st, target), result, names)
