@@ -376,3 +376,15 @@ def test_an_error_of_json_names_the_line_of_the_file(tmp_path):
     (tmp_path / "0.jsonl").write_text("\n".join(lines))
     error = raises_while_read(lambda: xt.data.json(tmp_path, 7, schema=SCHEMA))
     assert "line 16" in str(error)
+
+
+def test_a_source_of_binary_is_no_text_after_one_of_text(tmp_path):
+    """Their specs are equal, so they share a graph."""
+    values = {"arrow": [], "tfrecord": []}
+    for name, found in values.items():
+        (tmp_path / name).mkdir()
+        make, read = opened(name, tmp_path / name)
+        for columns in (["t", "n"],) * 3:  # the graph is traced for the third
+            found += [row["t"] for batch in make(7, columns=columns) for row in batch.to_py()]
+        assert found == [row["t"] for row in read().to_py()] * 3
+    assert values["arrow"][0] == values["tfrecord"][0].decode()

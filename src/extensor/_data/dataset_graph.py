@@ -61,11 +61,13 @@ class Graph:
         self._untraced = _UNTRACED
 
     def datasets(
-        self, own: tf.Tensor, recipe: tf.Tensor, parts: int, count: int
+        self, spec: Any, own: tf.Tensor, recipe: tf.Tensor, parts: int, count: int
     ) -> list[tf.data.Dataset]:
         """Returns a dataset of a feed, and the same without tuning.
 
         Args:
+            spec: The spec of the elements. It equals that of the graph, and says more: whether
+                strings are text.
             own: Numbers by which the functions find the feed.
             recipe: The recipe of the feed.
             parts: The number of parts.
@@ -74,12 +76,16 @@ class Graph:
         arguments = own, recipe, np.int64(parts), np.int64(count)
         if self._untraced > 0 or not tf.executing_eagerly():
             self._untraced -= 1
-            return self._made(*arguments)
-        with tf.device("CPU:0"):
-            variants = tf.raw_ops.PartitionedCall(
-                args=arguments, Tout=[tf.variant, tf.variant], f=self._traced
-            )
-        return [tf.data.experimental.from_variant(each, self._spec) for each in variants]
+            made = self._made(*arguments)
+            if spec is self._spec:
+                return made
+            variants = list(map(tf.data.experimental.to_variant, made))
+        else:
+            with tf.device("CPU:0"):
+                variants = tf.raw_ops.PartitionedCall(
+                    args=arguments, Tout=[tf.variant, tf.variant], f=self._traced
+                )
+        return [tf.data.experimental.from_variant(each, spec) for each in variants]
 
     @functools.cached_property
     def _traced(self) -> Any:

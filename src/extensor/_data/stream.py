@@ -57,6 +57,7 @@ def _dataset(feed: Any, parts: int | None, count: int | None) -> tf.data.Dataset
         graph = graph_of(feed.spec, _steps(), parts is None, count is not None)
         own, owner = _tensor_of([_PROCESS, number, _NOT_BEGUN, 0])
         dataset, untuned = graph.datasets(
+            feed.spec,
             own,
             tf.constant(feed.recipe),
             np.iinfo(np.int64).max if parts is None else parts,
