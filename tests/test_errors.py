@@ -44,12 +44,15 @@ OTHER_ERRORS = {
         "The reader makes a FormatError with the file of it, as of the errors of pyiceberg."
     ),
     ("_formats/tfrecord/files.py", "_decompressed", "error"): _CAUGHT,
+    ("_data/position.py", "_checked_shard", "TypeError"): _CAUGHT,
+    ("_cli/commands.py", "_filled", "BadParameter"): "click shows it with the usage.",
 }
 # Classes of extensor that are not public: each is caught inside of extensor.
 INTERNAL_ERRORS = {
     "BadMessageError": "An error of a message, without its path, which its caller adds.",
     "BreachError": "A broken law, without its name, which its caller adds.",
     "InexactError": "The fast parser of JSON would not give the exact values; another parser does.",
+    "UnknownZoneError": "The zone of a time is not known; the caller adds its path.",
     "SplitError": "The fast parser of messages does not merge the parts of a field.",
     "_KeyTwiceError": "A key is twice in an object; the caller adds its place.",
     "_LargeError": "A number is too large; the caller adds its place.",
