@@ -43,7 +43,8 @@ class FieldsUsed(Sequence[str]):
                     )
                 )
         self._choices.append(self._all_leaves)  # the number of records
-        self._paths = self.chosen(lambda path: self._sizes[path])
+        most = max(self._sizes.values(), default=0)  # of fields that have no tensor of their own
+        self._paths = self.chosen(lambda path: self._sizes.get(path, most))
 
     def chosen(self, size: Callable[[Path], Any]) -> list[str]:
         """Returns the paths to read, in the order of the spec.
