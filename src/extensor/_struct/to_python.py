@@ -292,36 +292,40 @@ def _unfit(plain: Any, names: tuple[str, ...], decode: Any, rank: int) -> Format
         rank: The number of dimensions of the records.
     """
     text, record, value = next(
-        place for place in _places(plain, "", names, rank, ()) if _refusal(decode, place[-1])
+        place for place in _places(plain, "", names, rank, ()) if not _fits(decode, place[-1])
     )
     number = str(record[0]) if len(record) == 1 else str(list(record))
     at = f"{text}, record {number}" if record else text
-    is_text, refusal = isinstance(value, bytes), _refusal(decode, value)
-    if isinstance(refusal, UnknownZoneError):
+    numbers = f"records[{', '.join(map(repr, names))}]"
+    try:
+        decode(value)
+    except UnknownZoneError as error:
         return FormatError(
             path=at,
             expected="a time in a zone that Python knows",
-            received=f"zone {refusal.args[0]!r}",
+            received=f"zone {error.args[0]!r}",
             mend="Install the package tzdata if the zone exists. Otherwise name another zone in "
-            f"Arrow, by a cast, or take the numbers: records[{', '.join(map(repr, names))}].",
+            f"Arrow, by a cast, or take the numbers: {numbers}.",
         )
+    except (OverflowError, ValueError):
+        pass
+    is_text = isinstance(value, bytes)
     return FormatError(
         path=at,
         expected="text in UTF-8" if is_text else "a date or time that Python can hold",
         received=f"{value!r}"[:43],
         mend="Call to_py(text=False), which returns bytes."
         if is_text
-        else f"Take the numbers: records[{', '.join(map(repr, names))}].",
+        else f"Take the numbers: {numbers}.",
     )
 
 
-def _refusal(decode: Any, value: Any) -> Exception | None:
-    """Returns the error of decoding a value; None if it can be decoded."""
+def _fits(decode: Any, value: Any) -> bool:
     try:
         decode(value)
-    except (OverflowError, ValueError) as error:
-        return error
-    return None
+    except (OverflowError, ValueError):
+        return False
+    return True
 
 
 def _places(
